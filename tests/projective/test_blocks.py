@@ -18,6 +18,7 @@ from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
 from warpbots.solvers.projective.iterate.convergence import criterion
+from warpbots.solvers.projective.iterate.islands import Components, islands_of
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import factorise, solve
@@ -199,7 +200,7 @@ def fixed_point(count: int, device: wp.Device) -> np.ndarray:
     rng = np.random.default_rng(1)
     share, target = rng.uniform(0.2, 0.9, (count, 1)), rng.normal(size=(count, 4))
     target[:, 3] = 0.0
-    it = iteration(1, 3, np.ones(count), np.ones(count), device)
+    it = iteration(1, 3, np.ones(count), np.ones(count), islands_of(Components.one(count), 0, 1, device), device)
     begin(it, wp.ones(1, dtype=int, device=device))
     for _ in range(3):
         it.history.f.assign(((target - it.history.z.numpy()) * share).astype(real_numpy))
@@ -213,10 +214,11 @@ def test_sums_of_many_threads_are_those_of_one(many_threads, monkeypatch):
     device, n = wp.get_device(), 5000
     a, b = (wp.array(np.random.default_rng(s).normal(size=(n, 4)), dtype=NODE, device=device) for s in (1, 2))
     expected = np.einsum("ij,ij", *(array.numpy()[:, :3].astype(float) for array in (a, b)))
-    arrays = krylov(1, n, n, device)
+    arrays = krylov(1, 1, n, n, device)
     assert arrays.chunks > 1
     arrays.arrays.active.fill_(1)
-    launch_lanes(product_kernel, (1, arrays.chunks), 256, [n, a, b], [arrays.arrays], device)
+    islands = islands_of(Components.one(n), 0, 1, device)
+    launch_lanes(product_kernel, (1, arrays.chunks), 256, [n, islands, a, b], [arrays.arrays], device)
     assert arrays.arrays.sum.numpy().sum() == pytest.approx(expected, rel=1e2 * EPS)
     many = fixed_point(n, device)
     monkeypatch.setattr(anderson_arrays, "parallel", lambda device: False)

@@ -86,3 +86,51 @@ def test_where_planes_meet_all_of_them_hold():
         assert np.abs(x[regions[f"{axis}0"], k]).max() < 1e-8
     edge = regions["x0"] & regions["y0"]
     assert np.abs(x[edge, 2]).max() > 1e-6
+
+
+def planes_at_a_corner() -> Scene:
+    """A cube whose corner is held by three oblique planes, and whose opposite side is fixed."""
+    normals = np.array([(1.0, 0.2, 0.1), (-0.3, 1.0, 0.2), (0.1, 0.4, 1.0)])
+    planes = [Constraint(f"{a}0", "plane", tuple(n), a) for a, n in zip("xyz", normals, strict=True)]
+    return cube(*planes, Constraint("x1"), gravity=(0.0,) * 3)
+
+
+def test_what_planes_hold_stays_where_a_state_puts_it():
+    """Nodes in one, two and three planes keep to those through the place where a motion begins; anchors are others.
+
+    A cube that begins 3 mm beside its place at rest: its fixed side goes back to its anchors at once, and each node
+    that planes hold moves by nothing along their normals.
+    """
+    scene = planes_at_a_corner()
+    sim = simulation(scene, tolerance=None)
+    regions, X = sim.model.matter.regions, sim.model.matter.position
+    count = sum(regions[f"{a}0"].astype(int) for a in "xyz")
+    assert sim.parameter("anchor").shape == (1, int(regions["x1"].sum()), 3)
+    begin = torch.as_tensor(X + np.array((2e-3, -1e-3, 2e-3)), dtype=sim.state().position.dtype)
+    start = sim.state(position=begin)
+    end = sim.rollout(None, 3, start).final
+    moved = to_numpy(end.position - start.position)[0]
+    for constraint in scene.constraints[:3]:
+        held = regions[constraint.region] & ~regions["x1"]
+        assert np.abs(moved[held] @ constraint.direction).max() < 20 * EXACT
+    corner = (count == 3) & ~regions["x1"]
+    assert corner.sum() == 1
+    assert (moved[corner] == 0.0).all()
+    assert np.linalg.norm(moved[(count == 1) & ~regions["x1"]], axis=1).max() > 1e-4
+    np.testing.assert_allclose(to_numpy(end.position)[0][regions["x1"]], X[regions["x1"]], atol=1e-8)
+
+
+def test_moving_anchors_leave_what_planes_hold_where_it_is():
+    """Anchors that move carry the fixed side along, and the corner that three planes hold stays, with its gradient."""
+    sim = simulation(planes_at_a_corner(), tolerance=None)
+    regions = sim.model.matter.regions
+    corner = regions["x0"] & regions["y0"] & regions["z0"]
+    anchor = (sim.parameter("anchor") + torch.tensor([1e-3, 0.0, 0.0])).requires_grad_(True)
+    start = sim.state(position=sim.state().position + 1e-3)
+    position = start.position.clone().requires_grad_(True)
+    end = sim.step(type(start)(**vars(start) | {"position": position}), torch.zeros(1, 0), anchor=anchor)
+    np.testing.assert_allclose(to_numpy(end.position)[:, regions["x1"]], to_numpy(anchor), atol=1e-8)
+    end.position[:, corner].sum().backward()
+    np.testing.assert_allclose(to_numpy(position.grad)[:, corner], 1.0, rtol=1e-6)
+    assert (position.grad[:, ~torch.as_tensor(corner)] == 0.0).all()
+    assert (anchor.grad == 0.0).all()

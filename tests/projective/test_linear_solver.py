@@ -46,7 +46,7 @@ def matrix(nodes: int, worlds: int, rng: np.random.Generator, shift: float = 3.0
 def factored(pattern, blocks, fixed, guided, mass, h):
     """The factor in all worlds of a matrix with these blocks and masses."""
     device, worlds = wp.get_device(), len(blocks)
-    factor = coupled_arrays(elimination_of(pattern, fixed), guided, worlds, device)
+    factor = coupled_arrays(elimination_of(pattern, fixed), guided, 1, worlds, device)
     columns = np.zeros((worlds, pattern.nnz, 3, 4), dtype=real_numpy)
     columns[..., :3] = np.swapaxes(blocks, 2, 3)
     column = wp.array(columns.reshape(-1, 4), dtype=NODE, device=device)

@@ -8,6 +8,7 @@ from warpbots.numerics import precision, real_numpy
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion
+from warpbots.solvers.projective.iterate.islands import Components, islands_of
 
 TOLERANCE = 1e-5 if precision == "float32" else 1e-9
 
@@ -21,7 +22,7 @@ def ended(start: np.ndarray, width: np.ndarray, minimises: bool) -> np.ndarray:
         minimises: Whether the iteration knows that it minimises an energy.
     """
     n, device = len(start), wp.get_device("cpu")
-    it = iteration(1, 10, np.ones(n), np.ones(n), device)
+    it = iteration(1, 10, np.ones(n), np.ones(n), islands_of(Components.one(n), 0, 1, device), device)
     z, f, progress = it.history.z, it.history.f, it.progress
     wide = np.zeros((n, 4), dtype=real_numpy)
     wide[:, :3] = start
@@ -33,7 +34,7 @@ def ended(start: np.ndarray, width: np.ndarray, minimises: bool) -> np.ndarray:
         wide[:, :3] = at - at**3 / width**2
         residual.assign(wide)
         f.assign(0.5 * wide)
-        accelerate(it, criterion(TOLERANCE, 500, 1.0), Energy(residual, n) if minimises else None)
+        accelerate(it, criterion(TOLERANCE, 500, by_edge=True), Energy(residual, n) if minimises else None)
     assert progress.converged.numpy()[0] == 1
     return z.numpy()[:, :3].astype(float)
 

@@ -1,6 +1,7 @@
 """The bridge between Warp and torch: the only file with a `torch.autograd.Function`."""
 
 import dataclasses
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -25,13 +26,16 @@ class Bridge:
         make: Makes a `Replay` for a set of replaced parameters and a set of inputs that require gradients.
         lost: Reasons why a gradient within an interval may not be finite, with the remedy.
         watch: Collects the faults of backward passes.
+        grow: Called after a forward pass: whether it had too little room, and what `make` makes now has more.
     """
 
     outputs: tuple[str, ...]
     make: Callable[[frozenset, frozenset], Replay]
     lost: str
     watch: BackwardWatch
+    grow: Callable[[], bool] = lambda: False
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
+    _roomy: weakref.WeakSet[Replay] = dataclasses.field(default_factory=weakref.WeakSet)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> tuple[Tensors, torch.Tensor]:
         """Outputs of one control interval, differentiable with respect to `inputs`, and marks of its faults.
@@ -55,20 +59,35 @@ class Bridge:
     def forward(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
         """Outputs and marks of one control interval whose substeps are not needed later."""
         key = (tuple(inputs), frozenset())
-        interval = self.lend(key)
-        outputs, marks = interval.run(inputs)
+        interval, outputs, marks = self.take(key, inputs)
         self.give_back(key, interval)
         return outputs, marks
+
+    def take(self, key: tuple[tuple, frozenset], inputs: Tensors) -> tuple[Replay, Tensors, torch.Tensor]:
+        """An interval that is lent, its outputs and its marks; it is run again where there was too little room."""
+        while True:
+            interval = self.lend(key)
+            outputs, marks = interval.run(inputs)
+            with turn:
+                if not self.grow():
+                    return interval, outputs, marks
+                self._idle.clear()
+                self._roomy.clear()
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """An interval for these inputs and wanted gradients, idle or new."""
         with turn:
             idle = self._idle.setdefault(key, [])
-            return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
+            if idle:
+                return idle.pop()
+            interval = self.make(frozenset(key[0]), key[1])
+            self._roomy.add(interval)
+            return interval
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Return the buffers of `interval`."""
-        self._idle[key].append(interval)
+        """Return the buffers of `interval`, which are kept unless later ones have more room."""
+        if interval in self._roomy:
+            self._idle.setdefault(key, []).append(interval)
 
 
 def refuse_transforms(tensors: Tensors) -> None:
@@ -101,8 +120,7 @@ class _ControlInterval(torch.autograd.Function):
         segment.record(index, ctx)
         inputs = dict(zip(names, values, strict=True))
         if segment.keep:
-            interval = bridge.lend((names, wanted))
-            outputs, segment.marks = interval.run(inputs)
+            interval, outputs, segment.marks = bridge.take((names, wanted), inputs)
             segment.hold(index, (names, wanted), interval)
         else:
             outputs, segment.marks = bridge.forward(inputs)

@@ -54,6 +54,7 @@ class Inputs:
     """Arguments of the steps of a model, as tensors of the shapes of its arrays.
 
     Attributes:
+        model: Has the parameters; another one of the same parameters may take its place.
         no_control: Zero control signals, shape (worlds, channels).
     """
 
@@ -63,7 +64,7 @@ class Inputs:
         Args:
             model: Has the parameters.
         """
-        self._model, self._inside = model, Seen()
+        self.model, self._inside = model, Seen()
         shape = (model.worlds, model.channels)
         self.no_control = wp.to_torch(wp.zeros(shape, dtype=model.scalar, device=model.device))
 
@@ -103,12 +104,12 @@ class Inputs:
         Raises:
             ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
         """
-        known = self._model.parameters()
+        known = self.model.parameters()
         fitted, new = {}, {}
         for name, value in given.items():
             if name not in known:
                 raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
-            array = wp.to_torch(self._model.parameter(name), requires_grad=False)
+            array = wp.to_torch(self.model.parameter(name), requires_grad=False)
             fitted[name] = self.fit(value, array, f"parameter {name!r}")
             if not self._inside.unchanged(name, fitted[name]):
                 new[name] = fitted[name]
@@ -149,11 +150,11 @@ class Inputs:
 
     def model_with(self, parameters: Tensors) -> Model:
         """The model with copies of `parameters` instead of its own."""
-        with at_turn(self._model.device):
-            arrays = {name: wp.clone(self._model.parameter(name)) for name in parameters}
+        with at_turn(self.model.device):
+            arrays = {name: wp.clone(self.model.parameter(name)) for name in parameters}
             for name, array in arrays.items():
                 wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
-            return self._model.with_parameters(arrays)
+            return self.model.with_parameters(arrays)
 
 
 def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:

@@ -44,7 +44,7 @@ from warpbots.simulation.region_values import per_region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.simulation.summary import choice, simulation_table
-from warpbots.solvers import Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
+from warpbots.solvers import Grows, Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
 from warpbots.solvers.baking import at_rest, baked, with_fields
 from warpbots.solvers.initial_state import PREFIX, initial_state
 from warpbots.solvers.scene_parts import takers
@@ -154,7 +154,7 @@ class Simulation(Generic[TensorState_co]):
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1, settled=False)
         self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
         self._center_of_mass = CenterOfMass(scene, self.model, self.region, self.sense)
-        self._bridge = self._bridge_of(tuple(rest), self._make_interval)
+        self._bridge = self._bridge_of(tuple(rest), self._make_interval, self._grow)
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
@@ -514,7 +514,7 @@ class Simulation(Generic[TensorState_co]):
             def replay(names: frozenset, wanted: frozenset) -> Replay:
                 return interval(self.solver, self.model, dt, 1, names & frozenset(self.parameters()), wanted)
 
-            return self._bridge_of(fields, replay)
+            return self._bridge_of(fields, replay, self._grow)
 
         return StaticEquilibrium(self.solver, self.model, self._inputs, bridge)
 
@@ -529,10 +529,22 @@ class Simulation(Generic[TensorState_co]):
     def _measurement(self, make: Callable[..., Any], measure: Callable[..., None]) -> Measurement:
         return Measurement(self.solver, self.model, make, measure, self._bridge_of, self._inputs, self._diagnosis)
 
-    def _bridge_of(self, outputs: tuple[str, ...], make: Callable[[frozenset, frozenset], Replay]) -> Bridge:
+    def _bridge_of(
+        self,
+        outputs: tuple[str, ...],
+        make: Callable[[frozenset, frozenset], Replay],
+        grow: Callable[[], bool] = lambda: False,
+    ) -> Bridge:
         device = self.model.device
         watch = BackwardWatch(device, _ALL if parallel(device) else 1)
-        return Bridge(outputs, make, self.solver.lost_gradient, watch)
+        return Bridge(outputs, make, self.solver.lost_gradient, watch, grow)
+
+    def _grow(self) -> bool:
+        """Take a model with more room where the steps that have just run had too little; whether they had."""
+        grown = self.solver.grown(self.model) if isinstance(self.solver, Grows) else None
+        if grown is not None:
+            self.model = self._inputs.model = grown
+        return grown is not None
 
     def rollout(
         self,

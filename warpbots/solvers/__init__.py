@@ -9,6 +9,7 @@ from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.solver import (
     Cautious,
+    Grows,
     Model,
     Multibody,
     Parameter,
@@ -31,6 +32,7 @@ __all__ = [
     "ArrayModel",
     "Articulated",
     "Cautious",
+    "Grows",
     "MassSpring",
     "Matter",
     "Model",

@@ -248,6 +248,20 @@ class Senses(Protocol):
 
 
 @runtime_checkable
+class Grows(Protocol):
+    """A solver whose models have rooms, such as for contacts, that a motion may outgrow."""
+
+    def grown(self, model: Any) -> Any | None:
+        """The model with more room, if a step of it has had too little; the same steps of it give the same bits.
+
+        Worlds whose steps had too little room are lost: these steps have to be taken again.
+
+        Args:
+            model: From `build`.
+        """
+
+
+@runtime_checkable
 class Multibody(Protocol):
     """A solver of rigid bodies on joints, which knows their equations of motion M(q) a + bias(q, qd) = force."""
 

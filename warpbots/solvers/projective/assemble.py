@@ -17,7 +17,7 @@ from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETR
 from warpbots.solvers.projective.mesh import MATERIAL, Mesh, Part
 from warpbots.solvers.projective.pieces import Piece, hollow, piece_of, with_tetrahedra, without_sheets
 
-__all__ = ["assemble", "mean_edge"]
+__all__ = ["assemble", "edges_of", "mean_length"]
 
 
 def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDRON) -> Mesh:
@@ -58,7 +58,8 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     }
     thin = tables["triangles"], tables["bars"]
     meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
-    edge = mean_edge(nodes["position"], [*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
+    edges = edges_of([*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
+    edge = mean_length(nodes["position"], edges)
     own |= driven(scene, tables[solid.name], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
     of_body = {
@@ -72,7 +73,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
     own |= wetted(scene, faces, tables["triangles"], own["cavities"])
     shapes = tuple(with_tetrahedra(body.shape, cell_size) for body in scene.soft)
-    return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edge=edge)
+    return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edges=edges, edge=edge)
 
 
 def _elements(body: SoftBody, index: int, piece: Piece, kind: str, cell_size: float) -> dict:
@@ -122,13 +123,16 @@ def _plates(piece: Piece, triangles: dict | None) -> np.ndarray:
     return plate[piece.sides].mean(axis=1)
 
 
-def mean_edge(x: np.ndarray, tables: list[np.ndarray]) -> float:
-    """Mean length of all edges of elements [m], each of them once.
+def edges_of(tables: list[np.ndarray]) -> np.ndarray:
+    """Ends of all edges of elements, each of them once, shape (n, 2).
 
     Args:
-        x: Nodes [m], shape (n, 3).
         tables: Nodes of elements of several kinds, each of shape (n_elements, n_corners).
     """
     ends = [np.sort(t[:, p], axis=-1) for t in tables for p in itertools.combinations(range(t.shape[1]), 2)]
-    edges = np.unique(np.concatenate(ends), axis=0)
+    return np.unique(np.concatenate(ends), axis=0)
+
+
+def mean_length(x: np.ndarray, edges: np.ndarray) -> float:
+    """Mean length of edges between nodes at x [m]."""
     return float(np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1).mean())

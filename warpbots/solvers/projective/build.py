@@ -42,7 +42,7 @@ from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, 
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
-from warpbots.solvers.projective.guides import normals_of
+from warpbots.solvers.projective.guides import anchored_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
@@ -83,6 +83,8 @@ def build(
     fixed = np.zeros(len(mesh), dtype=bool)
     fixed[[i for i, n in normals.items() if len(n) == 3]] = True
     guided = {i: n for i, n in normals.items() if len(n) < 3}
+    anchored = anchored_in(scene, mesh.regions, len(mesh))
+    held = fixed, anchored, guided
     _refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
     stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
@@ -112,7 +114,7 @@ def build(
     across = widths(model_solids)[:, 1]
     angular = np.array([collisions and is_angular(part) for _, part in hard], dtype=bool)
     across[angular] = 0.0  # their edges leave nothing to surface samples
-    topology = _topology(mesh, surfaces, edges, across, angular, fixed, guided, collisions, skeleton, worlds, device)
+    topology = _topology(mesh, surfaces, edges, across, angular, held, collisions, skeleton, worlds, device)
     if linear_solver == "direct":
         _refuse_direct(scene, topology)
     elif linear_solver == "adaptive" and not _is_factored(scene, topology, splitting):
@@ -144,7 +146,7 @@ def build(
         torque=constant([m.max_torque for m in motors]),
         speed=constant([m.max_speed for m in motors]),
         rest_position=constant(mesh.position, vec),
-        anchor=constant(mesh.position[fixed], vec),
+        anchor=constant(mesh.position[anchored], vec),
         load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in surfaces.bones)]),
@@ -175,14 +177,14 @@ def _topology(
     edges: ObstacleEdges,
     across: np.ndarray,
     angular: np.ndarray,
-    fixed: np.ndarray,
-    guided: dict[int, np.ndarray],
+    held: tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]],
     collisions: bool,
     skeleton: ArticulatedModel | None,
     worlds: int,
     device: wp.Device,
 ) -> Topology:
     """Who may be in contact, and numbers of everything."""
+    fixed = held[0]
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
     samples = _samples(mesh, surfaces, fixed, across)
@@ -198,7 +200,7 @@ def _topology(
         capacity=_room(mesh, surfaces, edges) if collisions else 0,
     )
     thin = is_thin(across, mesh.edge)
-    return Topology(mesh, surfaces, edges, fixed, guided, candidates, samples, thin, angular, sizes, device)
+    return Topology(mesh, surfaces, edges, *held, candidates, samples, thin, angular, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:

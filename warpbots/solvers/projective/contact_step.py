@@ -156,13 +156,13 @@ class Contact:
         """Fail a step of chosen worlds that ends at `u` with an obstacle deep inside a face."""
         if self._model.sharp:
             sizes, embedded = self._sizes, self._arrays.embedded
-            faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
+            faces, found = embedded.face.size, self._matrix.iteration.progress.found
             inputs = [self._model.obstacles, sizes.points, sizes.stride, embedded.face, self._x, u]
-            inputs += [where, converged]
+            inputs += [where, found]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)
             inputs = [embedded.depth, faces]
-            launch(embedded_obstacles.fail_embedded_kernel, self._each(faces), inputs, [converged], self._device)
+            launch(embedded_obstacles.fail_embedded_kernel, self._each(faces), inputs, [found], self._device)
 
     def forbid_shortage(self) -> None:
         """Fail a step, or an adjoint, without room for the compliances of all nodes in contact."""
@@ -175,7 +175,7 @@ class Contact:
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
-        found, sizes = self._matrix.iteration.progress.converged, self._sizes
+        found, sizes = self._matrix.iteration.progress.found, self._sizes
         outputs = [end.z, end.count]
         launch(nodes.drop_kernel, self._each(sizes.stride), [sizes.stride, found], outputs, self._device)
 
@@ -186,8 +186,11 @@ class Contact:
             for kept, array in end.pairs(self._arrays.search):
                 copy(array, kept)
             if self._sizes.capacity:
-                inputs = [self._topology, self._model.pairs]
-                launch(merge.link_kernel, self._model.worlds, inputs, [self._arrays.contacts], self._device)
+                inputs, outputs = (
+                    [self._topology, self._model.pairs],
+                    [self._arrays.contacts, self._model.matrices.islands],
+                )
+                launch(merge.link_kernel, self._model.worlds, inputs, outputs, self._device)
             self._evaluate(self._workspace.everywhere, u, self._workspace.zero)
 
     def differentiate(self, u: wp.array) -> None:

@@ -82,7 +82,7 @@ class ContactWorkspace:
         """Pairs that are contacts in this step, and the state of collision detection."""
         sizes = self.topology.sizes
         vertices = self.topology.surface.vertex.size if sizes.capacity else 0
-        return Search.of(sizes.worlds, sizes.capacity, vertices, self.topology.device)
+        return Search.of(sizes.worlds, len(self.topology.components), sizes.capacity, vertices, self.topology.device)
 
     @functools.cached_property
     def trees(self) -> tuple[Tree, Tree]:

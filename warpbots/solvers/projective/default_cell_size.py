@@ -2,7 +2,7 @@
 
 from warpbots.contact import cells_across
 from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union
-from warpbots.solvers.projective.assemble import mean_edge
+from warpbots.solvers.projective.assemble import edges_of, mean_length
 
 __all__ = ["default_cell_size"]
 
@@ -25,9 +25,9 @@ def default_cell_size(scene: Scene) -> float:
 def _edge(shape: Shape) -> float | None:
     """Mean length of the edges of a shape that is a mesh already [m]; None for others."""
     if isinstance(shape, TetMesh):
-        return mean_edge(shape.vertices, [shape.tets])
+        return mean_length(shape.vertices, edges_of([shape.tets]))
     if isinstance(shape, Sheet):
-        return mean_edge(shape.vertices, [shape.faces])
+        return mean_length(shape.vertices, edges_of([shape.faces]))
     if isinstance(shape, Truss):
         return float(shape.length.mean())
     if isinstance(shape, Posed):

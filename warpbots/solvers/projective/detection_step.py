@@ -26,7 +26,7 @@ class Detection:
         matrix, workspace = model.matrices.of(dt), model.workspace
         self._worlds, self._device, self._sizes, self._x = model.worlds, model.device, model.topology.sizes, x
         self._topology, self._progress = matrix.contact, matrix.iteration.progress
-        self._zero, self._contact = workspace.zero, workspace.contact
+        self._zero, self._contact, self._islands = workspace.zero, workspace.contact, matrix.iteration.islands
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
 
@@ -47,7 +47,7 @@ class Detection:
         """
         if self._sizes.capacity:
             if_then(self._search.any, lambda: self._run(u, real(10.0 * tolerance)))
-            copy(self._search.was, self._progress.active)
+            copy(self._search.was, self._progress.running)
 
     def _launch(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list) -> None:
         launch(kernel, (self._worlds, count), inputs, outputs, self._device)
@@ -55,7 +55,7 @@ class Detection:
     def _run(self, u: wp.array, tolerance: real) -> None:
         struct, search = self._pairs, self._search
         inputs = [tolerance, self._x, u, search.check, search.searches]
-        outputs = [struct, search.added]
+        outputs = [struct, search.added, self._islands]
         self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
         inputs = [struct, search.check, search.searches, u]
         self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
@@ -72,7 +72,7 @@ class Detection:
             tree.bvh.refit()
         faces, edges = self._contact.trees
         state, control = [struct, self._x, u], [search.check, search.searches, search.lost]
-        outputs = [search.added, search.near, search.hits]
+        outputs = [search.added, search.near, self._islands, search.hits]
         self._launch(detection.find_faces_kernel, struct.vertex.size, [*state, faces.bvh.id, *control], outputs)
         inputs = [*state, edges.bvh.id, edges.lower, edges.upper, *control]
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
@@ -81,10 +81,10 @@ class Detection:
         """Make contacts of these pairs, in an order that does not depend on threads."""
         search, threads = self._search, min(self._search.hits.room, _THREADS)
         self._launch(merge.order_kernel, threads, [threads], [search.hits])
-        outputs = [search.hits, self._pairs, self._contact.contacts, search.added]
+        outputs = [search.hits, self._pairs, self._contact.contacts, search.added, self._islands, self._progress]
         inputs = [self._topology, search.lost, search.check]
         launch(merge.merge_kernel, self._worlds, inputs, outputs, self._device)
-        outputs = [self._pairs, search.added]
+        outputs = [self._pairs, search.added, self._islands]
         self._launch(planes.same_connection_kernel, self._sizes.capacity, [search.check], outputs)
 
     def _resolve(self, u: wp.array) -> None:
@@ -94,9 +94,9 @@ class Detection:
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
         inputs = [self._sizes.capacity, self._topology.first + first, struct, search.added]
         outputs = [search.check, search.any, search.searches, search.early]
-        outputs += [search.intersection, search.lost, progress]
+        outputs += [search.intersection, search.lost, search.outgrown, self._islands, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
-        inputs = [self._topology, struct, first, progress.active, self._x, u, self._zero]
+        inputs = [self._topology, struct, first, progress.running, self._x, u, self._zero]
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
 
     def ask(self, u: wp.array) -> None:
@@ -106,5 +106,5 @@ class Detection:
             inputs = [struct, search.was, progress, u, search.path]
             self._launch(detection_control.stray_kernel, struct.vertex.size, inputs, [search.near])
             outputs = [search.check, search.any, search.added, progress]
-            inputs = [struct, search.was, search.near, search.early]
+            inputs = [self._islands, search.was, search.near, search.early]
             launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from warpbots.solvers.projective.elements.cavity_surface import volume_of_walls
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import where_embedded, where_lost
 
@@ -42,7 +43,8 @@ def diagnosis(
     tried = f", and parts of {dt:.3g} s were tried" if halvings else ""
     matrix = model.matrices.of(dt)
     progress = matrix.iteration.progress
-    iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
+    u = _failed_island(model, progress, w)
+    iterations, size = int(progress.iterations.numpy()[u]), float(progress.size.numpy()[u])
     position, shorter = before["position"][w], f"use a shorter step (now {whole:.3g} s{tried})"
     if embedded := where_embedded(model, w, position):
         return f"{embedded}; or {shorter}"
@@ -54,7 +56,7 @@ def diagnosis(
     if emptied := _emptied(model, w, position, dt):
         return emptied
     inverted = _inverted(model, position.astype(float) + _displacement(model, dt, w))
-    enough = float(progress.enough.numpy()[w])
+    enough = float(progress.enough.numpy()[u])
     converged = size <= enough
     if lost := _lost(model, w, position, converged and not inverted):
         return f"{lost}; move bodies apart that overlap at the start, {shorter}, or collisions=False"
@@ -86,6 +88,14 @@ def diagnosis(
     )
 
 
+def _failed_island(model: ProjectiveModel, progress: Progress, w: int) -> int:
+    """The first island of a world that has not converged, or its first one."""
+    islands, count = model.matrices.islands, len(model.topology.components)
+    own = slice(w * count, (w + 1) * count)
+    roots = islands.root.numpy()[own] == np.arange(count)
+    return w * count + int((roots & (progress.converged.numpy()[own] == 0)).argmax())
+
+
 def _displacement(model: ProjectiveModel, dt: float, w: int) -> np.ndarray:
     """Displacements of the nodes of a world in the last step [m], shape (n_nodes, 3)."""
     sizes = model.topology.sizes
@@ -106,9 +116,10 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
     pairs, intersection, searches = (int(a.numpy()[w]) for a in (search.count, search.intersection, search.searches))
     if not (pairs > room or intersection or (pairs and otherwise)):
         return ""
+    too_many = f" and there is room for {room}; the model of ProjectiveDynamics.grown has more," if pairs > room else ""
     return (
         f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, position)}; {pairs} pairs of vertices, "
-        f"faces and edges are in contact (room for {room}) after {searches} runs of collision detection"
+        f"faces and edges are in contact{too_many} after {searches} runs of collision detection"
     )
 
 

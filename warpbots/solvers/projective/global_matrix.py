@@ -17,6 +17,7 @@ from warpbots.solvers.projective.elements.free_normals import NormalArrays, arou
 from warpbots.solvers.projective.guides import Guides
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, iteration
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
+from warpbots.solvers.projective.iterate.islands import Islands, islands_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, factorise, split
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.topology import Topology, constant_array
@@ -94,6 +95,13 @@ class GlobalMatrices:
         values = np.concatenate([b.reshape(-1) for b in blocks])
         return coo_matrix((values, topology.node_pairs), shape=(nodes, nodes)).tocsr()
 
+    @functools.cached_property
+    def islands(self) -> Islands:
+        """Parts of each world that nothing couples in a step."""
+        topology = self.topology
+        sizes = topology.sizes
+        return islands_of(topology.components, sizes.capacity, sizes.worlds, topology.device)
+
     def has(self, dt: float) -> bool:
         """Whether a step of `dt` [s] has asked for its matrix."""
         return dt in self._of
@@ -123,7 +131,7 @@ class GlobalMatrices:
         return GlobalMatrix(
             factor=factor,
             stiff=stiff,
-            iteration=iteration(sizes.worlds, self.slots, weight, unit, topology.device),
+            iteration=iteration(sizes.worlds, self.slots, weight, unit, self.islands, topology.device),
             compliance=compliance_arrays(sizes.candidates, rows, sizes.contacts, sizes.worlds, topology.device),
             rotation=_rotation(topology, A),
             normals=_normals(topology),
@@ -171,9 +179,10 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
 
 
 def _normals(topology: Topology) -> NormalArrays:
-    """Free normals of nodes that nothing holds and whose elements all have `Kind.normal_bounds`; none beside bones."""
+    """Free normals of nodes that nothing holds and whose elements all have `Kind.normal_bounds`, without bones."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
-    free = ~topology.fixed & (mesh.bone < 0).all()
+    component = topology.components.of[: sizes.nodes]
+    free = ~topology.fixed & ~np.isin(component, component[mesh.bone >= 0])
     free[list(topology.guided)] = False
     for kind in topology.kinds:
         if kind.normal_bounds is None:

@@ -53,13 +53,16 @@ class GlobalStep:
             if kind.name in initial_guess.KERNELS:
                 kernel, inputs = (
                     initial_guess.KERNELS[kind.name],
-                    [elements.place, elements.node, self._rotation, self._x, z],
+                    [elements.place, elements.node, self._model.matrices.islands, self._rotation, self._x, z],
                 )
                 launch(kernel, (worlds, elements.place.count), inputs, [flight], self._device)
-        inputs = [sizes.stride, sizes.nodes, self._model.nodes.held, flight]
+        islands = self._model.matrices.islands
+        inputs = [sizes.stride, sizes.nodes, self._model.nodes.held, islands, flight]
         launch(initial_guess.shorten_kernel, (worlds, sizes.first_contact), inputs, [z], self._device)
         if self._rotation.count:
-            launch(free_rotation.spin_kernel, (worlds, sizes.nodes), [self._rotation, flight], [z], self._device)
+            launch(
+                free_rotation.spin_kernel, (worlds, sizes.nodes), [islands, self._rotation, flight], [z], self._device
+            )
 
     def guide(self, f: wp.array) -> None:
         """Take from displacements, or forces, what nodes on lines or planes may not have."""

@@ -19,7 +19,7 @@ from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, solve
 
-__all__ = ["GuideArrays", "Guides", "normals_of"]
+__all__ = ["GuideArrays", "Guides", "anchored_in", "normals_of"]
 
 _vec = vector(3)
 _MOST = 4000
@@ -204,6 +204,12 @@ def normals_of(scene: Scene, regions: dict[str, np.ndarray]) -> dict[int, np.nda
             f"{_MOST}; make their regions smaller, or use a larger ProjectiveDynamics(cell_size=...)"
         )
     return normals
+
+
+def anchored_in(scene: Scene, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
+    """Which of `count` nodes a constraint holds at a place of their own, not only to lines and planes; bool."""
+    held = (regions[c.region] for c in scene.constraints if c.direction is None)
+    return np.logical_or.reduce([np.zeros(count, dtype=bool), *held])
 
 
 def _basis(directions: np.ndarray) -> np.ndarray:

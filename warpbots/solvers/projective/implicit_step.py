@@ -14,6 +14,7 @@ from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion
+from warpbots.solvers.projective.iterate.islands import separate_kernel
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -70,6 +71,7 @@ def implicit_step(
     points = Points(model, state, dt)
     skeleton = Skeleton(model, state, points, control, dt)
     skeleton.begin(z)
+    launch(separate_kernel, (model.worlds, it.islands.count), [where], [it.islands], device)
     contact = Contact(model, skeleton, points, dt)
     contact.begin(where)
     global_step.measure(v, dataclasses.replace(start, u=workspace.zero))
@@ -86,12 +88,12 @@ def implicit_step(
     second = SecondDerivative(model, global_step, start)
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
     needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
-    near = _NEAR if second.iterative or len(model.matter.triangles) else _NEAR_WITH_FACTOR
-    enough = criterion(tolerance, limit, model.matter.edge, newton_steps, needed, near, telling=_NEAR)
+    near = _NEAR if second.iterative else _NEAR_WITH_FACTOR
+    enough = criterion(tolerance, limit, True, newton_steps, needed, near, near_thin=_NEAR, telling=_NEAR)
     energy = Energy(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
 
     def iterate() -> None:
-        active = progress.active
+        active = progress.running
         skeleton.pose(active, z)
         skeleton.join(active)
         contact.detection.search(z, tolerance)
@@ -117,16 +119,16 @@ def implicit_step(
     for kind, elements in model.elements:
         if kind.forbid is not None:
             inputs = [elements, x, z]
-            launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.converged], device)
+            launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.found], device)
     contact.forbid_embedded(where, z)
     contact.forbid_shortage()
     end = workspace.end(state_out)
     if end is not None:
         contact.keep(end, z)
     ended = [state_out.position.flatten(), state_out.velocity.flatten()]
-    launch(nodes.end_kernel, each, [model.nodes, h, progress.converged, x, v, z], ended, device)
+    launch(nodes.end_kernel, each, [model.nodes, h, progress.found, x, v, z], ended, device)
     if state.time.size:
-        inputs = [h, progress.converged, state.time]
+        inputs = [h, progress.found, state.time]
         launch(oscillations.pass_kernel, model.worlds, inputs, [state_out.time], device)
-    skeleton.finish(progress.converged, state_out, dt)
-    return progress.converged
+    skeleton.finish(progress.found, state_out, dt)
+    return progress.found

@@ -8,7 +8,7 @@ the part
 
     min(1, most / |U D^+|_F)
 
-of free flight, the least of all simplices of a world. Below 1, |U D^+| keeps D + U from being inverted.
+of free flight, the least of all simplices that elements connect. Below 1, |U D^+| keeps D + U from being inverted.
 """
 
 import functools
@@ -19,6 +19,7 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import Place, at
 from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, ReferenceElement
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = ["KERNELS", "shorten_kernel"]
 
@@ -44,10 +45,10 @@ def change(place: Place, rotation: RotationArrays, u: wp.array[NODE], e: _vec, w
 
 
 @wp.func
-def shorten(square: real, w: int, flight: wp.array[real]):
-    """Limit the part of free flight of a world by the square of |U D^+|."""
+def shorten(square: real, islands: Islands, w: int, i: int, flight: wp.array[real]):
+    """Limit the part of free flight of the component of a node by the square of |U D^+|."""
     if square > _MOST * _MOST:
-        wp.atomic_min(flight, w, _MOST / wp.sqrt(square))
+        wp.atomic_min(flight, w * islands.count + islands.component[i], _MOST / wp.sqrt(square))
 
 
 @wp.kernel(enable_backward=False)
@@ -55,6 +56,7 @@ def tets_kernel(
     # model
     place: Place,
     node: wp.array[wp.vec4i],
+    islands: Islands,
     # state
     rotation: RotationArrays,
     x: wp.array[_vec],
@@ -74,7 +76,7 @@ def tets_kernel(
         change(place, rotation, u, c, w, k[0], k[3]),
     )
     H = U @ wp.inverse(wp.matrix_from_cols(a, b, c))
-    shorten(wp.ddot(H, H), w, flight_out)
+    shorten(wp.ddot(H, H), islands, w, k[0], flight_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -82,6 +84,7 @@ def triangles_kernel(
     # model
     place: Place,
     node: wp.array[wp.vec3i],
+    islands: Islands,
     # state
     rotation: RotationArrays,
     x: wp.array[_vec],
@@ -98,7 +101,7 @@ def triangles_kernel(
     q = change(place, rotation, u, b, w, k[0], k[2])
     area = wp.cross(a, b)
     square = wp.dot(b, b) * wp.dot(p, p) - real(2.0) * wp.dot(a, b) * wp.dot(p, q) + wp.dot(a, a) * wp.dot(q, q)
-    shorten(square / wp.dot(area, area), w, flight_out)
+    shorten(square / wp.dot(area, area), islands, w, k[0], flight_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -106,6 +109,7 @@ def bars_kernel(
     # model
     place: Place,
     node: wp.array[wp.vec2i],
+    islands: Islands,
     # state
     rotation: RotationArrays,
     x: wp.array[_vec],
@@ -118,7 +122,7 @@ def bars_kernel(
     k = node[s]
     a = edge(place, x, w, k[0], k[1])
     p = change(place, rotation, u, a, w, k[0], k[1])
-    shorten(wp.dot(p, p) / wp.dot(a, a), w, flight_out)
+    shorten(wp.dot(p, p) / wp.dot(a, a), islands, w, k[0], flight_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -127,6 +131,7 @@ def shorten_kernel(
     stride: int,
     nodes: int,
     held: wp.array[int],
+    islands: Islands,
     # work
     flight: wp.array[real],
     # out
@@ -134,9 +139,10 @@ def shorten_kernel(
 ):
     """Reduce nodes and joints to a part of free flight; fixed nodes stay at their anchors."""
     w, i = wp.tid()
-    if flight[w] == real(1.0) or (i < nodes and held[i] >= 0):
+    part = flight[w * islands.count + islands.component[i]]
+    if part == real(1.0) or (i < nodes and held[i] >= 0):
         return
-    u_out[w * stride + i] = flight[w] * u_out[w * stride + i]
+    u_out[w * stride + i] = part * u_out[w * stride + i]
 
 
 @functools.cache
@@ -153,6 +159,7 @@ def solid_kernel(reference: ReferenceElement) -> wp.Kernel:
         # model
         place: Place,
         node: wp.array[numbers],
+        islands: Islands,
         # state
         rotation: RotationArrays,
         x: wp.array[_vec],
@@ -172,7 +179,7 @@ def solid_kernel(reference: ReferenceElement) -> wp.Kernel:
                 UN += wp.outer(change(place, rotation, u, d, w, k[0], k[a]), N)
                 DN += wp.outer(d, N)
             H = UN @ wp.inverse(DN)
-            shorten(wp.ddot(H, H), w, flight_out)
+            shorten(wp.ddot(H, H), islands, w, k[0], flight_out)
 
     return solids
 
@@ -180,4 +187,4 @@ def solid_kernel(reference: ReferenceElement) -> wp.Kernel:
 KERNELS = {"tets": tets_kernel, "triangles": triangles_kernel, "bars": bars_kernel} | {
     e.name: solid_kernel(e) for e in (QUADRATIC_TETRAHEDRON, HEXAHEDRON)
 }
-"""Kernels (place, node, rotation, x, u) -> (flight) by the kinds of elements that limit free flight."""
+"""Kernels (place, node, islands, rotation, x, u) -> (flight) by the kinds of elements that limit free flight."""

@@ -108,7 +108,8 @@ class Mesh(Matter):
         ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
         shapes: Shape of each soft body, with the tetrahedra that fill it where another machine would make others.
         meshes: Surfaces of the bodies.
-        edge: Mean length of the edges of elements [m].
+        edges: Ends of the edges of linear tetrahedra, triangles and bars, each once, shape (n_edges, 2), int.
+        edge: Mean length of the edges [m].
     """
 
     tets: np.ndarray
@@ -176,6 +177,7 @@ class Mesh(Matter):
     ambient_pressure: np.ndarray
     shapes: tuple[Shape, ...]
     meshes: tuple[Part, ...]
+    edges: np.ndarray
     edge: float
 
     @property

@@ -70,7 +70,7 @@ _PARAMETERS = {
     "torque": Parameter("N m", *_POSITIVE, "motor", "torque of a motor at standstill", inclusive=True),
     "speed": Parameter("rad/s", *_POSITIVE, "motor", "speed of a motor without load"),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
-    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
+    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are held"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
     "body_friction": Parameter("1", *_POSITIVE, "surface", "Coulomb coefficient of bodies", inclusive=True),
@@ -174,7 +174,8 @@ class ProjectiveModel(ArrayModel):
         torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
         speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
-        anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
+        anchor: Where nodes of fixed regions are held [m], shape (worlds, n_anchored), vector; nodes that three planes
+            hold stay where they are.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
@@ -262,7 +263,7 @@ class ProjectiveModel(ArrayModel):
         """Nodes of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
         mesh, node = self.matter, np.arange(len(self.matter))[:, None]
         return {
-            "node": node, "fixed node": node[self.topology.fixed], "element": mesh.elements,
+            "node": node, "fixed node": node[self.topology.anchored], "element": mesh.elements,
             "triangle": mesh.triangles, "hinge": mesh.hinges, "bar": mesh.bars,
             "fibre": mesh.fibres, "cell": mesh.pneumatic,
         }  # fmt: skip
@@ -365,6 +366,20 @@ class ProjectiveModel(ArrayModel):
         obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
         return obstacles
 
+    def grown(self) -> Self | None:
+        """The model with room for all pairs in contact, twice of that before at least; None where it was enough."""
+        capacity = self.topology.sizes.capacity
+        if not capacity:
+            return None
+        needed = int(self.workspace.contact.search.outgrown.numpy()[0])
+        if not needed:
+            return None
+        sizes = dataclasses.replace(self.topology.sizes, capacity=max(2 * capacity, needed + needed // 4))
+        topology = dataclasses.replace(self.topology, sizes=sizes)
+        matrices = dataclasses.replace(self.matrices, topology=topology)
+        workspace = dataclasses.replace(self.workspace, topology=topology)
+        return dataclasses.replace(self, topology=topology, matrices=matrices, workspace=workspace)
+
     @functools.cached_property
     def sharp(self) -> bool:
         """Whether an obstacle can be inside a face whose corners are outside of it."""
@@ -390,6 +405,10 @@ class ProjectiveModel(ArrayModel):
         pairs.condition = self.condition
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(self.topology.surface, name))
+        pairs.around, pairs.outer = self.topology.outer_faces
+        components = self.topology.components
+        component = np.append(components.of[: components.points], np.full(sizes.edge_ends, -1))
+        pairs.component = wp.array(component.astype(np.int32), dtype=int, device=self.device)
         for name in PAIRS:
             setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs

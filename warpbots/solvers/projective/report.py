@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.scene import Obstacle, RigidBody, SoftBody
-from warpbots.solvers.projective.iterate.anderson_arrays import Iteration
+from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, Progress
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["StepReport", "report_of", "where_embedded", "where_lost"]
@@ -17,14 +17,17 @@ class StepReport:
     """The end of the last step of every world, as NumPy arrays; nothing here is differentiable.
 
     Attributes:
-        iterations: Number of iterations, of all attempts together, shape (worlds,).
+        iterations: Number of iterations, of all attempts together, shape (worlds,). Parts of a world that nothing
+            couples iterate at the same time, and rest when they have converged.
         shorter_steps: Number of shorter steps in the place of the last one, 0 where it was found as a whole, shape
             (worlds,). All that follows is of the last of them.
         correction: Largest displacement of a node by the last correction, or its estimated error if that is larger
-            [m], shape (worlds,). A step has converged when it is at most the tolerance.
-        tolerance: The tolerance [m].
+            [m], shape (worlds,). A step has converged when it is at most the tolerance. Parts of a world that nothing
+            couples have the tolerance of their own edges: the largest counts, in tolerances, times `tolerance`.
+        tolerance: The tolerance of the part with the shortest edges [m].
         residual: Largest residual force on a node before the last correction [N], shape (worlds,).
         contacts: Number of active contacts, shape (worlds,).
+        room: Number of pairs of surfaces for which each world has room; it grows when more come into contact.
         contact_force: Force of all contacts on each node [N], shape (worlds, n_nodes, 3).
         bone_force: Force of all contacts on the surface of each bone outside of its soft body [N], shape (worlds,
             n_bones, 3).
@@ -36,6 +39,7 @@ class StepReport:
     tolerance: float
     residual: np.ndarray
     contacts: np.ndarray
+    room: int
     contact_force: np.ndarray
     bone_force: np.ndarray
 
@@ -61,7 +65,8 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     free = ~topology.fixed & (topology.mesh.bone < 0)
     residual = _nodal(model, workspace.residual)[:, free]
     own = [model.matrices.of(dt / 2**k).iteration for k in level.tolist()]
-    correction = np.array([it.progress.size.numpy()[w] for w, it in enumerate(own)])
+    least = float(topology.components.length.min())
+    correction = np.array([_worst(model, it.progress, w) for w, it in enumerate(own)]) * tolerance * least
     contacts, force = _contact_forces(model, own)
     nodes = topology.sizes.nodes
     bones = np.arange(len(model.scene.rigid))[:, None] == topology.bone_surfaces.bone
@@ -69,12 +74,22 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         iterations=iterations,
         shorter_steps=np.where(level > 0, clock.steps.numpy(), 0),
         correction=correction,
-        tolerance=tolerance * model.matter.edge,
+        tolerance=tolerance * least,
         residual=np.linalg.norm(residual, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
+        room=topology.sizes.capacity,
         contact_force=force[:, :nodes],
         bone_force=bones @ force[:, nodes : nodes + topology.sizes.vertices],
     )
+
+
+def _worst(model: ProjectiveModel, progress: Progress, w: int) -> float:
+    """The largest last correction, or estimated error, of an island of a world [tolerances]."""
+    islands, count = model.matrices.islands, len(model.topology.components)
+    own = slice(w * count, (w + 1) * count)
+    roots = islands.root.numpy()[own] == np.arange(count)
+    size, enough = (a.numpy()[own][roots] for a in (progress.size, progress.enough))
+    return float((size / np.where(enough > 0.0, enough, np.inf)).max())
 
 
 def _nodal(model: ProjectiveModel, iterate: wp.array) -> np.ndarray:

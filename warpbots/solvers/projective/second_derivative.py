@@ -35,6 +35,7 @@ class SecondDerivative:
         """
         self._model, self._global_step, self._point = model, global_step, point
         self._factor = None if self.iterative else model.workspace.coupled
+        self._islands = model.matrices.islands
 
     def evaluate(self) -> None:
         """Evaluate its blocks, which `residual` reads."""
@@ -64,8 +65,8 @@ class SecondDerivative:
 
     @property
     def symmetric(self) -> bool:
-        """Whether `solve` may be used."""
-        return is_symmetric(self._model.scene)
+        """Whether there are islands for which `solve` may be used."""
+        return bool(self._model.topology.components.symmetric.any())
 
     @property
     def iterative(self) -> bool:
@@ -75,23 +76,25 @@ class SecondDerivative:
     def solve(
         self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int, evaluated: bool = False
     ) -> None:
-        """Solve H a = g in those worlds in which `where` is 1 and no contact is active; see `minres`.
+        """Solve H a = g in those islands in which `where` is 1 and no contact is active; see `minres`.
 
         Args:
-            where: 1 for a world to solve in, shape (worlds,).
+            where: 1 for an island to solve in, shape (worlds * components,).
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
-            tolerance: Norm of the residual, relative to that of g, at which a world has converged; in A^-1, or in H^-1
-                where H is factored.
-            limit: Number of iterations after which a world has failed.
-            evaluated: Whether `evaluate` has been called; otherwise it is, if there is such a world.
+            tolerance: Norm of the residual, relative to that of g, at which an island has converged; in A^-1, or in
+                H^-1 where H is factored.
+            limit: Number of iterations after which an island has failed.
+            evaluated: Whether `evaluate` has been called; otherwise it is, if there is such an island.
         """
         how = self._model.matrices.linear_solver
         krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
         prepare = (lambda: None) if evaluated else self.evaluate
 
         def iterate(limit: int) -> None:
-            minres(krylov, where, listed, g, a, prepare, self.residual, self.precondition, tolerance, limit)
+            minres(
+                krylov, self._islands, where, listed, g, a, prepare, self.residual, self.precondition, tolerance, limit
+            )
 
         def factor(where: wp.array, prepare: Callable[[], None]) -> None:
             def prepare_factor() -> None:
@@ -99,7 +102,7 @@ class SecondDerivative:
                 self._factorise()
 
             solve = self._precondition_coupled
-            minres(krylov, where, listed, g, a, prepare_factor, self.residual, solve, tolerance, limit)
+            minres(krylov, self._islands, where, listed, g, a, prepare_factor, self.residual, solve, tolerance, limit)
 
         if how == "iterative":
             iterate(limit)
@@ -110,11 +113,11 @@ class SecondDerivative:
             self._rest(where, lambda rest: factor(rest, lambda: None))
 
     def _rest(self, where: wp.array, solve: Callable[[wp.array], None]) -> None:
-        """Call `solve` with those worlds of `where` that minimal residuals have not solved, if there are any."""
+        """Call `solve` with those islands of `where` that minimal residuals have not solved, if there are any."""
         factor, krylov, each, device = (
             self._factor,
             self._model.workspace.krylov,
-            self._model.worlds,
+            where.size,
             self._model.device,
         )
         launch(coupled_cholesky.leave_kernel, each, [krylov.arrays, where], [factor], device)
@@ -128,7 +131,7 @@ class SecondDerivative:
     def _factorise(self) -> None:
         """Factor H where it is to be solved with."""
         model = self._model
-        active, column = model.workspace.krylov.arrays.active, model.workspace.column
+        active, column = model.workspace.krylov.arrays.running, model.workspace.column
         coupled_cholesky.factorise(self._factor, model.nodes.mass, self._point.h, column, active, model.device)
 
     def _precondition_coupled(self, active: wp.array, r: wp.array, out: wp.array) -> None:

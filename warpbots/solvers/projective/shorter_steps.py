@@ -73,8 +73,8 @@ class ShorterSteps:
             copy(self._taken.outcome, clock.outcome)
             copy(self._taken.unusual, clock.unusual)
 
-    def _step(self, state: ProjectiveState, out: ProjectiveState, level: int) -> tuple[Progress, wp.array]:
-        """One step of the length of a level, in chosen worlds; how it ended, and whether there was room for it."""
+    def _step(self, state: ProjectiveState, out: ProjectiveState, level: int) -> tuple[Progress, wp.array, wp.array]:
+        """One step of the length of a level, in chosen worlds; how it ended, and where there was no room for it."""
         h, where = self._length(level), self._clock.where
         limit = self._solver.max_iterations
         if level < self._halvings:
@@ -82,7 +82,7 @@ class ShorterSteps:
         limits = self._solver.tolerance_of(h), limit
         implicit_step(self._model, state, self._control, out, h, where, *limits)
         matrix = self._model.matrices.of(h)
-        return matrix.iteration.progress, matrix.compliance.missing
+        return matrix.iteration.progress, matrix.compliance.missing, self._model.workspace.contact.search.outgrown
 
     def _take_shorter(self) -> None:
         here, there, _ = self._model.workspace.scratch(self._state, gradient=False)

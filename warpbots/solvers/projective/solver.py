@@ -67,10 +67,11 @@ class ProjectiveDynamics:
     the velocity that it gets when loads set in: a block of 1 MPa to which gravity is applied suddenly is compressed,
     oscillates and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
 
-    Constraints hold exactly; where the regions of several overlap, all of them hold. The speed of motors is that at the
-    end of a step, so that they are stable in long steps; their axis and arms are those at its start. Like implicit
-    Euler itself, which takes (w h)^2 of the angular momentum of matter that spins by w h in a step, they have an error
-    of second order in that angle.
+    Constraints hold exactly; where the regions of several overlap, all of them hold. Nodes of fixed regions go to their
+    `anchor`; those in lines and planes keep to these through the place where a step begins, and stay there where three
+    planes leave no direction. The speed of motors is that at the end of a step, so that they are stable in long steps;
+    their axis and arms are those at its start. Like implicit Euler itself, which takes (w h)^2 of the angular momentum
+    of matter that spins by w h in a step, they have an error of second order in that angle.
 
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite there, but no motion
     leads to such a state, and the path of the iteration would choose among them.
@@ -284,6 +285,13 @@ class ProjectiveDynamics:
             RuntimeError: The last thing that ran was not a step of this length.
         """
         return report_of(model, dt, self.tolerance_of(dt))
+
+    def grown(self, model: ProjectiveModel) -> ProjectiveModel | None:
+        """The model with room for all pairs of surfaces in contact, if a step of it has had too little; else None.
+
+        `warpbots.Simulation` asks after each control interval, and takes it again.
+        """
+        return model.grown()
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
         """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""

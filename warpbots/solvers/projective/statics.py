@@ -69,6 +69,9 @@ def equilibrium(
     for count in range(1, steps + 1):
         _stop(state)
         solver.step(model, state, signals, after, dt)
+        while grown := solver.grown(model):
+            model = grown
+            solver.step(model, state, signals, after, dt)
         before, reached = ({n: a.numpy() for n, a in vars(s).items()} for s in (state, after))
         if reached["lost"].any():
             raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")

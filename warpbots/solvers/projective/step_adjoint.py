@@ -18,6 +18,7 @@ from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import criterion
+from warpbots.solvers.projective.iterate.islands import separate_kernel
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -60,6 +61,7 @@ def step_adjoint(
     points = Points(model, state, dt)
     skeleton = Skeleton(model, state, points, control, dt)
     skeleton.recall(u, state_out, dt)
+    launch(separate_kernel, (model.worlds, it.islands.count), [everywhere], [it.islands], device)
     contact = Contact(model, skeleton, points, dt)
     contact.recall(end, u)
     global_step = GlobalStep(model, matrix, x)
@@ -77,7 +79,7 @@ def step_adjoint(
     solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit)
     contact.refuse_detached(u)
     contact.forbid_shortage()
-    inputs = [sizes.stride, it.progress.converged]
+    inputs = [sizes.stride, it.progress.found]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
     clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested, *workspace.evaluated])
@@ -120,9 +122,9 @@ def solve_adjoint(
         contact.pull(active, point.u, a)
 
     if second.symmetric:
-        second.solve(workspace.everywhere, workspace.seed, a, tolerance, limit, evaluated=True)
+        second.solve(it.islands.symmetric, workspace.seed, a, tolerance, limit, evaluated=True)
         begin(it, workspace.everywhere)
-        hand_over(workspace.krylov, it.progress)
+        hand_over(workspace.krylov, it.islands, it.progress)
     else:
         begin(it, workspace.everywhere)
 
@@ -132,7 +134,7 @@ def solve_adjoint(
         global_step.guide(f)
 
     def iterate() -> None:
-        active = it.progress.active
+        active = it.progress.running
         evaluate(active)
         move(active)
         contact.solve_adjoint_forces(active, a, f)

@@ -90,20 +90,21 @@ def judge_kernel(
     # work
     progress: Progress,
     missing: wp.array[int],
+    outgrown: wp.array[int],
     # out
     clock_out: StepClock,
 ):
     """How the whole step has ended; nothing helps where there is no room for its contacts."""
     w = wp.tid()
     outcome = HALVED
-    if progress.converged[w] == 1:
+    if progress.found[w] == 1:
         outcome = FOUND
-    elif clock_out.where[w] == 0 or halvings == 0 or missing[0] > 0:
+    elif clock_out.where[w] == 0 or halvings == 0 or missing[0] + outgrown[0] > 0:
         outcome = LOST
     if outcome != FOUND:
         wp.atomic_add(clock_out.unusual, 0, 1)
     clock_out.outcome[w] = outcome
-    clock_out.iterations[w] = progress.iterations[w]
+    clock_out.iterations[w] = progress.passes[w]
     clock_out.steps[w] = clock_out.where[w]
 
 
@@ -161,6 +162,7 @@ def advance_kernel(
     # work
     progress: Progress,
     missing: wp.array[int],
+    outgrown: wp.array[int],
     # out
     clock_out: StepClock,
 ):
@@ -168,8 +170,8 @@ def advance_kernel(
     w = wp.tid()
     if clock_out.where[w] == 0:
         return
-    clock_out.iterations[w] = clock_out.iterations[w] + progress.iterations[w]
-    if progress.converged[w] == 1:
+    clock_out.iterations[w] = clock_out.iterations[w] + progress.passes[w]
+    if progress.found[w] == 1:
         ticks = clock_out.ticks[w] + (1 << (halvings - level))
         next = int(halvings)
         size = int(1)
@@ -185,7 +187,7 @@ def advance_kernel(
             clock_out.going[w] = 0
         else:
             clock_out.level[w] = next
-    elif level == halvings or missing[0] > 0:
+    elif level == halvings or missing[0] + outgrown[0] > 0:
         clock_out.going[w] = 0
         clock_out.outcome[w] = LOST
     else:

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
@@ -15,6 +16,7 @@ from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import kinds_of
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
+from warpbots.solvers.projective.iterate.islands import Components
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["Sizes", "Topology", "constant_array"]
@@ -96,6 +98,8 @@ class Topology:
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         obstacle_edges: Sharp edges of obstacles.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
+        anchored: Which of them have an anchor; lines and planes that leave no direction hold the others where they are.
+            Shape (n_nodes,), bool.
         guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
@@ -109,6 +113,7 @@ class Topology:
     bone_surfaces: BoneSurfaces
     obstacle_edges: ObstacleEdges
     fixed: np.ndarray
+    anchored: np.ndarray
     guided: dict[int, np.ndarray]
     candidates: np.ndarray
     samples: SurfaceSamples
@@ -170,11 +175,12 @@ class Topology:
     def nodes(self) -> dict[str, object]:
         """Fields that never change of the struct of nodes."""
         corners, count = self._corners, self.sizes.nodes
-        held = np.full(count, -1)
-        held[self.fixed] = np.arange(self.fixed.sum())
+        anchors = int(self.anchored.sum())
+        held = np.where(self.fixed, anchors, -1)
+        held[self.anchored] = np.arange(anchors)
         start, corner = _grouped(corners, count)
         return {
-            "count": count, "stride": self.sizes.stride, "corners": self.corners, "fixed": int(self.fixed.sum()),
+            "count": count, "stride": self.sizes.stride, "corners": self.corners, "anchors": anchors,
             "start": self._array(start, int), "corner": self._array(corner, int),
             "held": self._array(held, int),
         }  # fmt: skip
@@ -202,6 +208,47 @@ class Topology:
     def elimination(self) -> Elimination:
         """The order in which nodes that move are eliminated from a second derivative."""
         return elimination_of(self.pattern, self.fixed)
+
+    @functools.cached_property
+    def components(self) -> Components:
+        """What elements, cables, attachments, motors, chambers and bones connect, and nothing else."""
+        mesh, sizes = self.mesh, self.sizes
+        points = sizes.nodes + sizes.vertices
+        bound = np.append(np.flatnonzero(mesh.bone >= 0), sizes.nodes + np.arange(sizes.vertices))
+        walls = [mesh.cavities[mesh.cavity == k] for k in np.unique(mesh.cavity)]
+        motor, axis = mesh.motor_side // 2, mesh.motor_weight != 0.0
+        driven = [np.append(mesh.motors[motor == k].reshape(-1), mesh.motor_end[k][axis[k]]) for k in range(len(axis))]
+        together = [group.reshape(-1) for group in (bound, *walls, *driven) if group.size]
+        rows, columns = (list(k) for k in (self.node_pairs[:1], self.node_pairs[1:]))
+        for group in together:
+            rows.append(np.full(len(group), group[0]))
+            columns.append(group)
+        pair = np.concatenate(rows), np.concatenate(columns)
+        count, label = connected_components(coo_matrix((np.ones(len(pair[0])), pair), shape=(points, points)))
+        bones = np.zeros(count, dtype=bool)
+        bones[label[bound]] = True
+        thin = np.zeros(count, dtype=bool)
+        thin[label[mesh.triangles.reshape(-1)]] = True
+        of_joints = int(np.flatnonzero(bones)[0]) if bones.any() else 0
+        rest = np.zeros(sizes.edge_ends), np.full(sizes.freedom, of_joints), self._of_solid_contacts(label)
+        length = np.full(count, mesh.edge) if count == 1 else self._lengths(label, count)
+        return Components(
+            of=np.concatenate([label, *rest]).astype(int), points=points, length=length,
+            symmetric=~bones & (mesh.faces.size == 0), thin=thin,
+        )  # fmt: skip
+
+    def _of_solid_contacts(self, label: np.ndarray) -> np.ndarray:
+        """Component of each contact with a solid, from those of nodes and vertices."""
+        samples = self.samples.node
+        corner = samples[np.arange(len(samples)), (samples >= 0).argmax(axis=1)] if len(samples) else samples[:, 0]
+        return np.repeat(label[np.append(self.candidates, corner).astype(int)], self.sizes.solids)
+
+    def _lengths(self, label: np.ndarray, count: int) -> np.ndarray:
+        """Mean length of the edges of components [m], shape (count,)."""
+        mesh, of = self.mesh, label[self.mesh.edges[:, 0]]
+        length = np.linalg.norm(mesh.position[mesh.edges[:, 1]] - mesh.position[mesh.edges[:, 0]], axis=1)
+        number = np.bincount(of, minlength=count)
+        return np.where(number > 0, np.bincount(of, length, count) / np.maximum(number, 1), mesh.edge)
 
     @property
     def pairs(self) -> int:
@@ -241,6 +288,14 @@ class Topology:
         """Vertices, faces and edges of all bodies, and edges of obstacles."""
         first = self.sizes.nodes + self.sizes.vertices
         return Surface.of(self.faces, self.obstacle_edges.edges + first, self.device)
+
+    @functools.cached_property
+    def outer_faces(self) -> tuple[wp.array, wp.array]:
+        """Faces around every point that have an outer side, those of solids and bones: first, (n_points + 1,); all."""
+        sheets = {tuple(sorted(t)) for t in self.mesh.triangles.tolist()}
+        outer = np.array([k for k, f in enumerate(self.faces.tolist()) if tuple(sorted(f)) not in sheets], dtype=int)
+        first, order = _grouped(self.faces[outer].reshape(-1), self.sizes.points)
+        return self._array(first, int), self._array(outer[order // 3], int)
 
     @functools.cached_property
     def edge_ends(self) -> wp.array:

@@ -235,13 +235,14 @@ class Workspace:
     def krylov(self) -> Krylov:
         """The iteration that solves the adjoint without contact."""
         sizes = self.topology.sizes
-        return krylov(sizes.worlds, sizes.nodes, sizes.stride, self.topology.device)
+        return krylov(sizes.worlds, len(self.topology.components), sizes.nodes, sizes.stride, self.topology.device)
 
     @functools.cached_property
     def coupled(self) -> CoupledArrays:
         """A factor of the second derivative."""
         topology = self.topology
-        return coupled_arrays(topology.elimination, topology.guided, topology.sizes.worlds, topology.device)
+        sizes, components = topology.sizes, len(topology.components)
+        return coupled_arrays(topology.elimination, topology.guided, components, sizes.worlds, topology.device)
 
     @functools.cached_property
     def scaling(self) -> wp.array:
@@ -257,8 +258,8 @@ class Workspace:
 
     @functools.cached_property
     def flight(self) -> wp.array:
-        """Part of free flight with which the iteration of a step begins [1], shape (worlds,)."""
-        return self._zeros(1, real)
+        """Part of free flight with which a step of components begins [1], shape (worlds * components,)."""
+        return self._zeros(len(self.topology.components), real)
 
     @functools.cached_property
     def everywhere(self) -> wp.array:

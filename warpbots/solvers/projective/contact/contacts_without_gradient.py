@@ -50,4 +50,4 @@ def detached_kernel(
         normal, weight, _holds = plane_of(pairs.kind[m], side, pairs.normal[m], pairs.weight[m], a, b, c, d)
         change = wp.max(wp.length(normal - pairs.normal[m]), wp.length(weight - pairs.weight[m]))
     if not (change <= _LOOSE):
-        progress_out.converged[w] = 0
+        progress_out.found[w] = 0

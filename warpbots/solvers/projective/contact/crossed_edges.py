@@ -54,7 +54,7 @@ def find_intersections_kernel(
     A body that intersects itself when the step begins may continue to do so.
     """
     w, k = wp.tid()
-    if check[w] == 0 or progress.converged[w] == 0 or added[w] > 0:
+    if check[w] == 0 or progress.found[w] == 0 or added[w] > 0:
         return
     e = pairs.edge[k]
     p = corner(pairs, x, u, w, e[0])

@@ -14,17 +14,31 @@ A pair becomes a contact when it would pass through itself on its path, or would
 followed by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
 "Codimensional incremental potential contact", additive CCD); no root has to be found, and rounding can miss none.
 
+Surfaces that touch when a step begins, at a distance of rounding, have no shortest connection. The faces around both
+points say which side is outside; the pair counts as if it began a thousandth of the clearance apart along there.
+
 Detection reads the present contacts and changes none: its results go to a list in the order of the threads, and from
 there to the contacts in an order of their own (`merge`). Contacts do not depend on which thread is first.
 """
 
+import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NEAREST, NONE, HitArrays, PairArrays
+from warpbots.numerics import NODE, real, real_numpy, vector
+from warpbots.solvers.projective.contact.pair_arrays import (
+    EDGES,
+    FACE,
+    HELD,
+    NEAREST,
+    NONE,
+    HitArrays,
+    PairArrays,
+    note,
+)
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
@@ -34,6 +48,8 @@ _HOLD = wp.constant(2)  # searches after which what still passes is held in any 
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
 _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
+_TOUCHING = wp.constant(real(8.0 * np.finfo(real_numpy).eps))  # distance that is rounding [largest coordinate]
+_PART = wp.constant(real(1e-3))  # clearances by which surfaces that touch are parted, to have a direction
 _ALIGNED = wp.constant(
     real(0.8)
 )  # cosine of plane's normal and shortest distance, below which the plane does not count
@@ -87,6 +103,35 @@ def same_plane(vertex: int, normal: _vec, node: wp.vec4i, other: _vec):
 
 
 @wp.func
+def outward(pairs: PairArrays, x: wp.array[_vec], w: int, i: int):
+    """Sum of the outer normals of the faces around a point when the step begins, by area; 0 for sheets."""
+    first = w * pairs.nodes
+    total = _vec()
+    for k in range(pairs.around[i], pairs.around[i + 1]):
+        f = pairs.face[pairs.outer[k]]
+        o = x[first + f[0]]
+        total += wp.cross(x[first + f[1]] - o, x[first + f[2]] - o)
+    return wp.normalize(total)
+
+
+@wp.func
+def parting(
+    pairs: PairArrays, x: wp.array[_vec], w: int, kind: int, node: wp.vec4i, a: _vec, b: _vec, c: _vec, d: _vec
+):
+    """How far the first side of a pair is moved out of the second where both touch; 0 where they are apart."""
+    o = x[w * pairs.nodes + node[0]]
+    weight = nearest(kind, a, b, c, d)
+    r = weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d
+    if wp.length(r) > _TOUCHING * wp.max(wp.max(wp.abs(o[0]), wp.abs(o[1])), wp.abs(o[2])):
+        return _vec()
+    out = _vec()
+    for k in range(4):
+        if weight[k] != _ZERO:
+            out -= weight[k] * outward(pairs, x, w, node[k])
+    return _PART * pairs.clearance * wp.normalize(out)
+
+
+@wp.func
 def examine(
     pairs: PairArrays, first_search: int, hold: int, lost: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
     node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
@@ -101,6 +146,10 @@ def examine(
         return 0
     a, b, c, d = starts_of(pairs, x, w, node)
     ua, ub, uc, ud = displacements_of(pairs, u, w, node)
+    apart = parting(pairs, x, w, kind, node, a, b, c, d)
+    a += apart
+    if kind == EDGES:
+        b += apart
     if first_search == 1:
         if not may_come_near(kind, pairs.clearance + pairs.margin, a, b, c, d, ua, ub, uc, ud):
             return 0
@@ -180,6 +229,7 @@ def find_faces_kernel(
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
+    islands_out: Islands,
     hits_out: HitArrays,
 ):
     """Pairs of vertices and faces."""
@@ -205,6 +255,7 @@ def find_faces_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
+                note(pairs, islands_out, w, node)
 
 
 @wp.kernel(enable_backward=False)
@@ -224,6 +275,7 @@ def find_edges_kernel(
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
+    islands_out: Islands,
     hits_out: HitArrays,
 ):
     """Pairs of edges."""
@@ -247,3 +299,4 @@ def find_edges_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
+                note(pairs, islands_out, w, node)

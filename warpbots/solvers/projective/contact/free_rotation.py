@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import NodeArrays, packed
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "RotationArrays",
@@ -215,6 +216,8 @@ def rotated_by(t: wp.vec3d, r: _vec, farthest: wp.float64):
 
 @wp.kernel(enable_backward=False)
 def spin_kernel(
+    # model
+    islands: Islands,
     # work
     rotation: RotationArrays,
     flight: wp.array[real],
@@ -224,7 +227,8 @@ def spin_kernel(
     """Rotate bodies in part of a free flight as if they were rigid: along straight paths they would swell."""
     w, i = wp.tid()
     if rotation.body[i] >= 0:
-        t = wp.float64(flight[w]) * rotation.angle[w * rotation.count + rotation.body[i]]
+        part = flight[w * islands.count + islands.component[i]]
+        t = wp.float64(part) * rotation.angle[w * rotation.count + rotation.body[i]]
         r = rotation.arm[w * rotation.nodes + i]
         k = w * rotation.stride + i
         u_out[k] = u_out[k] + packed(_vec(rotated_by(t, r, wp.float64(1e9)) - wp.cross(t, wp.vec3d(r))))

@@ -5,7 +5,10 @@ import warp as wp
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import link
 from warpbots.solvers.projective.contact.detection import same_plane
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, note
+from warpbots.solvers.projective.iterate.anderson import restart
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.islands import Islands, root_of, unite
 
 __all__ = ["link_kernel", "merge_kernel", "order_kernel"]
 
@@ -45,6 +48,42 @@ def is_spare(hits: HitArrays, first: int, p: int, made: int):
     return spare
 
 
+@wp.func
+def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec4i):
+    """Make one island of those that a pair connects; the one that is no more, -1 for none."""
+    one = pairs.component[node[0]]
+    other = pairs.component[node[3]]
+    gone = int(-1)
+    if one >= 0 and other >= 0:
+        gone = unite(islands, w, one, other)
+    one = wp.max(one, other)
+    islands.pair[w * islands.pairs + slot] = one
+    u = root_of(islands, w, one)
+    islands.touching[u] = islands.touching[u] + 1
+    return gone
+
+
+@wp.func
+def take_over(islands: Islands, progress: Progress, gone: int, by: int):
+    """Iterate one island in the place of two."""
+    for k in range(2):
+        u = wp.where(k == 0, gone, by)
+        if progress.active[u] == 1:
+            wp.atomic_sub(progress.any, 0, 1)
+        if progress.waiting[u] == 1:
+            wp.atomic_sub(progress.any_waiting, 0, 1)
+        progress.active[u] = 0
+        progress.waiting[u] = 0
+        progress.converged[u] = 0
+        progress.newton[u] = 0
+    wp.atomic_add(progress.any, 0, 1)
+    progress.active[by] = 1
+    progress.iterations[by] = wp.max(progress.iterations[by], progress.iterations[gone])
+    progress.newton_steps[by] = wp.max(progress.newton_steps[by], progress.newton_steps[gone])
+    progress.near[by] = wp.min(progress.near[by], progress.near[gone])
+    restart(progress, by)
+
+
 @wp.kernel(enable_backward=False)
 def merge_kernel(
     # model
@@ -57,6 +96,8 @@ def merge_kernel(
     pairs_out: PairArrays,
     contacts_out: ContactArrays,
     added_out: wp.array[int],
+    islands_out: Islands,
+    progress_out: Progress,
 ):
     """Make contacts of the pairs that detection has found, one after the other, and count them.
 
@@ -80,6 +121,10 @@ def merge_kernel(
                 count += 1
                 if slot < pairs_out.capacity:
                     link(topology, contacts_out, w, topology.solids + slot, hits_out.node[p])
+                    gone = connect(pairs_out, islands_out, w, slot, hits_out.node[p])
+                    if gone >= 0:
+                        take_over(islands_out, progress_out, gone, root_of(islands_out, w, gone % islands_out.count))
+            note(pairs_out, islands_out, w, hits_out.node[p])
             if slot < pairs_out.capacity:
                 m = w * pairs_out.capacity + slot
                 pairs_out.kind[m] = hits_out.kind[p]
@@ -102,8 +147,11 @@ def link_kernel(
     pairs: PairArrays,
     # out
     contacts_out: ContactArrays,
+    islands_out: Islands,
 ):
-    """List the corners of all pairs at their nodes."""
+    """List the corners of all pairs at their nodes, and make one island of what they connect."""
     w = wp.tid()
     for slot in range(wp.min(pairs.count[w], pairs.capacity)):
-        link(topology, contacts_out, w, topology.solids + slot, pairs.node[w * pairs.capacity + slot])
+        node = pairs.node[w * pairs.capacity + slot]
+        link(topology, contacts_out, w, topology.solids + slot, node)
+        connect(pairs, islands_out, w, slot, node)

@@ -3,6 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import real, vector
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "CLEARANCE",
@@ -13,6 +14,7 @@ __all__ = [
     "NONE",
     "HitArrays",
     "PairArrays",
+    "note",
     "obstacle_of",
 ]
 
@@ -38,6 +40,9 @@ class PairArrays:
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
+    around: First entry of a point in `outer`, one more for the end, shape (nodes + 1,).
+    outer: Faces of solids and bones around a point, point after point, shape (n,).
+    component: Component of a point, -1 for ends of edges of obstacles, shape (nodes,).
     body: Body of a point, shape (nodes,).
     bodies: Bodies of one world: soft ones, bones with a surface of their own, and obstacles.
     movers: Those that are no obstacles.
@@ -62,6 +67,9 @@ class PairArrays:
     vertex: wp.array[int]
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
+    around: wp.array[int]
+    outer: wp.array[int]
+    component: wp.array[int]
     body: wp.array[int]
     bodies: int
     movers: int
@@ -82,6 +90,15 @@ class PairArrays:
 def obstacle_of(pairs: PairArrays, node: wp.vec4i):
     """The obstacle of a pair, -1 for two bodies."""
     return wp.max(wp.max(pairs.body[node[0]], pairs.body[node[3]]) - pairs.movers, -1)
+
+
+@wp.func
+def note(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
+    """Note that a pair of these nodes is another contact than before, or is none yet and should be."""
+    for k in range(4):
+        component = pairs.component[node[k]]
+        if component >= 0:
+            islands.changed[w * islands.count + component] = 1
 
 
 @wp.struct

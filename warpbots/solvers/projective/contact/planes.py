@@ -6,9 +6,10 @@ Planes are updated now and then and not in every iteration: those of a point far
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays, note
 from warpbots.solvers.projective.contact.pair_geometry import gap_of, plane_of
 from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, friction_of
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = ["same_connection_kernel", "update_planes_kernel"]
 
@@ -75,6 +76,7 @@ def update_planes_kernel(
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
+    islands_out: Islands,
 ):
     """Where a step has come near its end for given planes, update them, and count those that rotated too far.
 
@@ -109,6 +111,7 @@ def update_planes_kernel(
         pairs_out.weight[m] = weight
     if pairs_out.spare[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
         wp.atomic_add(added_out, w, 1)
+        note(pairs_out, islands_out, w, pairs_out.node[m])
 
 
 @wp.func
@@ -150,6 +153,7 @@ def same_connection_kernel(
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
+    islands_out: Islands,
 ):
     """Of pairs with the same shortest connection the first is a contact, and all others are spare.
 
@@ -170,4 +174,5 @@ def same_connection_kernel(
             k += 1
     if spare != pairs_out.spare[m]:
         wp.atomic_add(added_out, w, 1)
+        note(pairs_out, islands_out, w, pairs_out.node[m])
     pairs_out.spare[m] = spare

@@ -86,10 +86,11 @@ class Search:
         any: 1 if one is asked for anywhere, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
         searches: Number of searches in this step at points to which it had converged, and the first, shape (worlds,).
-        early: Number of those before it had, shape (worlds,).
+        early: Number of those before an island had, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
+        outgrown: Largest number of pairs of a world for which there was no room in any step, 0 for none, shape (1,).
         lost: 1 where the last search left an edge in a face, shape (worlds,).
         path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
         hits: Pairs that a search makes contacts of.
@@ -110,21 +111,22 @@ class Search:
     was: wp.array
     near: wp.array
     intersection: wp.array
+    outgrown: wp.array
     lost: wp.array
     path: wp.array
     hits: HitArrays
 
     @classmethod
-    def of(cls, worlds: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
-        """Arrays for `capacity` pairs a world, of surfaces with so many vertices."""
+    def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
+        """Arrays for `capacity` pairs a world of so many components, of surfaces with so many vertices."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)
 
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4), int)
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
-        counts = [zeros(n) for n in (worlds, 1, *[worlds] * 5)]
-        lost = zeros(worlds, wp.int64), zeros(worlds)
+        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds * components, worlds, worlds)]
+        lost = zeros(worlds, wp.int64), zeros(1), zeros(worlds)
         hits = HitArrays()
         hits.room = _HITS * capacity
         for name, variable in HitArrays.vars.items():

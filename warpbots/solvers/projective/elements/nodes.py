@@ -42,9 +42,10 @@ class NodeArrays:
     corners: Corners of all elements of one world.
     start: First corner of a node, one more for the end, shape (count + 1,).
     corner: Corners, node after node, shape (corners,).
-    held: Number of a node among those that are fixed, -1 for one that moves, shape (count,).
-    anchor: Positions of fixed nodes [m], shape (worlds * fixed,).
-    fixed: Nodes of one world that are fixed.
+    held: Number of a fixed node among those with an anchor, `anchors` for one that stays where it is, -1 for one that
+        moves, shape (count,).
+    anchor: Positions of fixed nodes with an anchor [m], shape (worlds * anchors,).
+    anchors: Number of them in one world.
     load: Steady forces [N], shape (worlds * count,).
     gravity: Gravitational acceleration [m/s^2], shape (worlds,).
     mass: Masses [kg], shape (worlds * count,).
@@ -57,7 +58,7 @@ class NodeArrays:
     corner: wp.array[int]
     held: wp.array[int]
     anchor: wp.array[_vec]
-    fixed: int
+    anchors: int
     load: wp.array[_vec]
     gravity: wp.array[_vec]
     mass: wp.array[real]
@@ -127,13 +128,15 @@ def start_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """The initial guess: free flight, or the position of an anchor."""
+    """The initial guess: free flight, the position of an anchor, or none where nodes stay."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
     u = h * v[k] + h * h * nodes.gravity[w]
     if nodes.held[i] >= 0:
-        u = nodes.anchor[w * nodes.fixed + nodes.held[i]] - x[k]
+        u = _vec()
+        if nodes.held[i] < nodes.anchors:
+            u = nodes.anchor[w * nodes.anchors + nodes.held[i]] - x[k]
     u_out[j] = packed(u)
 
 
@@ -308,15 +311,15 @@ def settle_kernel(
     x_adj_out: wp.array[_vec],
     anchor_adj_out: wp.array[_vec],
 ):
-    """x* += x'*; and for the displacement of fixed nodes, anchor - x, anchor* += u*, x* -= u*."""
+    """x* += x'*; and for the displacement of nodes with an anchor, anchor - x, anchor* += u*, x* -= u*."""
     w, i = wp.tid()
     k = w * nodes.count + i
     g = ended_adj[k]
     held = nodes.held[i]
-    if held >= 0:
+    if held >= 0 and held < nodes.anchors:
         j = w * nodes.stride + i
         t = at(seed, j) + at(u_adj, j)
         g = g - t
         if anchor_adj_out:
-            anchor_adj_out[w * nodes.fixed + held] = anchor_adj_out[w * nodes.fixed + held] + t
+            anchor_adj_out[w * nodes.anchors + held] = anchor_adj_out[w * nodes.anchors + held] + t
     x_adj_out[k] = x_adj_out[k] + g

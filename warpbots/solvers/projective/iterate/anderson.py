@@ -1,4 +1,4 @@
-"""Anderson's acceleration of fixed-point iterations z <- z + f(z), one for each world.
+"""Anderson's acceleration of fixed-point iterations z <- z + f(z), one for each island.
 
 The last iterations show how the correction f changed with z. The next point is where a linear f with these changes
 would be smallest (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations"; Peng et al. 2018, "Anderson
@@ -24,7 +24,15 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.convergence import Criterion, Energy, clear_estimate, judge, slope_of
+from warpbots.solvers.projective.iterate.convergence import (
+    Criterion,
+    Energy,
+    clear_estimate,
+    gather_kernel,
+    judge,
+    slope_of,
+)
+from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
@@ -36,7 +44,8 @@ def begin(it: Iteration, where: wp.array) -> None:
     """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; the others rest."""
     it.progress.any.zero_()
     it.progress.any_waiting.zero_()
-    launch(begin_kernel, it.worlds, [it.count, where], [it.progress], it.device)
+    launch(begin_kernel, it.units, [it.islands, it.count, where], [it.progress], it.device)
+    launch(gather_kernel, it.worlds, [it.islands, 0], [it.progress], it.device)
 
 
 def accelerate(it: Iteration, enough: Criterion, energy: Energy | None = None) -> None:
@@ -44,21 +53,22 @@ def accelerate(it: Iteration, enough: Criterion, energy: Energy | None = None) -
 
     Args:
         it: The iteration.
-        enough: When a world has converged, or failed, or waits for a Newton step (see `newton`).
+        enough: When an island has converged, or failed, or waits for a Newton step (see `newton`).
         energy: What the iteration minimises; None if it only looks for a fixed point.
     """
     judge(it, enough, energy)
-    launch(change_kernel, (it.worlds, it.count), [it.progress, *slope_of(energy)], [it.history], it.device)
+    inputs = [it.islands, it.progress, *slope_of(energy)]
+    launch(change_kernel, (it.worlds, it.count), inputs, [it.history], it.device)
     mix(it)
 
 
 def mix(it: Iteration) -> None:
-    """Take the accelerated step in worlds whose point was taken."""
-    worlds, chunks, slots, h, p = it.worlds, it.chunks, it.slots, it.history, it.progress
-    launch_lanes(product_kernel, (worlds, slots, chunks), LANES, [it.count, slots, h], [p], it.device)
-    launch(gram_kernel, (worlds, slots), [chunks, slots], [p], it.device)
-    launch(weigh_kernel, worlds, [slots], [p], it.device)
-    launch(mix_kernel, (worlds, it.count), [slots, p], [h], it.device)
+    """Take the accelerated step in islands whose point was taken."""
+    units, chunks, slots, h, p = it.units, it.chunks, it.slots, it.history, it.progress
+    launch_lanes(product_kernel, (units, slots, chunks), LANES, [it.count, slots, it.islands, h], [p], it.device)
+    launch(gram_kernel, (units, slots), [chunks, slots], [p], it.device)
+    launch(weigh_kernel, units, [slots], [p], it.device)
+    launch(mix_kernel, (it.worlds, it.count), [it.islands, slots, p], [h], it.device)
 
 
 @wp.func
@@ -72,23 +82,28 @@ def restart(progress: Progress, w: int):
 @wp.kernel(enable_backward=False)
 def begin_kernel(
     # model
+    islands: Islands,
     entries: int,
     # state
     where: wp.array[int],
     # out
     progress_out: Progress,
 ):
-    """Chosen worlds are active and have no changes."""
+    """Islands of chosen worlds are active and have no changes."""
     w = wp.tid()
-    progress_out.active[w] = where[w]
-    progress_out.used[w] = entries
+    world = w / islands.count
+    active = where[world]
+    if root_of(islands, world, w % islands.count) != w:
+        active = 0
+    progress_out.active[w] = active
+    progress_out.used[world] = entries
     progress_out.converged[w] = 0
     progress_out.iterations[w] = 0
     progress_out.waiting[w] = 0
     progress_out.newton_steps[w] = 0
     progress_out.newton[w] = 0
     restart(progress_out, w)
-    wp.atomic_add(progress_out.any, 0, where[w])
+    wp.atomic_add(progress_out.any, 0, active)
 
 
 @wp.func
@@ -101,6 +116,8 @@ def recorded(taken: int):
 
 @wp.kernel(enable_backward=False)
 def change_kernel(
+    # model
+    islands: Islands,
     # work
     progress: Progress,
     residual: wp.array[NODE],
@@ -110,12 +127,15 @@ def change_kernel(
 ):
     """Store a point that was accepted, and its change."""
     w, i = wp.tid()
-    if not recorded(progress.taken[w]) or i >= progress.used[w]:
+    if i >= progress.used[w]:
+        return
+    u = island_of(islands, w, i)
+    if not recorded(progress.taken[u]):
         return
     count = history_out.weight.shape[0]
     k = w * count + i
-    if progress.known[w] > 0:
-        n = progress.slot[w] * history_out.z.shape[0] + k
+    if progress.known[u] > 0:
+        n = progress.slot[u] * history_out.z.shape[0] + k
         history_out.dz[n] = history_out.z[k] - history_out.last_z[k]
         history_out.df[n] = history_out.f[k] - history_out.last_f[k]
     history_out.last_z[k] = history_out.z[k]
@@ -135,6 +155,7 @@ def product_kernel(
     # model
     count: int,
     slots: int,
+    islands: Islands,
     # work
     history: History,
     # out
@@ -147,16 +168,21 @@ def product_kernel(
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     row = history.z.shape[0]
     j = of_age(progress_out, w, age, slots)
-    a = j * row + w * count
-    b = progress_out.slot[w] * row + w * count
+    world = w / islands.count
+    a = j * row + world * count
+    b = progress_out.slot[w] * row + world * count
     along = wp.float64(0.0)
     onto = wp.float64(0.0)
-    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
-        d = history.weight[i] * history.df[a + i]
-        e = history.df[b + i]
-        f = history.f[w * count + i]
-        along += wp.float64(d[0] * e[0] + d[1] * e[1] + d[2] * e[2])
-        onto += wp.float64(d[0] * f[0] + d[1] * f[1] + d[2] * f[2])
+    for part in range(islands.count):
+        if root_of(islands, world, part) == w:
+            for r in range(islands.first[part], islands.first[part + 1]):
+                run = islands.run[r]
+                for i in range(run[0] + c * wp.block_dim() + lane, run[1], chunks * wp.block_dim()):
+                    d = history.weight[i] * history.df[a + i]
+                    e = history.df[b + i]
+                    f = history.f[world * count + i]
+                    along += wp.float64(d[0] * e[0] + d[1] * e[1] + d[2] * e[2])
+                    onto += wp.float64(d[0] * f[0] + d[1] * f[1] + d[2] * f[2])
     total = wp.tile_sum(wp.tile(wp.vec2d(along, onto), preserve_type=True))[0]
     if lane == 0:
         n = 2 * ((w * slots + j) * chunks + c)
@@ -241,6 +267,7 @@ def weigh_kernel(
 @wp.kernel(enable_backward=False)
 def mix_kernel(
     # model
+    islands: Islands,
     slots: int,
     # work
     progress: Progress,
@@ -249,20 +276,21 @@ def mix_kernel(
 ):
     """The next point: z + f - sum theta (dz + df), or the plain step from the last accepted one."""
     w, i = wp.tid()
-    taken = progress.taken[w]
     if i >= progress.used[w]:
         return
+    u = island_of(islands, w, i)
+    taken = progress.taken[u]
     if taken == IDLE or taken == WAITS:  # noqa: SIM109
         return
     k = w * history_out.weight.shape[0] + i
     if taken == REJECTED:
-        history_out.z[k] = history_out.last_z[k] + real(progress.share[w]) * history_out.last_f[k]
+        history_out.z[k] = history_out.last_z[k] + real(progress.share[u]) * history_out.last_f[k]
         return
     z = history_out.z[k] + history_out.f[k]
     if taken == TAKEN:
-        for age in range(progress.known[w]):
-            j = of_age(progress, w, age, slots)
+        for age in range(progress.known[u]):
+            j = of_age(progress, u, age, slots)
             n = j * history_out.z.shape[0] + k
-            theta = real(progress.theta[w * slots + j])
+            theta = real(progress.theta[u * slots + j])
             z = z - theta * (history_out.dz[n] + history_out.df[n])
     history_out.z[k] = z

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, parallel, real, real_numpy
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "CONVERGED",
@@ -34,49 +35,57 @@ _norms = wp.types.vector(NORMS, wp.float64)
 
 @wp.struct
 class Progress:
-    """State of the iterations of all worlds.
+    """State of the iterations of all islands; shape (worlds * components,) unless given.
 
-    active: 1 while a world iterates, shape (worlds,).
-    any: Number of worlds that do, shape (1,).
-    converged: 1 where an iteration converged, shape (worlds,).
+    active: 1 while an island iterates.
+    any: Number of islands that do, and of worlds that are searched for contacts before they end, shape (1,).
+    running: 1 while an island of a world iterates, shape (worlds,).
+    converged: 1 where an iteration converged.
+    found: 1 where those of all islands of a world did, shape (worlds,).
+    passes: Number of iterations of a world so far, in each of which one of its islands or more do, shape (worlds,).
     used: Entries of an iterate that are used, shape (worlds,).
-    iterations: Number of iterations so far, shape (worlds,).
+    iterations: Number of iterations so far.
     size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite where it
-        ended by that, shape (worlds,).
-    enough: Size at which a world has converged [m], shape (worlds,).
-    waiting: 1 where a world waits for a Newton step, shape (worlds,).
-    any_waiting: Number of worlds that do, shape (1,).
-    near: Largest entry of a correction at which a world waits [m], shape (worlds,).
-    newton_steps: Number of Newton steps so far, shape (worlds,).
-    newton: 1 where the last move was one, shape (worlds,).
-    correction: Largest entry of the correction where a world waits [m], shape (worlds,).
-    newton_size: Largest entry of the last Newton step [m], shape (worlds,).
-    error_ratio: Largest entry of a Newton step relative to that of the correction, 0 if unknown, shape (worlds,).
-    points: Accepted points since the last restart, shape (worlds,).
-    norms: Norms of the corrections of the last of them, newest first, shape (worlds,), vector.
-    moves: Largest entries of the last two moves, newest first [m], shape (worlds,), vector.
-    norm: Weighted norm of the correction of the last accepted point, shape (worlds,).
-    begun: The same of the first one of the present problem, shape (worlds,).
-    best: Smallest norm so far, or since the last restart, shape (worlds,).
-    stalled: Points since then, shape (worlds,).
-    share: Part of the correction that a plain step takes, shape (worlds,).
-    taken: Result for the point, `TAKEN` and its like, shape (worlds,).
-    fresh: 1 until a point has been accepted since the iteration began, shape (worlds,).
-    known: Number of stored changes, shape (worlds,).
-    slot: Slot of the last change, shape (worlds,).
-    gram: Products of changes of the correction, shape (worlds * slots * slots,).
-    factor: Their Cholesky factor, newest first, shape (worlds * slots * slots,).
-    theta: Weights of the changes, shape (worlds * slots,).
-    square: Parts of the squared norm, shape (worlds * chunks,).
-    largest: Largest entries of correction, last move and point of each part [m], shape (worlds * chunks,), vector.
+        ended by that.
+    enough: Size at which it has converged [m].
+    waiting: 1 where an island waits for a Newton step.
+    any_waiting: Number of islands that do, shape (1,).
+    near: Largest entry of a correction at which an island waits [m].
+    newton_steps: Number of Newton steps so far.
+    newton: 1 where the last move was one.
+    correction: Largest entry of the correction where an island waits [m].
+    newton_size: Largest entry of the last Newton step [m].
+    error_ratio: Largest entry of a Newton step relative to that of the correction, 0 if unknown.
+    points: Accepted points since the last restart.
+    norms: Norms of the corrections of the last of them, newest first, vector.
+    moves: Largest entries of the last two moves, newest first [m], vector.
+    norm: Weighted norm of the correction of the last accepted point.
+    begun: The same of the first one of the present problem.
+    best: Smallest norm so far, or since the last restart.
+    stalled: Points since then.
+    share: Part of the correction that a plain step takes.
+    taken: Result for the point, `TAKEN` and its like.
+    fresh: 1 until a point has been accepted since the iteration began.
+    known: Number of stored changes.
+    slot: Slot of the last change.
+    gram: Products of changes of the correction, shape (worlds * components * slots * slots,).
+    factor: Their Cholesky factor, newest first, shape (worlds * components * slots * slots,).
+    theta: Weights of the changes, shape (worlds * components * slots,).
+    square: Parts of the squared norm, shape (worlds * components * chunks,).
+    largest: Largest entries of correction, last move and point of each part [m], shape (worlds * components * chunks,),
+        vector.
     work: Parts of the work along the last move of the residual at its start [J], where the iteration minimises an
-        energy, shape (worlds * chunks,).
-    product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
+        energy, shape (worlds * components * chunks,).
+    product: Parts of the products with the last change and with the correction, shape (worlds * components * slots *
+        chunks * 2,).
     """
 
     active: wp.array[int]
     any: wp.array[int]
+    running: wp.array[int]
     converged: wp.array[int]
+    found: wp.array[int]
+    passes: wp.array[int]
     used: wp.array[int]
     iterations: wp.array[int]
     size: wp.array[wp.float64]
@@ -142,24 +151,30 @@ class Iteration:
 
     Attributes:
         worlds: Number of worlds.
+        units: Number of islands that there may be in all of them.
         count: Entries of a point of one world.
         slots: Number of stored changes.
         chunks: Parts into which sums are cut.
         history: Points and corrections.
         progress: Its state.
+        islands: Parts of a world that iterate on their own.
         device: Device of the arrays.
     """
 
     worlds: int
+    units: int
     count: int
     slots: int
     chunks: int
     history: History
     progress: Progress
+    islands: Islands
     device: wp.Device
 
 
-def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, device: wp.Device) -> Iteration:
+def iteration(
+    worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, islands: Islands, device: wp.Device
+) -> Iteration:
     """Arrays for an iteration.
 
     Args:
@@ -167,10 +182,11 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         slots: Number of stored changes.
         weight: Weight of each entry of a point in products, shape (count,).
         unit: Factor of each to be a length, shape (count,).
+        islands: Parts of a world that iterate on their own.
         device: Device of the arrays.
     """
-    count = len(weight)
-    chunks = chunks_of(count, device)
+    count, units = len(weight), islands.root.size
+    chunks = chunks_of(islands.run.numpy()[:, 1].max(), device)
     history, progress = History(), Progress()
     for name in ("z", "f", "last_z", "last_f", "last_r"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
@@ -186,11 +202,13 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         "product": 2 * slots * chunks,
     }
     for name, variable in Progress.vars.items():
-        size = 1 if name in ("any", "any_waiting") else worlds * sizes.get(name, 1)
+        size = {"any": 1, "any_waiting": 1, "running": worlds, "found": worlds, "passes": worlds, "used": worlds}.get(
+            name, units * sizes.get(name, 1)
+        )
         setattr(progress, name, wp.zeros(size, dtype=variable.type.dtype, device=device))
     for name, values in (("weight", weight), ("unit", unit)):
         setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=device))
-    return Iteration(worlds, count, slots, chunks, history, progress, device)
+    return Iteration(worlds, units, count, slots, chunks, history, progress, islands, device)
 
 
 def chunks_of(count: int, device: wp.Device) -> int:

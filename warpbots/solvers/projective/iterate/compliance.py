@@ -207,4 +207,4 @@ def forbid_kernel(
 ):
     """No world has converged without room for a column."""
     if compliance.missing[0] > 0:
-        progress_out.converged[wp.tid()] = 0
+        progress_out.found[wp.tid()] = 0

@@ -1,4 +1,4 @@
-"""Whether a point of an iteration is accepted, and whether its world has converged.
+"""Whether a point of an iteration is accepted, and whether its island has converged.
 
 A correction f = (1 - G) (z* - z) is not the error z* - z: where G is near 1, as in the bending of slender bodies, the
 error is a thousand times as large. The error is estimated from the last two moves d of the accelerated iteration, in
@@ -32,8 +32,9 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
+from warpbots.solvers.projective.iterate.islands import Islands, root_of
 
-__all__ = ["HUGE", "Criterion", "Energy", "clear_estimate", "criterion", "judge", "slope_of"]
+__all__ = ["HUGE", "Criterion", "Energy", "clear_estimate", "criterion", "gather_kernel", "judge", "look", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -63,23 +64,25 @@ class Energy:
 
 @wp.struct
 class Criterion:
-    """When a world has converged, or failed.
+    """When an island has converged, or failed.
 
     tolerance: Estimated error of the largest entry of the point at which it has converged [length].
     limit: Number of iterations after which it has failed.
-    length: Unit of the tolerance [m]; 0 for the largest entry of the point itself.
-    newton_steps: Number of Newton steps for which it may wait.
-    needed: Number of them without which none converges.
+    by_edge: Whether the length is the mean edge of an island, not the largest entry of the point itself.
+    newton_steps: Number of Newton steps for which it may wait, if its second derivative is symmetric.
+    needed: Number of them without which none of these converges.
     near: Correction at which it waits for one [length].
+    near_thin: The same where it has sheets [length].
     telling: Correction at which one tells the error of later points [length].
     """
 
     tolerance: wp.float64
     limit: int
-    length: wp.float64
+    by_edge: int
     newton_steps: int
     needed: int
     near: wp.float64
+    near_thin: wp.float64
     telling: wp.float64
 
 
@@ -91,16 +94,18 @@ def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
 def criterion(
     tolerance: float,
     limit: int,
-    length: float = 0.0,
+    by_edge: bool = False,
     newton_steps: int = 0,
     needed: int = 0,
     near: float = 0.0,
+    near_thin: float = 0.0,
     telling: float = 0.0,
 ) -> Criterion:
-    """The criterion with these fields: without the last four, nobody waits for a Newton step."""
+    """The criterion with these fields: without the last five, nobody waits for a Newton step."""
     made = Criterion()
-    made.tolerance, made.limit, made.length = tolerance, limit, length
-    made.newton_steps, made.needed, made.near, made.telling = newton_steps, needed, near, telling
+    made.tolerance, made.limit, made.by_edge = tolerance, limit, int(by_edge)
+    made.newton_steps, made.needed, made.telling = newton_steps, needed, telling
+    made.near, made.near_thin = near, near_thin
     return made
 
 
@@ -112,10 +117,12 @@ def judge(it: Iteration, enough: Criterion, energy: Energy | None) -> None:
         enough: When a world has converged, or failed.
         energy: What the iteration minimises, if it does.
     """
-    worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
-    inputs = [it.count, it.history, slope_of(energy)[1]]
-    launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
-    launch(judge_kernel, worlds, [chunks, slots, int(energy is not None), enough], [p], it.device)
+    chunks, slots, p = it.chunks, it.slots, it.progress
+    inputs = [it.count, it.islands, it.history, slope_of(energy)[1]]
+    launch_lanes(measure_kernel, (it.units, chunks), LANES, inputs, [p], it.device)
+    inputs = [it.islands, chunks, slots, int(energy is not None), enough]
+    launch(judge_kernel, it.units, inputs, [p], it.device)
+    launch(gather_kernel, it.worlds, [it.islands, 1], [p], it.device)
 
 
 @wp.func
@@ -160,6 +167,7 @@ def most_of(squares: real):
 def measure_kernel(
     # model
     count: int,
+    islands: Islands,
     # work
     history: History,
     nodes: int,
@@ -171,23 +179,28 @@ def measure_kernel(
     if progress_out.active[w] == 0:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
+    world = w / islands.count
     square = wp.float64(0.0)
     work = wp.float64(0.0)
     correction = real(0.0)
     move = real(0.0)
     point = real(0.0)
-    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
-        k = w * count + i
-        z = history.z[k]
-        s = z - history.last_z[k]
-        d = square_of(history.f[k])
-        unit = history.unit[i] * history.unit[i]
-        square += wp.float64(history.weight[i] * d)
-        correction = larger(correction, unit * d)
-        move = larger(move, unit * square_of(s))
-        point = larger(point, unit * square_of(z))
-        if i < nodes:
-            work += work_of(s, history.last_r[k])
+    for part in range(islands.count):
+        if root_of(islands, world, part) == w:
+            for r in range(islands.first[part], islands.first[part + 1]):
+                run = islands.run[r]
+                for i in range(run[0] + c * wp.block_dim() + lane, run[1], chunks * wp.block_dim()):
+                    k = world * count + i
+                    z = history.z[k]
+                    s = z - history.last_z[k]
+                    d = square_of(history.f[k])
+                    unit = history.unit[i] * history.unit[i]
+                    square += wp.float64(history.weight[i] * d)
+                    correction = larger(correction, unit * d)
+                    move = larger(move, unit * square_of(s))
+                    point = larger(point, unit * square_of(z))
+                    if i < nodes:
+                        work += work_of(s, history.last_r[k])
     total = wp.tile_sum(wp.tile(square))[0]
     works = wp.tile_sum(wp.tile(work))[0]
     most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
@@ -258,7 +271,10 @@ def keep(progress: Progress, w: int, iterations: int, slots: int, norm: wp.float
 
 
 @wp.func
-def measure(progress: Progress, w: int, iterations: int, unit: wp.float64, correction: wp.float64, enough: Criterion):
+def measure(
+    progress: Progress, w: int, iterations: int, symmetric: int, unit: wp.float64, edge: wp.float64,
+    correction: wp.float64, enough: Criterion,
+):  # fmt: skip
     """Newton steps without which a point is not the solution; writes its estimated error.
 
     A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
@@ -267,19 +283,20 @@ def measure(progress: Progress, w: int, iterations: int, unit: wp.float64, corre
     has the smaller part.
     """
     size = correction
-    least = enough.needed
+    most = symmetric * enough.newton_steps
+    least = wp.min(enough.needed, most)
     rounding = correction <= _TWO * _EPS * unit
     known = progress.error_ratio[w] > _ZERO
-    told = known and progress.correction[w] <= enough.telling * enough.length
+    told = known and progress.correction[w] <= enough.telling * edge
     lost = told and progress.newton_size[w] == HUGE
     if lost or not rounding:
         size = wp.max(correction, error_of(progress, w, correction, int(told)))
     elif iterations == 1:
-        least = wp.max(least, wp.min(enough.newton_steps, 1))
+        least = wp.max(least, wp.min(most, 1))
     elif known and progress.newton_size[w] > _LONG * enough.tolerance * unit:
-        least = wp.min(wp.min(progress.newton_steps[w] + 1, _CHECKS), enough.newton_steps)
+        least = wp.min(wp.min(progress.newton_steps[w] + 1, _CHECKS), most)
     if known and not told and progress.newton_size[w] > enough.tolerance * unit:
-        least = wp.min(progress.newton_steps[w] + 1, enough.newton_steps)
+        least = wp.min(progress.newton_steps[w] + 1, most)
     progress.size[w] = size
     progress.enough[w] = enough.tolerance * unit
     return wp.where(correction > _ZERO, least, 0)
@@ -287,14 +304,16 @@ def measure(progress: Progress, w: int, iterations: int, unit: wp.float64, corre
 
 @wp.func
 def accept_point(
-    progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d, enough: Criterion
+    islands: Islands, progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d,
+    enough: Criterion,
 ):  # fmt: skip
     """Take a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
     note(progress, w, norm, largest[1])
     if progress.fresh[w] == 1:
         progress.begun[w] = norm
-    unit = wp.where(enough.length > _ZERO, enough.length, largest[2])
-    least = measure(progress, w, iterations, unit, largest[0], enough)
+    edge = islands.length[w]
+    unit = wp.where(enough.by_edge == 1, edge, largest[2])
+    least = measure(progress, w, iterations, islands.symmetric[w], unit, edge, largest[0], enough)
     progress.norm[w] = norm
     progress.share[w] = _ONE
     keep(progress, w, iterations, slots, norm)
@@ -304,7 +323,11 @@ def accept_point(
         progress.converged[w] = 1
         progress.active[w] = 0
         taken = CONVERGED
-    elif iterations < enough.limit and steps < enough.newton_steps and largest[0] <= progress.near[w]:
+    elif (
+        iterations < enough.limit
+        and steps < islands.symmetric[w] * enough.newton_steps
+        and largest[0] <= progress.near[w]
+    ):
         progress.waiting[w] = 1
         wp.atomic_add(progress.any_waiting, 0, 1)
         progress.active[w] = 0
@@ -316,6 +339,7 @@ def accept_point(
 @wp.kernel(enable_backward=False)
 def judge_kernel(
     # model
+    islands: Islands,
     chunks: int,
     slots: int,
     minimises: int,
@@ -340,19 +364,48 @@ def judge_kernel(
     progress_out.iterations[w] = iterations
     if iterations == 1:
         progress_out.norm[w] = norm
-        progress_out.near[w] = enough.near * enough.length
+        near = wp.where(islands.thin[w] == 1, enough.near_thin, enough.near)
+        progress_out.near[w] = near * islands.length[w]
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
     accelerated = progress_out.known[w] + newton > 0
-    uphill = minimises == 1 and work <= _ZERO
+    uphill = minimises * islands.symmetric[w] == 1 and work <= _ZERO
     taken = IDLE
     if not wp.isfinite(norm) or (accelerated and (uphill or norm > _GROWTH * progress_out.norm[w])):
         taken = reject_point(progress_out, w, iterations, norm, newton)
     else:
-        taken = accept_point(progress_out, w, iterations, slots, norm, largest, enough)
+        taken = accept_point(islands, progress_out, w, iterations, slots, norm, largest, enough)
     if iterations == enough.limit and taken != CONVERGED:
         progress_out.active[w] = 0
         taken = IDLE
     progress_out.taken[w] = taken
     if progress_out.active[w] == 0:
         wp.atomic_sub(progress_out.any, 0, 1)
+
+
+@wp.func
+def look(islands: Islands, progress: Progress, w: int):
+    """Note whether an island of a world iterates, and whether all have converged."""
+    running = int(0)
+    found = int(1)
+    for c in range(islands.count):
+        u = w * islands.count + c
+        if root_of(islands, w, c) == u:
+            running = wp.max(running, progress.active[u])
+            found = found * progress.converged[u]
+    progress.running[w] = running
+    progress.found[w] = found
+
+
+@wp.kernel(enable_backward=False)
+def gather_kernel(
+    # model
+    islands: Islands,
+    counted: int,
+    # out
+    progress_out: Progress,
+):
+    """Worlds in which an island iterates, those whose islands have all converged, and their iterations, if counted."""
+    w = wp.tid()
+    progress_out.passes[w] = counted * (progress_out.passes[w] + progress_out.running[w])
+    look(islands, progress_out, w)

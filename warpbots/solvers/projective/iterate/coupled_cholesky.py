@@ -48,10 +48,10 @@ class CoupledArrays:
     sought: Solutions in the order of elimination, shape (worlds * rows,).
     definite: 1 for a world whose matrix is positive definite, shape (worlds,).
     others: 1 for one of the worlds in which it is not, shape (worlds,).
-    unsolved: 1 for a world that is not solved without a factor, shape (worlds,).
-    any: Number of such worlds, shape (1,).
-    solved: 1 for one that is, shape (worlds,).
-    spent: Iterations without a factor, shape (worlds,).
+    unsolved: 1 for an island that is not solved without a factor, shape (worlds * components,).
+    any: Number of such islands, shape (1,).
+    solved: 1 for one that is, shape (worlds * components,).
+    spent: Iterations without a factor, shape (worlds * components,).
     patience: Iterations without a factor that cost as much as one.
     """
 
@@ -80,13 +80,14 @@ class CoupledArrays:
 
 
 def coupled_arrays(
-    elimination: Elimination, guided: dict[int, np.ndarray], worlds: int, device: wp.Device
+    elimination: Elimination, guided: dict[int, np.ndarray], components: int, worlds: int, device: wp.Device
 ) -> CoupledArrays:
     """The order of elimination, and room for the values.
 
     Args:
         elimination: The order.
         guided: Orthonormal normals of nodes that are held to lines or planes, each of shape (1 or 2, 3).
+        components: Components of one world.
         worlds: Number of worlds.
         device: Device of the arrays.
     """
@@ -105,8 +106,10 @@ def coupled_arrays(
     for name, size in (("value", 3 * entries), ("pivot", 3 * rows), ("inverse", 3 * rows), ("left", 3 * rows)):
         setattr(arrays, name, wp.zeros(worlds * size, dtype=NODE, device=device))
     arrays.sought = wp.zeros(worlds * rows, dtype=NODE, device=device)
-    for name in ("definite", "others", "unsolved", "solved", "spent"):
+    for name in ("definite", "others"):
         setattr(arrays, name, wp.zeros(worlds, dtype=int, device=device))
+    for name in ("unsolved", "solved", "spent"):
+        setattr(arrays, name, wp.zeros(worlds * components, dtype=int, device=device))
     arrays.any = wp.zeros(1, dtype=int, device=device)
     arrays.patience = 1 + round(_PATIENCE * elimination.products / (entries + rows))
     return arrays
@@ -340,7 +343,7 @@ def leave_kernel(
     # out
     factor_out: CoupledArrays,
 ):
-    """Worlds that are not solved yet, and iterations so far."""
+    """Islands that are not solved yet, and iterations so far."""
     w = wp.tid()
     unsolved = where[w] * (1 - krylov.converged[w])
     factor_out.unsolved[w] = unsolved
@@ -355,7 +358,7 @@ def join_kernel(
     krylov_out: KrylovArrays,
     factor_out: CoupledArrays,
 ):
-    """All worlds that are solved, and all iterations."""
+    """All islands that are solved, and all iterations."""
     w = wp.tid()
     krylov_out.converged[w] = wp.max(krylov_out.converged[w], factor_out.solved[w])
     krylov_out.iterations[w] = krylov_out.iterations[w] + factor_out.spent[w]

@@ -20,6 +20,8 @@ import warp as wp
 from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
+from warpbots.solvers.projective.iterate.convergence import look
+from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 
 __all__ = ["Krylov", "KrylovArrays", "hand_over", "krylov", "minres"]
 
@@ -28,22 +30,26 @@ _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 @wp.struct
 class KrylovArrays:
-    """State of the iterations of all worlds; vectors have all worlds in one row, shape (worlds * stride,).
+    """State of the iterations of all islands, shape (worlds * components,) unless given.
 
-    active: 1 while a world iterates, shape (worlds,).
-    any: Number of worlds that do, shape (1,).
-    moves: 1 for a world that takes this iteration, which may be its last, shape (worlds,).
-    converged: 1 where an iteration converged, shape (worlds,).
-    iterations: Number of iterations so far, shape (worlds,).
-    first: Norm of g in A^-1, shape (worlds,).
-    eta: Norm of the residual, with a sign, shape (worlds,).
-    gamma: gamma_j+1 and gamma_j, shape (worlds,), vector.
-    delta: delta_j, shape (worlds,).
-    cosine: c_j and c_j-1, shape (worlds,), vector.
-    sine: s_j and s_j-1, shape (worlds,), vector.
-    alpha: Column of the triangular matrix, from its diagonal upwards, shape (worlds,), vector.
-    length: Length of the step along w, shape (worlds,).
-    sum: Parts of a product, shape (worlds * chunks,).
+    Vectors have all worlds in one row, shape (worlds * stride,).
+
+    active: 1 while an island iterates.
+    running: 1 while an island of a world does, shape (worlds,).
+    any: Number of islands that do, shape (1,).
+    moves: 1 for an island that takes this iteration, which may be its last.
+    converged: 1 where an iteration converged.
+    iterations: Number of iterations so far.
+    pressed: 1 for an island with an active contact.
+    first: Norm of g in A^-1.
+    eta: Norm of the residual, with a sign.
+    gamma: gamma_j+1 and gamma_j, vector.
+    delta: delta_j.
+    cosine: c_j and c_j-1, vector.
+    sine: s_j and s_j-1, vector.
+    alpha: Column of the triangular matrix, from its diagonal upwards, vector.
+    length: Length of the step along w.
+    sum: Parts of a product, shape (worlds * components * chunks,).
     v: v_j, and then v_j+1.
     v_last: The one before.
     z: z_j / gamma_j.
@@ -55,10 +61,12 @@ class KrylovArrays:
     """
 
     active: wp.array[int]
+    running: wp.array[int]
     any: wp.array[int]
     moves: wp.array[int]
     converged: wp.array[int]
     iterations: wp.array[int]
+    pressed: wp.array[int]
     first: wp.array[wp.float64]
     eta: wp.array[wp.float64]
     gamma: wp.array[wp.vec2d]
@@ -85,6 +93,7 @@ class Krylov:
     Attributes:
         arrays: Its state.
         worlds: Number of worlds.
+        units: Number of islands that there may be in all of them.
         count: Nodes of one world.
         chunks: Parts into which sums are cut.
         device: Device of the arrays.
@@ -92,31 +101,35 @@ class Krylov:
 
     arrays: KrylovArrays
     worlds: int
+    units: int
     count: int
     chunks: int
     device: wp.Device
 
 
-def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
+def krylov(worlds: int, components: int, count: int, stride: int, device: wp.Device) -> Krylov:
     """Arrays for an iteration.
 
     Args:
         worlds: Number of worlds.
+        components: Components of one world.
         count: Nodes of one world.
         stride: Entries of a vector of one world, of which nodes are the first.
         device: Device of the arrays.
     """
-    chunks = chunks_of(count, device)
+    chunks, units = chunks_of(count, device), worlds * components
     arrays = KrylovArrays()
     for name, variable in KrylovArrays.vars.items():
         dtype = variable.type.dtype
-        size = {"any": 1, "sum": worlds * chunks}.get(name, worlds * stride if dtype is NODE else worlds)
+        sizes = {"any": 1, "running": worlds, "sum": units * chunks}
+        size = sizes.get(name, worlds * stride if dtype is NODE else units)
         setattr(arrays, name, wp.zeros(size, dtype=dtype, device=device))
-    return Krylov(arrays, worlds, count, chunks, device)
+    return Krylov(arrays, worlds, units, count, chunks, device)
 
 
 def minres(
     it: Krylov,
+    islands: Islands,
     where: wp.array,
     listed: wp.array,
     g: wp.array,
@@ -127,55 +140,66 @@ def minres(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = g in worlds without an active contact.
+    """Solve H a = g in islands without an active contact.
 
     Args:
         it: The iteration.
-        where: 1 for a world to solve in, shape (worlds,).
+        islands: The islands.
+        where: 1 for an island to solve in, shape (worlds * components,).
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
         a: The solution at nodes, shape (worlds * stride,).
-        prepare: Function that is called if there is such a world.
+        prepare: Function that is called if there is such an island.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
-        tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
-        limit: Number of iterations after which a world has failed.
+        tolerance: Norm of the residual in A^-1, relative to that of g, at which an island has converged.
+        limit: Number of iterations after which an island has failed.
     """
-    arrays, worlds, device = it.arrays, it.worlds, it.device
-    active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
-    launch_lanes(begin_kernel, worlds, LANES, [worlds, where, listed], [arrays], device)
+    arrays, worlds, units, device = it.arrays, it.worlds, it.units, it.device
+    running, each, parts = arrays.running, (worlds, it.count), (units, it.chunks)
+    if listed.size:
+        launch(press_kernel, (worlds, listed.size // worlds), [islands, listed], [arrays], device)
+    launch(begin_kernel, units, [islands, where], [arrays], device)
+
+    def look() -> None:
+        launch(look_kernel, worlds, [islands], [arrays], device)
+
+    def product(a: wp.array, b: wp.array) -> None:
+        launch_lanes(product_kernel, parts, LANES, [it.count, islands, a, b], [arrays], device)
 
     def solve() -> None:
+        look()
         prepare()
-        residual(active, g, arrays.zero, arrays.v)
-        precondition(active, arrays.v, arrays.y)
-        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
-        launch(start_kernel, worlds, [it.chunks], [arrays], device)
-        launch(scale_kernel, each, [], [arrays, a], device)
+        residual(running, g, arrays.zero, arrays.v)
+        precondition(running, arrays.v, arrays.y)
+        product(arrays.v, arrays.y)
+        launch(start_kernel, units, [it.chunks], [arrays], device)
+        launch(scale_kernel, each, [islands], [arrays, a], device)
         while_loop(arrays.any, correct)
 
     def correct() -> None:
-        residual(active, arrays.zero, arrays.z, arrays.q)
-        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.z, arrays.q], [arrays], device)
-        launch(project_kernel, worlds, [it.chunks], [arrays], device)
-        launch(extend_kernel, each, [], [arrays], device)
-        precondition(active, arrays.v, arrays.y)
-        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
-        launch(rotate_kernel, worlds, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
-        launch(move_kernel, each, [], [arrays, a], device)
+        look()
+        residual(running, arrays.zero, arrays.z, arrays.q)
+        product(arrays.z, arrays.q)
+        launch(project_kernel, units, [it.chunks], [arrays], device)
+        launch(extend_kernel, each, [islands], [arrays], device)
+        precondition(running, arrays.v, arrays.y)
+        product(arrays.v, arrays.y)
+        launch(rotate_kernel, units, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
+        launch(move_kernel, each, [islands], [arrays, a], device)
 
     if_then(arrays.any, solve)
 
 
-def hand_over(it: Krylov, progress: Progress) -> None:
-    """Leave to the general iteration, which has just begun, those worlds alone that are not solved."""
-    launch(hand_over_kernel, it.worlds, [it.arrays], [progress], it.device)
+def hand_over(it: Krylov, islands: Islands, progress: Progress) -> None:
+    """Leave to the general iteration, which has just begun, those islands alone that are not solved."""
+    launch(hand_over_kernel, it.worlds, [islands, it.arrays], [progress], it.device)
 
 
 @wp.func
 def first_of(arrays: KrylovArrays, w: int):
     """Where the vectors of a world begin."""
-    return w * (arrays.v.shape[0] / arrays.active.shape[0])
+    return w * (arrays.v.shape[0] / arrays.running.shape[0])
 
 
 @wp.func
@@ -189,59 +213,94 @@ def sum_of(arrays: KrylovArrays, w: int, chunks: int):
 
 @wp.func
 def stop(arrays: KrylovArrays, w: int, converged: int):
-    """A world is done."""
+    """An island is done."""
     arrays.active[w] = 0
     arrays.converged[w] = converged
     wp.atomic_sub(arrays.any, 0, 1)
 
 
 @wp.kernel(enable_backward=False)
-def begin_kernel(
+def press_kernel(
     # model
-    worlds: int,
+    islands: Islands,
     # work
-    where: wp.array[int],
     listed: wp.array[int],
     # out
     arrays_out: KrylovArrays,
 ):
-    """Worlds without contact are active."""
-    w, lane = wp.tid()
-    contacts = listed.shape[0] / worlds
-    pressed = int(0)
-    for c in range(lane, contacts, wp.block_dim()):
-        if listed[w * contacts + c] == 1:
-            pressed = 1
-    active = where[w] * (1 - wp.tile_max(wp.tile(pressed))[0])
-    if lane == 0:
-        arrays_out.active[w] = active
-        arrays_out.converged[w] = 0
-        arrays_out.iterations[w] = 0
-        wp.atomic_add(arrays_out.any, 0, active)
+    """Islands with an active contact."""
+    w, c = wp.tid()
+    contacts = listed.shape[0] / arrays_out.running.shape[0]
+    if listed[w * contacts + c] == 1:
+        arrays_out.pressed[island_of(islands, w, islands.entries + islands.pairs - contacts + c)] = 1
+
+
+@wp.kernel(enable_backward=False)
+def begin_kernel(
+    # model
+    islands: Islands,
+    # work
+    where: wp.array[int],
+    # out
+    arrays_out: KrylovArrays,
+):
+    """Islands without contact are active."""
+    u = wp.tid()
+    w = u / islands.count
+    active = where[u] * (1 - arrays_out.pressed[u])
+    arrays_out.pressed[u] = 0  # for the next time
+    if root_of(islands, w, u % islands.count) != u:
+        active = 0
+    arrays_out.active[u] = active
+    arrays_out.converged[u] = 0
+    arrays_out.iterations[u] = 0
+    wp.atomic_add(arrays_out.any, 0, active)
+
+
+@wp.kernel(enable_backward=False)
+def look_kernel(
+    # model
+    islands: Islands,
+    # out
+    arrays_out: KrylovArrays,
+):
+    """Worlds in which an island iterates."""
+    w = wp.tid()
+    running = int(0)
+    for c in range(islands.count):
+        running = wp.max(running, arrays_out.active[w * islands.count + c])
+    arrays_out.running[w] = running
 
 
 @wp.kernel(enable_backward=False)
 def product_kernel(
     # model
     count: int,
+    islands: Islands,
     # state
     a: wp.array[NODE],
     b: wp.array[NODE],
     # out
     arrays_out: KrylovArrays,
 ):
-    """Product a . b of every part of every world."""
+    """Product a . b of every part of every island, over its nodes: points from `count` on are none."""
     w, c, lane = wp.tid()
     if arrays_out.active[w] == 0:
         return
     chunks = arrays_out.sum.shape[0] / arrays_out.active.shape[0]
-    first = first_of(arrays_out, w)
+    world = w / islands.count
+    first = first_of(arrays_out, world)
     total = _ZERO
-    for i in range(c * wp.block_dim() + lane, count, chunks * wp.block_dim()):
-        total += wp.float64(dot(fetch(a, first + i), fetch(b, first + i)))
-    part = wp.tile_sum(wp.tile(total))[0]
+    for part in range(islands.count):
+        if root_of(islands, world, part) == w:
+            for r in range(islands.first[part], islands.first[part + 1]):
+                run = islands.run[r]
+                end = wp.min(run[1], count)
+                for i in range(run[0] + c * wp.block_dim() + lane, end, chunks * wp.block_dim()):
+                    total += wp.float64(dot(fetch(a, first + i), fetch(b, first + i)))
+    share = wp.tile_sum(wp.tile(total))[0]
     if lane == 0:
-        arrays_out.sum[w * chunks + c] = part
+        arrays_out.sum[w * chunks + c] = share
 
 
 @wp.kernel(enable_backward=False)
@@ -267,16 +326,19 @@ def start_kernel(
 
 @wp.kernel(enable_backward=False)
 def scale_kernel(
+    # model
+    islands: Islands,
     # out
     arrays_out: KrylovArrays,
     a_out: wp.array[NODE],
 ):
     """z_1 / gamma_1, and zero for what is added to; by a kernel, as a capture does not record fills in branches."""
     w, i = wp.tid()
-    if arrays_out.active[w] == 0:
+    u = island_of(islands, w, i)
+    if arrays_out.active[u] == 0:
         return
     k = first_of(arrays_out, w) + i
-    arrays_out.z[k] = scale(real(_ONE / arrays_out.gamma[w][0]), fetch(arrays_out.y, k))
+    arrays_out.z[k] = scale(real(_ONE / arrays_out.gamma[u][0]), fetch(arrays_out.y, k))
     arrays_out.v_last[k] = NODE()
     arrays_out.w[k] = NODE()
     arrays_out.w_last[k] = NODE()
@@ -298,17 +360,20 @@ def project_kernel(
 
 @wp.kernel(enable_backward=False)
 def extend_kernel(
+    # model
+    islands: Islands,
     # out
     arrays_out: KrylovArrays,
 ):
     """v_j+1."""
     w, i = wp.tid()
-    if arrays_out.active[w] == 0:
+    u = island_of(islands, w, i)
+    if arrays_out.active[u] == 0:
         return
     k = first_of(arrays_out, w) + i
-    gamma = arrays_out.gamma[w]
+    gamma = arrays_out.gamma[u]
     v = fetch(arrays_out.v, k)
-    y = multiply_add(scale(real(-1.0), fetch(arrays_out.q, k)), -real(arrays_out.delta[w] / gamma[0]), v)
+    y = multiply_add(scale(real(-1.0), fetch(arrays_out.q, k)), -real(arrays_out.delta[u] / gamma[0]), v)
     arrays_out.v[k] = multiply_add(y, -real(gamma[0] / gamma[1]), fetch(arrays_out.v_last, k))
     arrays_out.v_last[k] = v
 
@@ -323,7 +388,7 @@ def rotate_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """The next column of the triangular matrix, and whether a world has converged."""
+    """The next column of the triangular matrix, and whether an island has converged."""
     w = wp.tid()
     arrays_out.moves[w] = arrays_out.active[w]
     if arrays_out.active[w] == 0:
@@ -354,15 +419,18 @@ def rotate_kernel(
 
 @wp.kernel(enable_backward=False)
 def move_kernel(
+    # model
+    islands: Islands,
     # out
     arrays_out: KrylovArrays,
     a_out: wp.array[NODE],
 ):
     """w_j+1 = (z_j - alpha_2 w_j - alpha_3 w_j-1) / alpha_1, and a step along it."""
-    n, i = wp.tid()
+    world, i = wp.tid()
+    n = island_of(islands, world, i)
     if arrays_out.moves[n] == 0:
         return
-    k = first_of(arrays_out, n) + i
+    k = first_of(arrays_out, world) + i
     alpha = arrays_out.alpha[n]
     last = fetch(arrays_out.w, k)
     w = multiply_add(fetch(arrays_out.z, k), -real(alpha[1]), last)
@@ -377,15 +445,20 @@ def move_kernel(
 
 @wp.kernel(enable_backward=False)
 def hand_over_kernel(
+    # model
+    islands: Islands,
     # work
     arrays: KrylovArrays,
     # out
     progress_out: Progress,
 ):
-    """Worlds that are solved are so for the general iteration, too."""
+    """Islands that are solved are so for the general iteration, too."""
     w = wp.tid()
-    if arrays.converged[w] == 1:
-        progress_out.iterations[w] = arrays.iterations[w]
-        progress_out.converged[w] = 1
-        progress_out.active[w] = 0
-        wp.atomic_sub(progress_out.any, 0, 1)
+    for c in range(islands.count):
+        u = w * islands.count + c
+        if arrays.converged[u] == 1:
+            progress_out.iterations[u] = arrays.iterations[u]
+            progress_out.converged[u] = 1
+            progress_out.active[u] = 0
+            wp.atomic_sub(progress_out.any, 0, 1)
+    look(islands, progress_out, w)

@@ -1,10 +1,10 @@
 """Newton steps at the end of an iteration that converges slowly.
 
 The acceleration learns slow modes from changes of the correction, which are small beside its rounding where they are
-very slow. The second derivative has no such bound: near the solution a world waits for a step d = H^-1 r, which is the
-error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives the
-error of later points from their corrections. Where minimal residuals end without a solution, the size of what they have
-found is a lower bound of the error (their iterates grow, Fong & Saunders 2012), and what gives it.
+very slow. The second derivative has no such bound: near the solution an island waits for a step d = H^-1 r, which is
+the error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives
+the error of later points from their corrections. Where minimal residuals end without a solution, the size of what they
+have found is a lower bound of the error (their iterates grow, Fong & Saunders 2012), and what gives it.
 """
 
 import warp as wp
@@ -12,24 +12,25 @@ import warp as wp
 from warpbots.numerics import launch, launch_lanes, real
 from warpbots.solvers.projective.iterate.anderson import mix
 from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
-from warpbots.solvers.projective.iterate.convergence import HUGE
+from warpbots.solvers.projective.iterate.convergence import HUGE, look
+from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.minres import Krylov, KrylovArrays
 
 __all__ = ["take_newton_steps"]
 
 
 def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
-    """Take the steps in ``history.f`` where `krylov` has converged; other worlds that waited go on without.
+    """Take the steps in ``history.f`` where `krylov` has converged; other islands that waited go on without.
 
     Args:
         it: The iteration.
         krylov: Where the steps were found.
-        newton_steps: Number of them that a world may take.
+        newton_steps: Number of them that an island may take.
     """
-    inputs = [it.count, newton_steps, it.history, krylov.arrays]
-    launch_lanes(measure_kernel, it.worlds, LANES, inputs, [it.progress], it.device)
-    launch(move_kernel, (it.worlds, krylov.count), [it.progress], [it.history], it.device)
-    launch(resume_kernel, it.worlds, [], [it.progress], it.device)
+    inputs = [it.count, newton_steps, it.islands, it.history, krylov.arrays]
+    launch_lanes(measure_kernel, it.units, LANES, inputs, [it.progress], it.device)
+    launch(move_kernel, (it.worlds, krylov.count), [it.islands, it.progress], [it.history], it.device)
+    launch(resume_kernel, it.worlds, [it.islands], [it.progress], it.device)
     mix(it)
 
 
@@ -38,20 +39,27 @@ def measure_kernel(
     # model
     count: int,
     newton_steps: int,
+    islands: Islands,
     # work
     history: History,
     krylov: KrylovArrays,
     # out
     progress_out: Progress,
 ):
-    """Size of the step of every world that waits, and its ratio to the correction, if any of its step is known."""
+    """Size of the step of every island that waits, and its ratio to the correction, if any of its step is known."""
     w, lane = wp.tid()
     if progress_out.waiting[w] == 0:
         return
     square = real(0.0)
-    for i in range(lane, progress_out.used[w], wp.block_dim()):
-        f = history.f[w * count + i]
-        square = wp.max(square, history.unit[i] * history.unit[i] * (f[0] * f[0] + f[1] * f[1] + f[2] * f[2]))
+    world = w / islands.count
+    for part in range(islands.count):
+        if root_of(islands, world, part) == w:
+            for r in range(islands.first[part], islands.first[part + 1]):
+                run = islands.run[r]
+                for i in range(run[0] + lane, run[1], wp.block_dim()):
+                    f = history.f[world * count + i]
+                    d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+                    square = wp.max(square, history.unit[i] * history.unit[i] * d)
     size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
     if lane > 0:
         return
@@ -69,6 +77,8 @@ def measure_kernel(
 
 @wp.kernel(enable_backward=False)
 def move_kernel(
+    # model
+    islands: Islands,
     # work
     progress: Progress,
     # out
@@ -76,10 +86,11 @@ def move_kernel(
 ):
     """z <- z + d, or the correction again that the step took the place of."""
     w, i = wp.tid()
-    if progress.waiting[w] == 0:
+    u = island_of(islands, w, i)
+    if progress.waiting[u] == 0:
         return
     k = w * history_out.weight.shape[0] + i
-    if progress.newton[w] == 1:
+    if progress.newton[u] == 1:
         history_out.z[k] = history_out.z[k] + history_out.f[k]
     else:
         history_out.f[k] = history_out.last_f[k]
@@ -87,17 +98,21 @@ def move_kernel(
 
 @wp.kernel(enable_backward=False)
 def resume_kernel(
+    # model
+    islands: Islands,
     # out
     progress_out: Progress,
 ):
     """Nobody waits any more."""
     w = wp.tid()
-    progress_out.taken[w] = IDLE
-    if progress_out.waiting[w] == 0:
-        return
-    if progress_out.newton[w] == 0:
-        progress_out.taken[w] = TAKEN
-    progress_out.waiting[w] = 0
-    progress_out.active[w] = 1
-    wp.atomic_add(progress_out.any, 0, 1)
-    wp.atomic_sub(progress_out.any_waiting, 0, 1)
+    for c in range(islands.count):
+        u = w * islands.count + c
+        progress_out.taken[u] = IDLE
+        if progress_out.waiting[u] == 1:
+            if progress_out.newton[u] == 0:
+                progress_out.taken[u] = TAKEN
+            progress_out.waiting[u] = 0
+            progress_out.active[u] = 1
+            wp.atomic_add(progress_out.any, 0, 1)
+            wp.atomic_sub(progress_out.any_waiting, 0, 1)
+    look(islands, progress_out, w)

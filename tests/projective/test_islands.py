@@ -1,0 +1,187 @@
+"""What happens in one place of a world changes nothing in another: convergence, tolerance, Newton steps and gradients.
+
+A hanging cloth moves as it does alone, whatever is beside it. Cloth is what shows it: its errors are a thousand times
+as large as its corrections, so that it needs its own Newton steps and its own measure of what is enough.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from cases import to_numpy
+from skeletons import arm
+
+import warpbots as wb
+from warpbots.numerics import precision
+
+pytestmark = pytest.mark.verification(float32=True)
+
+Box, Material = wb.shapes.Box, wb.Material
+STEPS = 6
+TIMES = STEPS * (STEPS + 1) / 2
+"""Tolerances up to which a cloth is as it is alone: errors of places are those of velocities in later steps, too."""
+
+
+def cloth(at: float = 0.0, youngs_modulus: float = 3e5, density: float = 250.0, name: str = "cloth") -> wb.SoftBody:
+    """A wavy cloth of 8 x 8 squares of 5 cm, which hangs on one edge."""
+    n = 9
+    g = np.linspace(0.0, 0.4, n)
+    x, y = np.meshgrid(g, g, indexing="ij")
+    z = 0.9 + 0.012 * np.sin(8.0 * y) + 0.003 * np.cos(11.0 * x)
+    vertices = np.stack([x.ravel(), y.ravel() + at, z.ravel()], axis=1)
+    corners = [i * n + k for i in range(n - 1) for k in range(n - 1)]
+    faces = [f for a in corners for f in ((a, a + n, a + n + 1), (a, a + n + 1, a + 1))]
+    sheet = wb.shapes.Sheet(vertices, faces, 1e-3)
+    matter = Material(youngs_modulus, 0.3, density, damping=1e-2)
+    return wb.SoftBody(name, sheet, matter, {f"{name} edge": Box((-1, at - 0.1, 0), (1e-3, at + 0.5, 1))})
+
+
+def block(lift: float = 0.0, push: float = 0.0, youngs_modulus: float = 1e5, nu: float = 0.3) -> wb.SoftBody:
+    """A block 5 m away, at rest on the floor, above it, or with a velocity along it."""
+    box = Box((5, 0, lift), (5.24, 0.24, 0.24 + lift))
+    return wb.SoftBody("far", box, Material(youngs_modulus, nu), velocity=(push, 0.0, 0.0))
+
+
+BESIDE = {
+    "soft block at rest": lambda: ([block()], []),
+    "stiff block at rest": lambda: ([block(youngs_modulus=2e7)], []),
+    "incompressible block at rest": lambda: ([block(youngs_modulus=8e7, nu=0.45)], []),
+    "falling block": lambda: ([block(lift=0.02, youngs_modulus=3e6)], []),
+    "cloth of paper": lambda: ([cloth(2.0, 3e8, 700.0, "paper"), block()], [wb.Constraint("paper edge", name="2")]),
+    "light cloth": lambda: ([cloth(2.0, 2e3, 20.0, "silk"), block()], [wb.Constraint("silk edge", name="2")]),
+}
+
+
+def simulation(beside: str | None, **options) -> wb.Simulation:
+    """The cloth alone, or beside something."""
+    more, constraints = BESIDE[beside]() if beside else ([], [])
+    scene = wb.Scene([cloth(), *more], obstacles=[wb.floor()], constraints=[wb.Constraint("cloth edge"), *constraints])
+    return wb.Simulation(scene, wb.ProjectiveDynamics(0.12, **options), dt=1e-2)
+
+
+def moved(sim: wb.Simulation, steps: int = STEPS) -> tuple[np.ndarray, int]:
+    """Where the cloth is after some steps [m], and the number of iterations."""
+    state, iterations = sim.state(), 0
+    for _ in range(steps):
+        state = sim.step(state, torch.zeros(1, sim.channels))
+        iterations += int(sim.report().iterations[0])
+        assert sim.report().shorter_steps[0] == 0
+    first = np.isin(sim.model.matter.body, [0]) & (np.arange(len(sim.model.matter)) < 81)
+    return to_numpy(state.position)[0, first].astype(float), iterations
+
+
+@functools.cache
+def alone(linear_solver: str = "adaptive") -> tuple[np.ndarray, int, float]:
+    """The cloth alone, the number of its iterations, and its tolerance [m]."""
+    sim = simulation(None, linear_solver=linear_solver)
+    return *moved(sim), float(sim.report().tolerance)
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_a_cloth_moves_as_it_does_alone(beside):
+    """Up to its tolerance in every step, which is that of its own edges."""
+    x, iterations, tolerance = alone()
+    sim = simulation(beside)
+    there, more = moved(sim)
+    assert np.abs(there - x).max() <= TIMES * tolerance
+    assert sim.report().tolerance == pytest.approx(tolerance, rel=1e-6)
+    assert more >= 0.9 * iterations
+
+
+@pytest.mark.parametrize("linear_solver", ["iterative", "direct"])
+def test_every_linear_solver_keeps_islands_apart(linear_solver):
+    """A block that presses on the floor takes neither Newton steps nor factors from a cloth."""
+    x, _, tolerance = alone(linear_solver)
+    assert (
+        np.abs(moved(simulation("stiff block at rest", linear_solver=linear_solver))[0] - x).max() <= TIMES * tolerance
+    )
+
+
+def test_a_robot_with_bones_leaves_a_cloth_as_it_is():
+    """Bones have systems that are not symmetric, and no Newton steps: they, not what hangs beside them."""
+    robot = arm("revolute", thickness=0.03)
+    scene = wb.Scene(
+        [cloth(0.5), *robot.bodies], robot.actuators, constraints=[wb.Constraint("cloth edge")], joints=robot.joints
+    )
+    sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.015), dt=1e-2)
+    own = wb.Simulation(
+        wb.Scene([cloth(0.5)], constraints=[wb.Constraint("cloth edge")]), wb.ProjectiveDynamics(0.015), dt=1e-2
+    )
+    x, tolerance = moved(own)[0], own.report().tolerance
+    assert np.abs(moved(sim)[0] - x).max() <= TIMES * tolerance
+
+
+def slope(sim: wb.Simulation) -> tuple[float, float]:
+    """Derivative of the mean height of the cloth by a factor of its Young's modulus, and by one of its density."""
+    sheet = slice(0, 0) if sim.model.matter is None else sim.model.matter.element_body == 0
+    factor = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    values = {}
+    for k, name in enumerate(("youngs_modulus", "density")):
+        own = sim.parameter(name)
+        scale = torch.where(torch.as_tensor(sheet), factor[k], 1.0).to(own.dtype)
+        values[name] = own * scale
+    end = sim.rollout(None, 4, **values).final.position[0, :81, 2]
+    end.double().mean().backward()
+    return tuple(factor.grad.tolist())
+
+
+@pytest.mark.parametrize("beside", ["stiff block at rest", "falling block"])
+def test_gradients_of_a_cloth_are_those_that_it_has_alone(beside):
+    """Its adjoint is solved as exactly beside a block whose gradient is zero, and whose contacts rule out symmetry."""
+    expected = slope(simulation(None))
+    close = {"float32": 2e-3, "float64": 1e-6}[precision]
+    assert slope(simulation(beside)) == pytest.approx(expected, rel=close)
+
+
+def pile(gap: float = 2e-3) -> wb.Scene:
+    """Two blocks that fall on one another, and a third one beside them."""
+    matter, side = Material(1e5, 0.3, 1000.0), 0.1
+    places = ((0, 0, 0), (0.01, 0.02, side + gap), (3.0, 0, 0.5))
+    bodies = [
+        wb.SoftBody(f"block {k}", Box(p, tuple(np.array(p) + side)), matter) for k, p in enumerate(places)
+    ]  # fmt: skip
+    return wb.Scene(bodies, obstacles=[wb.floor()])
+
+
+def test_bodies_in_contact_are_one_island_for_as_long_as_they_are():
+    """Three components: two of them touch from some step on, and then iterate as one; the third one never does."""
+    sim = wb.Simulation(pile(), wb.ProjectiveDynamics(0.05), dt=5e-3)
+    assert len(sim.model.topology.components) == 3
+    state, roots = sim.state(), []
+    for _ in range(8):
+        state = sim.step(state, torch.zeros(1, 0))
+        roots.append(sim.model.matrices.islands.root.numpy().tolist())
+    assert roots[0] == [0, 1, 2]
+    assert roots[-1] == [0, 0, 2]
+
+
+def test_blocks_that_collide_keep_their_momentum():
+    """Blocks that collide in free fall keep their momentum, which needs one iteration for both."""
+    scene = wb.Scene([*pile().bodies[:2]], gravity=(0, 0, 0))
+    sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.05), dt=5e-3)
+    start = sim.state()
+    upper = torch.as_tensor(sim.model.matter.body == 1)
+    velocity = start.velocity.clone()
+    velocity[:, upper, 2] = -1.0
+    end = sim.rollout(None, 4, sim.state(velocity=velocity)).final
+    mass = torch.as_tensor(sim.model.matter.density * sim.model.matter.volume)
+    momentum = [(mass[:, None] * v[0].double()).sum(dim=0) for v in (velocity, end.velocity)]
+    small = {"float32": 2e-4, "float64": 1e-6}[precision]
+    np.testing.assert_allclose(momentum[1], momentum[0], atol=small * float(momentum[0].norm()))
+
+
+def test_worlds_of_a_batch_have_islands_of_their_own():
+    """Two worlds of the pile, one of which begins higher and meets later: each as it does alone, to the bit."""
+    both, one = (wb.Simulation(pile(), wb.ProjectiveDynamics(0.05), dt=5e-3, worlds=n) for n in (2, 1))
+    lift = torch.tensor([0.0, 4e-3])
+    rest = one.state().position
+    upper = torch.as_tensor(one.model.matter.body == 1)
+    starts = []
+    for height in lift:
+        x = rest.clone()
+        x[:, upper, 2] += height
+        starts.append(x)
+    together = both.rollout(None, 7, both.state(position=torch.cat(starts))).final.position
+    for k, x in enumerate(starts):
+        assert torch.equal(one.rollout(None, 7, one.state(position=x)).final.position[0], together[k])
