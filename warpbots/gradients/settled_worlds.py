@@ -42,9 +42,9 @@ class SettledWorlds:
         self._mark = [(_mark_kernel(self.marked.dtype), worlds, [self._kept], [self.marked])]
         self._restore = self._launches(_copy_kernel, zip(before, after, strict=True))
         if any(array.grad is not None for array in after):
-            # the end of a lost world is not needed any more: it keeps the gradients that its start is to have
-            self._hold = self._launches(_copy_kernel, [(a.grad, a) for a in after])
-            self._pass = self._launches(_copy_kernel, [(a, b.grad) for a, b in zip(after, before, strict=True)])
+            self._held = [wp.zeros_like(array, requires_grad=False) for array in after]
+            self._hold = self._launches(_copy_kernel, [(a.grad, h) for a, h in zip(after, self._held, strict=True)])
+            self._pass = self._launches(_copy_kernel, [(h, b.grad) for h, b in zip(self._held, before, strict=True)])
             self._clear = self._launches(_clear_kernel, [(a.grad, a.grad) for a in others if a.grad is not None])
 
     def settle(self) -> None:

@@ -34,7 +34,7 @@ def _start() -> None:
         wp.init()
     for line in said:
         if line != _NO_GPU:
-            print(line, file=sys.stderr)
+            sys.stderr.write(f"{line}\n")
 
 
 @contextlib.contextmanager

@@ -104,7 +104,8 @@ class Diagnosis:
             if wrong.any():
                 before, bad = ({n: fields[n].cpu().numpy() for n in after} for fields in (given, after))
                 model = self._inputs.model_with({n: t for n, t in given.items() if n not in (*after, "control")})
-                reason = self._solver.diagnose(model, before, bad, self._time_step.length)
+                with np.errstate(all="ignore"):  # numbers of a state that diverges may overflow
+                    reason = self._solver.diagnose(model, before, bad, self._time_step.length)
                 return at(substep, _first(int(torch.nonzero(wrong)[0, 0]), before, bad)), reason
             given = given | after
         return at(self._time_step.substeps - 1, None), (

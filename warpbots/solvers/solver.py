@@ -120,6 +120,10 @@ class State(Protocol[_Array_contra, _Mapped_co]):
     Where a model has matter, `position` [m] and `velocity` [m/s] are those of its points, shape (worlds, n, dim); where
     it has a robot, `q` [rad, m, or quaternions (x, y, z, w)] and `qd` [rad/s or m/s] are its joint coordinates and
     velocities, shapes (worlds, n_coordinates) and (worlds, n_velocities). All else is the solver's own.
+
+    A field `lost`, shape (worlds,), is 1 for worlds that cannot go on. A step carries it over. A simulation sets it
+    where a state is not finite at the end of a control interval, through which such a world stays as it was; without
+    this field one such world ends the simulation of all.
     """
 
     def mapped(self, make: Callable[[wp.array], _Array_contra]) -> _Mapped_co:

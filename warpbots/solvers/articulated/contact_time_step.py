@@ -215,6 +215,6 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
     return (
         f"Contact {model.scene.contacts[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
         f"{k:.3g} N/m that carries {m:.3g} kg is in contact for {math.pi / frequency[at]:.2g} s, and the energy "
-        f"after impacts is wrong by more than a tenth; use steps of at most {_advised(longest[at], h):.2g} s, softer contact"
-        f"{advice}"
+        f"after impacts is wrong by more than a tenth; use steps of at most {_advised(longest[at], h):.2g} s, softer "
+        f"contact{advice}"
     )

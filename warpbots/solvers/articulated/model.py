@@ -96,10 +96,13 @@ class ArticulatedState(ArrayFields[Array]):
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
+        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
+            shape (worlds,).
     """
 
     q: Array
     qd: Array
+    lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
         """A copy with `make` of each field."""

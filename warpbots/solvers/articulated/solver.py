@@ -116,7 +116,7 @@ class Articulated:
             return tiled(values, model.worlds, model.device, scalar, requires_grad)
 
         position, velocity = model.robot.start, model.robot.start_velocity
-        return ArticulatedState(copies(position), copies(velocity))
+        return ArticulatedState(copies(position), copies(velocity), copies(0.0))
 
     def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
         """Infinity: both schemes are stable for every step."""
@@ -171,7 +171,7 @@ class Articulated:
     ) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 
-        A world whose iteration does not converge gets NaN, which `warpbots.Simulation` reports as a `SimulationError`.
+        A world whose iteration does not converge gets NaN, which `warpbots.Simulation` reports.
 
         Args:
             model: From `build`.
@@ -194,6 +194,7 @@ class Articulated:
             inputs = [model.robot_arrays, past, options, number, first, control]
             outputs = [workspace.work, workspace.report, stage, end.factors[number], after]
             launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
+        copy(state_out.lost, state.lost)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
@@ -245,8 +246,7 @@ class Articulated:
     def _past(self, state: ArticulatedState, dt: float) -> Past:
         past = Past()
         past.method, past.h = INTEGRATORS[self.integrator], dt
-        for field in dataclasses.fields(state):
-            setattr(past, field.name, getattr(state, field.name).flatten())
+        past.q, past.qd = state.q.flatten(), state.qd.flatten()
         return past
 
     def _stages(self, state: ArticulatedState, stages: tuple[Stage, Stage]) -> list[Stage]:

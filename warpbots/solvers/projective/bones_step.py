@@ -210,6 +210,6 @@ def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array,
 
     fill()
     record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
-    still = ArticulatedState(state.q, state.qd)
+    still = ArticulatedState(state.q, state.qd, state.lost)
     sense(model.bones, still, bones.control, readings_out)
     record(fill_again, [*reads, *shared], [])

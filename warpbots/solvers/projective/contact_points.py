@@ -121,7 +121,7 @@ class Points:
         inputs = [sizes.nodes, ends]
         if self._vertices:
             articulated = model.skeleton.workspace
-            still = ArticulatedState(state.q, state.qd)
+            still = ArticulatedState(state.q, state.qd, state.lost)
             self._handles = model.matrices.of(dt).handles
             self._pose = poses(model.bones, articulated.at_rest(still))
             inputs = [self._handles, model.skeleton.tree, *inputs, articulated.links]
