@@ -271,7 +271,7 @@ def test_info_of_rigid_bodies(rigid, capsys):
     said = capsys.readouterr()
     assert "using Articulated instead" in said.err
     for words in (
-        "cart: 2 rigid bodies, 4.662 kg, gravity [0.0, 0.0, -9.81] m/s^2",
+        "cart: 3D, 2 rigid bodies, 4.662 kg, gravity [0.0, 0.0, -9.81] m/s^2",
         "body cart: Box, 4 kg, surface wood",
         "joint rail: prismatic, world to cart, limits [-2.0] to [2.0]",
         "joint pivot: revolute, cart to pole",

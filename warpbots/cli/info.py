@@ -6,6 +6,7 @@ from typing import Any
 
 import warpbots as wb
 from warpbots.cli.simulations import simulation as simulation_of
+from warpbots.contact import volume
 
 __all__ = ["info"]
 
@@ -14,7 +15,11 @@ def info(options: argparse.Namespace) -> None:
     """Print it."""
     simulation = simulation_of(options)
     scene, model = simulation.scene, simulation.model
-    (_say_rigid if model.matter is None else _say_soft)(scene, model)
+    _say_bodies(scene, model)
+    for channel, actuator in enumerate(scene.actuators):
+        print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}{_joint_of(actuator)}")
+    for law in scene.contacts:
+        print(f"  contact {law.name}: {law.stiffness:g} Pa/m, mu {law.friction:g}")
     for obstacle in scene.obstacles:
         print(
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
@@ -43,34 +48,45 @@ def info(options: argparse.Namespace) -> None:
     )
 
 
-def _say_soft(scene: wb.Scene, model: Any) -> None:
-    """Print soft bodies and their actuators."""
-    print(f"{scene.name}: {scene.dim}D, {len(model.matter)} particles, gravity {list(scene.gravity)} m/s^2")
+def _say_bodies(scene: wb.Scene, model: Any) -> None:
+    """Print soft and rigid bodies, the regions of these and the joints of those."""
+    weights = [_mass(body) for body in scene.rigid]
+    counts = [f"{len(model.matter)} particles"] if model.matter is not None else []
+    counts += [f"{len(weights)} rigid bodies, {sum(weights):.4g} kg"] if weights else []
+    print(f"{scene.name}: {scene.dim}D, {', '.join(counts)}, gravity {list(scene.gravity)} m/s^2")
     for i, body in enumerate(scene.bodies):
-        m = body.material
-        count = int((model.matter.body == i).sum())
-        print(
-            f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
-            f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{scene.dim}"
-        )
-        for region in body.regions:
-            print(f"    region {region}: {int(model.matter.regions[region].sum())} particles")
-    for channel, actuator in enumerate(scene.actuators):
-        print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}")
-
-
-def _say_rigid(scene: wb.Scene, model: Any) -> None:
-    """Print rigid bodies, their joints, motors and contact laws."""
-    mass = model.parameter("mass").numpy()[0]
-    print(f"{scene.name}: {len(mass)} rigid bodies, {mass.sum():.4g} kg, gravity {list(scene.gravity)} m/s^2")
-    for body, m in zip(scene.rigid, mass, strict=True):
-        shape = "no shape" if body.shape is None else type(body.shape).__name__
-        print(f"  body {body.name}: {shape}, {m:.4g} kg" + (f", surface {body.surface}" if body.surface else ""))
-    for joint in model.robot.joints:
+        if isinstance(body, wb.SoftBody):
+            _say_soft(body, scene.dim, int((model.matter.body == i).sum()))
+            for region in body.regions:
+                print(f"    region {region}: {int(model.matter.regions[region].sum())} particles")
+        else:
+            shape = "no shape" if body.shape is None else type(body.shape).__name__
+            surface = f", surface {body.surface}" if body.surface else ""
+            print(f"  body {body.name}: {shape}, {_mass(body):.4g} kg{surface}")
+    for joint in scene.joints if model.matter is not None else model.robot.joints:
         limits = "" if joint.lower is None else f", limits {list(joint.lower)} to {list(joint.upper)}"
         print(f"  joint {joint.name}: {joint.kind}, {joint.parent or 'world'} to {joint.child}{limits}")
-    for channel, motor in enumerate(scene.actuators):
-        strength = f"up to {motor.max_torque:g}" if isinstance(motor, wb.Torque) else f"stiffness {motor.stiffness:g}"
-        print(f"  control channel {channel}: {type(motor).__name__} {motor.name} at joint {motor.joint}, {strength}")
-    for law in scene.contacts:
-        print(f"  contact {law.name}: {law.stiffness:g} Pa/m, mu {law.friction:g}")
+
+
+def _say_soft(body: wb.SoftBody, dim: int, count: int) -> None:
+    m = body.material
+    print(
+        f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
+        f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{dim}"
+    )
+
+
+def _mass(body: wb.RigidBody) -> float:
+    """Mass of a rigid body [kg]."""
+    if body.inertia is not None:
+        return body.inertia.mass
+    return 0.0 if body.shape is None else body.density * volume(body.shape)
+
+
+def _joint_of(actuator: Any) -> str:
+    """What a motor drives, and how strong it is; nothing for other actuators."""
+    if isinstance(actuator, wb.Torque):
+        return f" at joint {actuator.joint}, up to {actuator.max_torque:g}"
+    if isinstance(actuator, wb.Servo):
+        return f" at joint {actuator.joint}, stiffness {actuator.stiffness:g}"
+    return ""

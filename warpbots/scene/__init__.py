@@ -24,7 +24,7 @@ from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
-from warpbots.scene.mechanism_checks import neighbours
+from warpbots.scene.mechanism_checks import neighbours, whole_bodies
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.plasticity import CamClay, DruckerPrager, Plasticity, VonMises
 from warpbots.scene.record import SceneError
@@ -114,6 +114,7 @@ __all__ = [
     "fingerprint",
     "floor",
     "neighbours",
+    "whole_bodies",
     "parts_of",
     "sheets_of",
     "walls",

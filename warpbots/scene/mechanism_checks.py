@@ -9,7 +9,7 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.rigid_body import RigidBody
 
-__all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours"]
+__all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours", "whole_bodies"]
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Collection[str] = ()) -> list[str]:
@@ -124,6 +124,23 @@ def contact_faults(
     return faults
 
 
+def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[str, str]:
+    """Name of the body to which each is fixed, by chains of fixed joints; its own name for others.
+
+    Args:
+        bodies: All bodies.
+        joints: Their joints, which form trees.
+    """
+    fixed = {j.child: j.parent for j in joints if j.kind == "fixed" and j.parent is not None}
+
+    def whole(name: str) -> str:
+        while name in fixed:
+            name = fixed[name]
+        return name
+
+    return {b.name: whole(b.name) for b in bodies}
+
+
 def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[frozenset[str]]:
     """Pairs of bodies connected by a joint, which are never in contact unless a contact names them both.
 
@@ -137,18 +154,14 @@ def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[froz
     on = {j.child: j for j in joints}
     shaped = {b.name for b in bodies if b.shape is not None}
 
-    def welded(name: str) -> str:
-        while name in on and on[name].kind == "fixed" and on[name].parent is not None:
-            name = on[name].parent
-        return name
+    whole = whole_bodies(bodies, joints)
 
     def carrier(name: str) -> str | None:
         up = on[name].parent if name in on else None
-        while up is not None and welded(up) not in solid:
-            up = on[welded(up)].parent if welded(up) in on else None
-        return up and welded(up)
+        while up is not None and whole[up] not in solid:
+            up = on[whole[up]].parent if whole[up] in on else None
+        return up and whole[up]
 
-    whole = {b.name: welded(b.name) for b in bodies}
     solid = {whole[name] for name in shaped}
     above = {w: carrier(w) for w in whole.values()}
     found = set()

@@ -11,7 +11,7 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.contact.distance import signed_distance
-from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between
+from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours, whole_bodies
 from warpbots.usd.geometry.physics_materials import bound_material, read_friction, read_restitution, said_friction
 from warpbots.usd.rigid.body_reader import BodyPrim
 from warpbots.usd.rigid.body_tree import Branch
@@ -42,7 +42,7 @@ class _ContactBody(NamedTuple):
         surface: Name of its surface.
         friction: Coulomb coefficient.
         robot: Path of the root body of its robot.
-        carrier: Name of its parent in the scene, or None.
+        whole: Name of the body to which it is fixed, or its own.
         solids: Number of its solids.
     """
 
@@ -51,7 +51,7 @@ class _ContactBody(NamedTuple):
     surface: str
     friction: float
     robot: Sdf.Path
-    carrier: str | None
+    whole: str
     solids: int
 
 
@@ -96,16 +96,17 @@ def add_contact(
     prims = {o.name: found.obstacles[o.name] for o in obstacles}
     _note_surfaces(others, prims, frame, found.note)
     robot = {b.prim.GetPath(): b.prim.GetPath() for b in others} | {branch.child: branch.robot for branch in grown}
-    carrier = {j.child: j.parent for j in joints}
+    scene_bodies = [b for several in posed.values() for b in several]
+    joined, whole = neighbours(scene_bodies, joints), whole_bodies(scene_bodies, joints)
     surfaces = _surfaces(others, robot, {*posed, *(o.name for o in obstacles)})
     touching = [
         _ContactBody(
             b.name, b.prim.GetPath(), surfaces[b.name], read_friction(b.parts[0][0], frame)[0],
-            robot[b.prim.GetPath()], carrier.get(b.name), len(b.parts),
+            robot[b.prim.GetPath()], whole[b.name], len(b.parts),
         )
         for b in others
     ]  # fmt: skip
-    neighbours = {
+    hinged = {
         frozenset((branch.parent, branch.child)): any(j.touching for j in branch.joints)
         for branch in grown if branch.parent is not None
     }  # fmt: skip
@@ -117,7 +118,7 @@ def add_contact(
     roots = [root.GetPath() for root in found.roots.values() if not has_self_contact(root)]
     silent = {b.robot for b in touching for root in roots if b.path.HasPrefix(root) or b.robot.HasPrefix(root)}
     excess = _excess(touching, points, found.note)
-    laws = _laws(touching, obstacles, restitution, neighbours, apart, silent, excess)
+    laws = _laws(touching, obstacles, restitution, hinged, joined, apart, silent, excess)
     _note_sunk(others, obstacles, found.note)
     for b in others:
         count = points if b.name in laws.points else 0
@@ -128,7 +129,8 @@ def add_contact(
 
 def _laws(
     bodies: list[_ContactBody], obstacles: list[Obstacle], restitution: dict[str, float],
-    neighbours: dict[frozenset, bool], apart: set[frozenset], silent: set[Sdf.Path], excess: str,
+    hinged: dict[frozenset, bool], joined: set[frozenset[str]], apart: set[frozenset], silent: set[Sdf.Path],
+    excess: str,
 ) -> _Laws:  # fmt: skip
     """Laws for all colliders.
 
@@ -136,7 +138,9 @@ def _laws(
         bodies: Rigid bodies with colliders.
         obstacles: The obstacles.
         restitution: Coefficients of restitution of the bodies and obstacles that have one, by name.
-        neighbours: Paths of two bodies at a joint, and whether they touch nevertheless.
+        hinged: Paths of two bodies at a joint of the file, and whether they touch nevertheless.
+        joined: Names of two bodies that count as neighbours in a scene, from `warpbots.scene.neighbours`: they touch
+            only by a law that names both.
         apart: Names of two bodies or obstacles that do not touch.
         silent: Robots without self-contact, by the path of their root body.
         excess: What is left out because there would be too many pairs, from `_excess`.
@@ -147,10 +151,10 @@ def _laws(
             return False
         if frozenset((a.name, b.name)) in apart or (a.robot == b.robot and a.robot in silent):
             return False
-        return neighbours.get(frozenset((a.path, b.path)), True)
+        return hinged.get(frozenset((a.path, b.path)), True)
 
     def adjacent(a: _ContactBody, b: _ContactBody) -> bool:
-        return a.carrier == b.name or b.carrier == a.name
+        return frozenset((a.name, b.name)) in joined
 
     single = {
         x.name for i, a in enumerate(bodies) for b in bodies[i + 1 :] for x in (a, b)
@@ -173,7 +177,7 @@ def _laws(
         contacts += contacts_between({name: members[0].friction}, solids, combine=_average, restitution=restitution)
     for a in bodies:
         for b in bodies:
-            if adjacent(a, b) and allowed(a, b) and neighbours.get(frozenset((a.path, b.path))):
+            if adjacent(a, b) and allowed(a, b) and a.whole != b.whole:  # what is fixed together cannot move apart
                 pair = {a.name: a.friction}, {b.name: b.friction}
                 contacts += contacts_between(*pair, combine=_average, restitution=restitution)
     used, met = {c.points for c in contacts}, {c.solid for c in contacts}
