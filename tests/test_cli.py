@@ -96,6 +96,25 @@ def test_a_resumed_training_ends_at_the_same_bits(scene_file, tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(controller(parts).values(), controller(whole).values(), strict=True))
 
 
+def test_a_training_is_not_replaced_unasked(scene_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["--iterations", "1", "--steps", "2"]
+    out.mkdir()
+    (out / "notes.txt").touch()
+    assert train(scene_file, out, *words) == 0
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+    capsys.readouterr()
+    assert train(scene_file, out, *words, "--seed", "8") == 2
+    said = capsys.readouterr().err
+    assert f"{out} has results of an earlier training: checkpoint.pt, controller.pt, loss.csv and 3 more" in said
+    assert "--resume" in said and "--overwrite" in said and "--out" in said
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+    assert train(scene_file, out, *words, "--seed", "8", "--overwrite") == 0
+    assert (out / "controller.pt").read_bytes() != before["controller.pt"]
+    with pytest.raises(SystemExit):
+        train(scene_file, out, "--overwrite", "--resume")
+
+
 def test_training_of_something_else_is_not_resumed(scene_file, tmp_path, capsys):
     out = tmp_path / "out"
     assert train(scene_file, out, "--resume") == 2
@@ -151,7 +170,7 @@ def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, 
             for name in ("replace", "unlink"):
                 patch.setattr(Path, name, counted(getattr(Path, name)))
             with contextlib.suppress(Killed):
-                assert train(scene_file, *words) == 0
+                assert train(scene_file, *words, "--overwrite") == 0
                 return False
         return True
 

@@ -85,6 +85,42 @@ def test_an_illegal_value_ends_the_command_before_anything_runs(file, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+def test_trials_are_not_removed_unasked(file, tmp_path, capsys, monkeypatch):
+    """Neither those that are finished nor those that are under way."""
+    out = tmp_path / "out"
+    words = ["sweep", file, "--over", "seed", "0", "1", "2", "--out", str(out)]
+    for seed, name in ((0, "result.json"), (1, "checkpoint.pt")):
+        (out / f"seed={seed}").mkdir(parents=True)
+        (out / f"seed={seed}" / name).write_text("{}")
+    started = []
+    monkeypatch.setattr("warpbots.cli.sweep._run", lambda ray, waiting, parallel: started.append(len(waiting)) or [])
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{out} has 2 of these 3 trials from an earlier run, 1 of them finished; keep them" in said
+    assert all(option in said for option in ("--resume", "--overwrite", "--out"))
+    assert (out / "seed=0" / "result.json").is_file() and (out / "seed=1" / "checkpoint.pt").is_file()
+    assert not started
+    assert cli.main([*words, "--resume"]) == 0 and (out / "seed=0" / "result.json").is_file()
+    assert cli.main([*words, "--overwrite"]) == 0 and not list(out.iterdir())
+    assert started == [3, 3]
+
+
+@pytest.mark.parametrize("fault", [ConnectionError("no node at 10.0.0.1"), RuntimeError("no space left"), Exception()])
+def test_a_ray_that_does_not_start_is_one_sentence(file, tmp_path, capsys, monkeypatch, fault):
+    import ray
+
+    def fail(**options):
+        raise fault
+
+    monkeypatch.setattr(ray, "init", fail)
+    assert cli.main(["sweep", file, "--over", "seed", "0", "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert f"did not start: {str(fault) or 'Exception'}; end what is left" in said and "'ray stop'" in said
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert cli.main(["sweep", file, "--over", "seed", "0", "--out", str(tmp_path / "out")]) == 1
+    assert "there may be no Ray at RAY_ADDRESS=10.0.0.1:6379, unset it" in capsys.readouterr().err
+
+
 def test_without_ray(file, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert cli.main(["sweep", file, "--over", "seed", "0"]) == 2

@@ -1,7 +1,10 @@
 """Checks of input files before they are read: what they are, their size, and which files they may refer to."""
 
+import contextlib
+import contextvars
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from warpbots.scene.memory_limit import refuse_excess
@@ -12,8 +15,21 @@ __all__ = ["asset_root", "readable", "refuse_outside", "size_doubts"]
 _SENSIBLE = (1e-3, 10.0)
 """Sizes of a robot or a part [m] outside which the unit of length is probably wrong."""
 
+_recorded: contextvars.ContextVar[list[Path] | None] = contextvars.ContextVar("recorded", default=None)
+
 _POINTER = b"version https://git-lfs.github.com/spec/"
 """First bytes of a Git LFS pointer."""
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Path]]:
+    """Collect the files that are read within the block."""
+    found: list[Path] = []
+    token = _recorded.set(found)
+    try:
+        yield found
+    finally:
+        _recorded.reset(token)
 
 
 def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
@@ -40,6 +56,8 @@ def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
         if file.read(len(_POINTER)) == _POINTER:
             raise SceneError(f"{path} is a Git LFS pointer, not the file; run: git lfs pull")
     refuse_excess(found.st_size, each, f"{path}: its bytes", "use a smaller file or a machine with more memory")
+    if (record := _recorded.get()) is not None:
+        record.append(path.absolute())
     return path
 
 

@@ -1,15 +1,116 @@
 """Writing files completely or not at all, and the folder for caches."""
 
 import contextlib
+import contextvars
+import hashlib
 import os
+import platform
+import re
+import shutil
 import signal
 import sys
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["cache_folder", "replacing"]
+__all__ = ["cache_folder", "is_same_file", "replacing", "sparing", "temporary_folder"]
+
+_MARK = re.compile(r"\.warpbots-([0-9a-f]{6})-([0-9]+)-[0-9a-f]{8}")
+"""Part of the names of temporary files and folders: the host, the process that writes them, and a random number."""
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+_FOREIGN = 86400.0
+"""Age from which temporary files of other hosts are left over [s]: their processes cannot be looked up here."""
+
+_spared: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("spared", default=())
+_own: set[str] = set()
+"""Marks that this process is using."""
+
+
+@contextlib.contextmanager
+def sparing(paths: Collection[str | Path]) -> Iterator[None]:
+    """Let no file of `paths`, such as those that a command has read so far, be replaced within the block."""
+    token = _spared.set(paths)
+    try:
+        yield
+    finally:
+        _spared.reset(token)
+
+
+def is_same_file(a: str | Path, b: str | Path) -> bool:
+    """Whether two paths are one file, also by links, or in other letters on a disk that does not tell case."""
+    try:
+        return Path(a).samefile(b)
+    except OSError:  # one does not exist
+        return Path(a).absolute() == Path(b).absolute()
+
+
+@contextlib.contextmanager
+def _mark(folders: Iterable[Path]) -> Iterator[str]:
+    """A part of a name for temporary files in some folders, from which those of dead processes are removed first."""
+    for folder in dict.fromkeys(folders):
+        _remove_left_over(folder)
+    mark = f".warpbots-{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    _own.add(mark)
+    try:
+        yield mark
+    finally:
+        _own.discard(mark)
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove temporary files and folders of processes that have ended, as after a kill."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            found = _MARK.search(entry.name)
+            if found is None or found[0] in _own:
+                continue
+            with contextlib.suppress(OSError):
+                if (found[1] == _HOST and not _lives(int(found[2]))) or _age(entry) > _FOREIGN:
+                    _remove(Path(entry.path))
+
+
+def _age(entry: os.DirEntry) -> float:
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    """Whether a process of this host may still be writing; this one uses the marks of `_own` alone."""
+    if process == os.getpid():
+        return False
+    if sys.platform == "win32":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    with contextlib.suppress(OSError):  # one that has ended but was not waited for
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return True
+
+
+@contextlib.contextmanager
+def temporary_folder(where: str | Path) -> Iterator[Path]:
+    """A hidden folder in `where`, which is removed with its contents after the block, or else at the next write."""
+    with _mark([Path(where)]) as mark:
+        folder = Path(where) / mark
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -23,7 +124,8 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
         A temporary path for each.
 
     Raises:
-        OSError: A folder cannot be written to, or the disk is full; the files at `paths` are unchanged.
+        OSError: A folder cannot be written to, the disk is full, or a file is to be kept, see `sparing`; the files at
+            `paths` are unchanged.
         KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, it waits until all of them are.
     """
     paths = [Path(path) for path in paths]
@@ -33,8 +135,20 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
         if not path.parent.is_dir():
             kind = NotADirectoryError if path.parent.exists() else FileNotFoundError
             raise kind(f"cannot write {path}: there is no folder {path.parent}; create it or choose another one")
-    mark = uuid.uuid4().hex[:8]
-    temporary = [path.with_name(f".{path.stem}.{mark}{path.suffix}") for path in paths]
+        for source in _spared.get():
+            if is_same_file(path, source):
+                raise FileExistsError(
+                    f"cannot write {path}: this is {source}, from which it would be made; choose another name or folder"
+                )
+    with _mark(path.parent for path in paths) as mark:
+        names = [path.with_name(f".{path.stem}{mark}{path.suffix}") for path in paths]
+        with _replaced(paths, names) as temporary:
+            yield temporary
+
+
+@contextlib.contextmanager
+def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
+    """Replace files by others when the block succeeds, and remove those others in any case."""
     try:
         yield temporary
         with _undisturbed():

@@ -9,6 +9,7 @@ import numpy as np
 from warpbots.file_warnings import warn_of_file
 from warpbots.input_files import readable, size_doubts
 from warpbots.meshing.shells import turned
+from warpbots.read_limits import bounded_memory, refuse_claims
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 
@@ -16,6 +17,12 @@ __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
 _BYTES = 25.0
 """Memory for one byte of a file while it is read, at most [bytes]: 22 for an OBJ."""
+
+_UNPACKED = 60
+"""Unpacked bytes of a packed format for one of its bytes, at most."""
+
+_PIXELS = 4e7
+"""Largest number of pixels of an image with a silhouette."""
 
 _CLOSE = "; close it in a mesh editor, or read it as cloth with load_sheet"
 
@@ -114,8 +121,10 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
         import meshio
     except ImportError:
         raise ImportError('load_tetrahedra needs meshio: pip install "warpbots[tet]"') from None
+    refuse_claims(path)
     try:
-        mesh = meshio.read(path)
+        with bounded_memory(path, _BYTES):
+            mesh = meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio raises whatever its readers raise, or ends the process
         raise SceneError(f"{path} cannot be read as a mesh: {error}") from error
     tets = [block.data[:, :4] for block in mesh.cells if block.type in ("tetra", "tetra10")]
@@ -180,11 +189,18 @@ def load_silhouette(
     path = readable(path)
     try:
         with Image.open(path) as image:
-            pixels = np.asarray(image.convert("RGBA"), dtype=np.float64) / 255.0
+            if image.width * image.height > _PIXELS:
+                raise SceneError(
+                    f"{path}: its {image.width} x {image.height} pixels are more than {_PIXELS:.0e}; make it smaller, "
+                    f"an outline needs a few hundred"
+                )
+            pixels = np.asarray(image.convert("RGBA"))
+    except SceneError:
+        raise
     except Exception as error:  # Pillow raises whatever its readers raise
         raise SceneError(f"{path} is not an image that Pillow can read; use a PNG") from error
-    alpha, lightness = pixels[..., 3], pixels[..., :3].mean(axis=-1)
-    mask = alpha > threshold if alpha.min() < threshold else lightness < threshold
+    alpha = pixels[..., 3] / 255.0
+    mask = alpha > threshold if alpha.min() < threshold else pixels[..., :3].mean(axis=-1) / 255.0 < threshold
     if not mask.any() or mask.all():
         raise SceneError(
             f"{path} has no silhouette: {'every' if mask.all() else 'no'} pixel is inside at threshold {threshold:g}; "
@@ -199,9 +215,11 @@ def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray
     """Vertices [m], z up, shape (n, 3), and faces, shape (m, 3), of a file that trimesh can read."""
     import trimesh
 
+    refuse_claims(path)
     try:
-        scene = trimesh.load_scene(path, process=False)
-        mesh = scene.to_mesh()
+        with bounded_memory(path, _BYTES * _UNPACKED):
+            scene = trimesh.load_scene(path, process=False)
+            mesh = scene.to_mesh()
         unit, rotation = _frame(path, scene)
     except ImportError as error:
         raise ImportError(f"{path}: trimesh needs a package for such files that is not installed: {error}") from error

@@ -17,6 +17,8 @@ from warpbots.cli.new import new
 from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fraction, positive
 from warpbots.cli.sweep import sweep
 from warpbots.cli.train import train
+from warpbots.input_files import recording
+from warpbots.output_files import sparing
 
 __all__ = ["main", "parser"]
 
@@ -59,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
     usual, warnings.formatwarning = warnings.formatwarning, _one_paragraph
     try:
-        options.run(options)
+        with recording() as sources, sparing(sources):
+            options.run(options)
     except KeyboardInterrupt:
         print("warpbots: interrupted; no file is half written", file=sys.stderr)
         return 130
@@ -155,7 +158,9 @@ def _add_train(command: argparse.ArgumentParser) -> None:
         default=0.1,
         help="largest relative difference in stiffness, density, mass and friction (%(default)s)",
     )
-    command.add_argument("--resume", action="store_true", help="resume the training in the folder")
+    again = command.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="resume the training in the folder")
+    again.add_argument("--overwrite", action="store_true", help="replace the training in the folder")
 
 
 def _add_sweep(command: argparse.ArgumentParser, trainer: argparse.ArgumentParser) -> None:
@@ -171,7 +176,9 @@ def _add_sweep(command: argparse.ArgumentParser, trainer: argparse.ArgumentParse
     command.add_argument("--iterations", type=count, help="iterations of every trial; default: that of train")
     command.add_argument("--out", type=Path, help="output folder; default: output/NAME-OF-FILE-sweep")
     command.add_argument("--parallel", type=count, help="trials at once; default: the number of cores")
-    command.add_argument("--resume", action="store_true", help="keep finished trials, and go on with the others")
+    again = command.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="keep finished trials, and go on with the others")
+    again.add_argument("--overwrite", action="store_true", help="remove the trials in the folder, and run all again")
     command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
     add_root(command)
     command.set_defaults(trainer=trainer)

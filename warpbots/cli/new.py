@@ -2,8 +2,9 @@
 
 import argparse
 import shutil
-import tempfile
 from pathlib import Path
+
+from warpbots.output_files import temporary_folder
 
 __all__ = ["new"]
 
@@ -17,12 +18,12 @@ def new(options: argparse.Namespace) -> None:
         OSError: There is such a file or folder, or it cannot be made.
     """
     folder = Path(options.name)
-    if folder.exists():
+    if folder.exists() or folder.is_symlink():
         raise FileExistsError(f"{folder} exists; choose another name, or remove it")
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"cannot make {folder}: there is no folder {folder.parent}")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".warpbots-") as temporary:
-        made = Path(temporary) / folder.name
+    with temporary_folder(folder.parent) as temporary:
+        made = temporary / folder.name
         shutil.copytree(_PROJECT, made, ignore=shutil.ignore_patterns("__pycache__"))
         for path in made.iterdir():
             path.write_text(path.read_text(encoding="utf-8").replace("PROJECT", folder.name), encoding="utf-8")

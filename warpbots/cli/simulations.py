@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from warpbots.robots.robot_xml import is_robot
 
 __all__ = [
     "add_motion", "add_root", "add_scene", "count", "folder", "fraction", "motion", "policy", "positive", "read",
-    "simulation", "steps",
+    "refuse_results", "simulation", "steps", "where",
 ]  # fmt: skip
 
 
@@ -138,9 +139,34 @@ def steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
     return _said(options.steps, task.steps if task else max(1, round(2.0 / simulation.dt)))
 
 
+def refuse_results(folder: Path, names: Iterable[str], what: str) -> None:
+    """Raise if a folder has results of an earlier run.
+
+    Args:
+        folder: The folder; it need not exist.
+        names: Names of its files, or patterns of them, that are results.
+        what: What makes them, for the message.
+
+    Raises:
+        FileExistsError: It has.
+    """
+    found = sorted({path for name in names for path in folder.glob(name)})
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise FileExistsError(
+            f"{folder} has results of an earlier {what}: {', '.join(str(p.relative_to(folder)) for p in found[:3])}"
+            f"{more}; go on with --resume, replace them with --overwrite, or choose another folder with --out"
+        )
+
+
+def where(options: argparse.Namespace) -> Path:
+    """The output folder."""
+    return options.out or Path("output") / Path(options.scene).stem
+
+
 def folder(options: argparse.Namespace) -> Path:
     """The output folder, which is made if it is not there."""
-    folder = options.out or Path("output") / Path(options.scene).stem
+    folder = where(options)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -5,6 +5,7 @@ import csv
 import dataclasses
 import itertools
 import json
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,6 +63,7 @@ class Trial:
             The smallest loss.
         """
         self.options.resume = (self.folder / "checkpoint.pt").is_file()
+        self.options.overwrite = not self.options.resume
         history = trained(self.options)
         result = {
             "settings": self.settings, "words": self.words, "scene": self.scene,
@@ -115,10 +117,9 @@ def sweep(options: argparse.Namespace) -> None:
     except ImportError:
         raise ImportError('sweep: ray is not installed; pip install "warpbots[sweep]"') from None
     folder = planned[0].folder.parent
-    folder.mkdir(parents=True, exist_ok=True)
     if not options.resume:
-        for trial in planned:
-            shutil.rmtree(trial.folder, ignore_errors=True)
+        _make_room(planned, options.overwrite)
+    folder.mkdir(parents=True, exist_ok=True)
     waiting = [trial for trial in planned if trial.result is None]
     print(f"{len(planned)} trials, of which {len(planned) - len(waiting)} are finished", flush=True)
     failed = _run(ray, waiting, options.parallel)
@@ -130,9 +131,49 @@ def sweep(options: argparse.Namespace) -> None:
         raise RuntimeError(f"sweep: {len(failed)} of {len(planned)} trials failed; --resume runs them again")
 
 
+def _make_room(planned: list[Trial], overwrite: bool) -> None:
+    """Remove what an earlier sweep has left in the folders of trials, if that is wanted.
+
+    Raises:
+        FileExistsError: There is something, and it is not to be removed.
+    """
+    there = [trial.folder for trial in planned if trial.folder.exists()]
+    finished = sum((folder / "result.json").is_file() for folder in there)
+    if there and not overwrite:
+        raise FileExistsError(
+            f"sweep: {there[0].parent} has {len(there)} of these {len(planned)} trials from an earlier run, {finished} "
+            f"of them finished; keep them and run the others with --resume, remove them with --overwrite, or choose "
+            f"another folder with --out"
+        )
+    for folder in there:
+        shutil.rmtree(folder)
+
+
+def _started(ray: Any, parallel: int | None) -> None:
+    """Start Ray.
+
+    Raises:
+        RuntimeError: It does not start.
+    """
+    try:
+        ray.init(num_cpus=parallel, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except Exception as fault:  # Ray raises errors of its own, of gRPC and of Redis
+        reason = " ".join(str(fault).split())[:300] or type(fault).__name__
+        address = os.environ.get("RAY_ADDRESS")
+        remedy = (
+            f"there may be no Ray at RAY_ADDRESS={address}, unset it"
+            if address
+            else "end what is left of earlier ones with 'ray stop', and see that there is room in /dev/shm and /tmp"
+        )
+        raise RuntimeError(
+            f"sweep: Ray, which runs the trials, did not start: {reason}; {remedy}, or run the trials one by one with "
+            f"'warpbots train'"
+        ) from fault
+
+
 def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial]:
     """Run trials in processes of Ray, each with one thread; those that failed."""
-    ray.init(num_cpus=parallel, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    _started(ray, parallel)
     failed = []
     try:
         start = ray.remote(num_cpus=1, max_retries=_RETRIES)(Trial.run).remote
@@ -146,6 +187,10 @@ def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial
                 failed.append(trial)
                 said = f"failed: {getattr(fault, 'cause', None) or fault}"
             print(f"{trial.folder.name}: {said}", flush=True)
+    except ray.exceptions.RayError as fault:
+        raise RuntimeError(
+            f"sweep: Ray has ended while trials were running: {fault}; their checkpoints are kept, go on with --resume"
+        ) from fault
     finally:
         ray.shutdown()
     return failed

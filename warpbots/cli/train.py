@@ -48,6 +48,9 @@ def _worlds(options: argparse.Namespace) -> dict[str, object]:
     return {"worlds": options.worlds, "vary": options.vary} if options.worlds > 1 else {}
 
 
+_RESULTS = ("controller.pt", "checkpoint.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda")
+
+
 def train(options: argparse.Namespace) -> None:
     """Train it, and write it with its loss and its motion to a folder; ``torchrun`` divides its worlds."""
     trained(options)
@@ -65,6 +68,8 @@ def _trained(options: argparse.Namespace, group: Any) -> wb.History:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
     mine = share(options.worlds, group)
     first = mine.start == 0
+    if not (options.resume or options.overwrite):
+        simulations.refuse_results(simulations.where(options), _RESULTS, "training")
     simulation = simulations.simulation(options, scene, len(mine))
     if simulation.scene.rigid and not _can_travel(simulation):
         raise ValueError(
@@ -86,7 +91,7 @@ def _trained(options: argparse.Namespace, group: Any) -> wb.History:
 
     def save(history: wb.History) -> None:
         if len(history.loss) == 1:  # a new run begins: remove the files of an earlier one
-            for name in ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda"):
+            for name in set(_RESULTS) - {"checkpoint.pt"}:
                 (folder / name).unlink(missing_ok=True)
         with replacing(folder / "controller.pt") as (temporary,):
             torch.save(policy.state_dict(), temporary)

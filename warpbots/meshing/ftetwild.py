@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from warpbots.output_files import cache_folder, replacing
+from warpbots.output_files import cache_folder, replacing, temporary_folder
 from warpbots.scene import SceneError, TetMesh
 
 __all__ = ["fill"]
@@ -78,8 +78,8 @@ def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: f
     if importlib.util.find_spec("pytetwild") is None:
         raise ImportError('meshing this shape needs pytetwild: pip install "warpbots[tet]"')
     size = float(np.linalg.norm(np.ptp(vertices, axis=0)))
-    with tempfile.TemporaryDirectory(prefix="warpbots-") as folder:
-        given, made = Path(folder) / "surface.npz", Path(folder) / "mesh.npz"
+    with temporary_folder(tempfile.gettempdir()) as folder:
+        given, made = folder / "surface.npz", folder / "mesh.npz"
         np.savez(
             given, vertices=vertices.astype(np.float64), faces=faces.astype(np.int32),
             edge=min(cell_size, size), envelope=envelope / size,

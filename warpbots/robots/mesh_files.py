@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from warpbots.read_limits import bounded_memory, refuse_claims
 from warpbots.scene import SceneError, TriangleMesh
 
 __all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
+
+_BYTES = 100.0
+"""Memory for one byte of a mesh while it is read, at most [bytes]."""
 
 _MUJOCO = (".stl", ".obj", ".msh")
 READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
@@ -101,11 +105,12 @@ def _vertices(place: Path) -> np.ndarray:
         SceneError: It cannot be read.
     """
     suffix = place.suffix.lower()
+    refuse_claims(place)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), bounded_memory(place, _BYTES):
             warnings.simplefilter("ignore")
             points = _collada(place) if suffix == ".dae" else _trimesh(place)
-    except ImportError:
+    except (ImportError, SceneError):
         raise
     except Exception as fault:  # parsers raise any exception for broken files
         raise SceneError(f"mesh {place} cannot be read: {' '.join(str(fault).split())[:200]}") from fault

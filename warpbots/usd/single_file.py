@@ -1,11 +1,11 @@
 """A scene or a motion in one file: a package of all its layers and assets, or one layer with all that they say."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from pxr import Sdf, Usd, UsdUtils
 
+from warpbots.output_files import temporary_folder
 from warpbots.usd.preserved_source import relocate
 from warpbots.usd.stage.stage_files import PACKAGE, export, replacing_layers
 
@@ -22,8 +22,8 @@ def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
     Raises:
         OSError: The file cannot be written; what was there before is unchanged.
     """
-    with replacing_layers(path) as (temporary,), tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
-        several = Path(folder) / f"{path.stem}.usdc"
+    with replacing_layers(path) as (temporary,), temporary_folder(path.parent) as folder:
+        several = folder / f"{path.stem}.usdc"
         write(several)
         if path.suffix != PACKAGE:
             export(_flattened(several, path.parent), temporary)

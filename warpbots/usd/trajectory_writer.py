@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd, UsdUtils
 
+from warpbots.output_files import is_same_file
 from warpbots.scene import Scene
 from warpbots.trajectory import Trajectory
 from warpbots.usd.preserved_source import is_source_of, relative
@@ -90,7 +91,7 @@ def refuse_overwriting(path: Path, scene: Scene) -> None:
         ValueError: It would.
     """
     source = Path(scene.source) if scene.source else None
-    if source in (path, _results_file(path)):
+    if source is not None and any(is_same_file(source, file) for file in (path, _results_file(path))):
         raise ValueError(
             f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
         )
@@ -106,7 +107,7 @@ def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
     layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
     suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
     name, number = f"{path.stem}_scene", 1
-    while path.with_name(name + suffix) == source:
+    while source is not None and is_same_file(path.with_name(name + suffix), source):
         number += 1
         name = f"{path.stem}_scene_{number}"
     return path.with_name(name + suffix)
