@@ -43,7 +43,7 @@ def rolling_scene(side: int) -> wb.Scene:
     """The plate and its balls, at rest where their weights are carried."""
     stiffness, viscosity = 1e6, 1e6  # of a point [N/m, N s/m]
     half = np.array([10.0, 10.0, 0.5])
-    corner, patch = float(8.0 * half @ np.roll(half, 1)) / 8.0, 4.0 * math.pi * RADIUS**2 / 8.0
+    corner, patch = float(8.0 * half @ np.roll(half, 1)) / 8.0, 4.0 * math.pi * RADIUS**2 / 64.0
     sunk = [(PLATE + side**2 * BALL) * G / (4.0 * stiffness), BALL * G / stiffness]
     bodies = [wb.RigidBody("plate", wb.shapes.Box(tuple(-half), tuple(half)), PLATE / 400.0, points=8)]
     joints = [wb.Joint("plate", "free", None, "plate", start=(0, 0, half[2] - sunk[0], 0, 0, 0, 1))]
@@ -105,7 +105,7 @@ def bouncing_here(dt: float, time: float, integrator: str) -> np.ndarray:
     """Kinetic and potential energy of a ball after each step [J]."""
     ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.1), 10.0 / (4.0 / 3.0 * math.pi * 1e-3), points=8)
     joint = wb.Joint("ball", "free", None, "ball", start=(0, 0, 5.0, 0, 0, 0, 1))
-    area = 4.0 * math.pi * 0.1**2 / 8.0
+    area = 4.0 * math.pi * 0.1**2 / 64.0
     law = wb.Contact("ball", "floor", 1e7 / area, restitution=1.0)
     scene = wb.Scene([ball], obstacles=[wb.floor()], joints=[joint], contacts=[law], gravity=(0, 0, -G))
     with warnings.catch_warnings(action="ignore"):  # that steps do not resolve the impact is what is measured

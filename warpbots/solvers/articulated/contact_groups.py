@@ -14,6 +14,9 @@ __all__ = ["PointGroup", "closed_group", "cloud_groups", "facing", "points_of"]
 
 _CORNERS = 8
 
+_PARTS = 64
+"""Part of the surface of a round body for which each of its points stands: one of as many as bodies of files have."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointGroup:
@@ -51,15 +54,15 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
 
     Args:
         part: The shape.
-        count: Number of points among which its surface is divided; a box has as many in a grid on its faces, and
-            eight at least, all others few that stand for the ones nearest to them.
+        count: Number of points in a grid on the faces of a box, eight at least; others have their few points in any
+            case, each of which stands for a 64th of the surface.
     """
     form = closed_form(part)
     if form is None or form.kind == PLANE:
         return None
     positions, radius, kind, resting = _POINTS[form.kind](form.size, count)
     n = len(positions)
-    areas = np.full(n, _surface(form) / max(n if form.kind == BOX else count, 1))
+    areas = np.full(n, _surface(form) / (n if form.kind == BOX else _PARTS))
     return PointGroup(int(kind), positions @ form.rotation.T + form.position, areas, np.full(n, radius), resting)
 
 

@@ -32,7 +32,8 @@ _POINT = 500.0
 def clouds(body: RigidBody) -> list[Cloud]:
     """Contact points spread over the parts of the surface of a body, as many as it has, each with its share of area.
 
-    A box has points at its corners, on which it rests; all other surfaces are sampled evenly and reproducibly.
+    A box has points at its corners, on which it rests; all other surfaces are sampled evenly, reproducibly
+    and as symmetrically as they are.
 
     Raises:
         SceneError: Its shape has no surface that is known.
@@ -121,9 +122,9 @@ def _spread(shape: Shape, count: int) -> np.ndarray:
         return _spread(shape.shape, count) @ np.array(shape.rotation).T + np.array(shape.translation)
     if isinstance(shape, Box) and count >= 8:
         return box_grid(*shape.bounds, count)
-    import trimesh
+    from warpbots.solvers.articulated.symmetric_cloud import spread
 
-    return np.array(trimesh.sample.sample_surface_even(surface_mesh(shape), count, seed=0)[0])
+    return spread(surface_mesh(shape), count)
 
 
 def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
