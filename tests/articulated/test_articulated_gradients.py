@@ -139,7 +139,7 @@ def test_gradients_through_contact_of_every_solid(solid, rng):
     sim = Simulation(scuffle(solid), Articulated(), dt=0.004)
     loss = Loss(sim, rng, 6)
     touching = sim.sense(loss.final(loss.inputs), **{n: loss.inputs[n] for n in sim.parameters()}).contact_normal
-    assert (touching > 0).sum() > 2
+    assert (touching > 0).sum() >= 2
     assert_gradients(loss, rng)
 
 

@@ -31,6 +31,7 @@ from warpbots.scene import (
 )
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
+from warpbots.solvers.articulated.point_cloud import clouds
 
 TURN = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 BALL = trimesh.creation.icosphere(3, 0.3)
@@ -114,8 +115,8 @@ def law_kernel(
     i = wp.tid()
     least, most = damping_bounds(p[0], e, wp.where(e < wp.float64(0.0), 0, 1))
     F_out[i] = penalty_force(d[i], n[i], u[i], p[0], p[1], least, most, p[2], p[3])
-    F_y, F_u = penalty_tangents(d[i], n[i], C[i], u[i], p[0], p[1], least, most, p[2], p[3])
-    y_out[i] = F_y
+    F_d, F_n, F_u = penalty_tangents(d[i], n[i], u[i], p[0], p[1], least, most, p[2], p[3])
+    y_out[i] = wp.outer(F_d, n[i]) + F_n @ C[i]
     u_out[i] = F_u
 
 
@@ -402,16 +403,14 @@ def test_a_solid_rests_on_every_other(solid):
     assert abs(float(end.q[0, lift]) / (-total / 2e4) - 1.0) < 1e-3
 
 
-def test_contact_points_cover_surfaces_evenly():
-    from warpbots.solvers.articulated.point_cloud import contact_cloud
-
+def test_clouds_cover_surfaces_evenly():
     for shape in (*list(SOLIDS.values())[1:],):
-        cloud = contact_cloud(RigidBody("b", shape, points=200))
+        (cloud,) = clouds(RigidBody("b", shape, points=200))
         assert 150 < len(cloud.positions) <= 201
         assert np.abs(signed_distance(shape, cloud.positions)).max() < 5e-3
-        again = contact_cloud(RigidBody("b", shape, points=200))
+        (again,) = clouds(RigidBody("b", shape, points=200))
         assert (cloud.positions == again.positions).all()
-    box = contact_cloud(RigidBody("b", Box((0, 0, 0), (1, 2, 3)), points=100))
+    (box,) = clouds(RigidBody("b", Box((0, 0, 0), (1, 2, 3)), points=100))
     assert np.isclose(box.areas.sum(), 22.0)
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)])
     assert (np.linalg.norm(box.positions[:, None] - corners, axis=2).min(0) == 0.0).all()

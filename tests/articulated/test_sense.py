@@ -80,8 +80,8 @@ def test_velocities_are_rates_of_poses(rng):
 
 
 def test_forces_are_normal_and_shear(rng):
-    """The force is its two parts together, and what pushes is not negative."""
-    sim = Simulation(scuffle("sphere"), Articulated(), dt=0.004)
+    """The force on a point in one solid is its two parts together, and what pushes is not negative."""
+    sim = Simulation(scuffle("mesh"), Articulated(), dt=0.004)
     r = read(sim, stirred(sim, rng))
     touching = r.contact_normal > 0
     assert touching.any()

@@ -78,10 +78,9 @@ def penalty_force(
 
 @wp.func
 def penalty_tangents(
-    d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar,
-    k_t: _scalar,
-):  # fmt: skip
-    """Derivatives of `penalty_force` with respect to the position of the point, where n changes by C, and to u."""
+    d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
+):
+    """Derivatives of `penalty_force` with respect to the distance, to the slope n and to the velocity u."""
     nn = _square(n)
     along = wp.dot(n, u)
     damped = k - c * along
@@ -90,25 +89,23 @@ def penalty_tangents(
     N = depth * push
     m = along / nn
     u_t = u - m * n
-    Cu = C @ u
-    lean = Cu - _scalar(2.0) * m * (C @ n)
-    N_y = -push * n
+    N_n = _vec3()
     N_u = _vec3()
     if damped > least and damped < most:
-        N_y = N_y - (depth * c) * Cu
+        N_n = -(depth * c) * u
         N_u = -(depth * c) * n
-    across = wp.identity(n=3, dtype=_scalar) - wp.outer(n, n) / nn
-    t_y = -m * C - wp.outer(n, lean) / nn
-    F_y = wp.outer(n, N_y) + N * C
-    F_u = wp.outer(n, N_u)
+    one = wp.identity(n=3, dtype=_scalar)
+    t_n = -m * one - wp.outer(n, (u - _scalar(2.0) * m * n) / nn)
+    drag = _mat33()
+    to = n  # direction of the force that grows with N
     speed2 = wp.dot(u_t, u_t)
     if k_t * k_t * speed2 > mu * mu * N * N:
         speed = wp.sqrt(speed2)
         e = u_t / speed
-        rotated = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
-        F_y = F_y - mu * wp.outer(e, N_y) - rotated @ t_y
-        F_u = F_u - mu * wp.outer(e, N_u) - rotated @ across
+        drag = (mu * N / speed) * (one - wp.outer(e, e))
+        to = n - mu * e
     elif mu * N > _ZERO:
-        F_y = F_y - k_t * t_y
-        F_u = F_u - k_t * across
-    return F_y, F_u
+        drag = k_t * one
+    F_n = wp.outer(to, N_n) + N * one - drag @ t_n
+    F_u = wp.outer(to, N_u) - drag @ (one - wp.outer(n, n) / nn)
+    return -push * to, F_n, F_u

@@ -10,6 +10,7 @@ the slope is continuous down to the radius of the rounding.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
@@ -18,7 +19,22 @@ from warpbots.contact.distance import signed_distance
 from warpbots.contact.sample_grid import AROUND, SampleGrid
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, Shape, Sphere
 
-__all__ = ["SAMPLED", "Solids", "add_sample_adjoint", "grid_of", "solid_distance", "solids_of", "widths"]
+__all__ = [
+    "BOX",
+    "CAPSULE",
+    "CYLINDER",
+    "PLANE",
+    "SAMPLED",
+    "SPHERE",
+    "SolidForm",
+    "Solids",
+    "add_sample_adjoint",
+    "closed_form",
+    "grid_of",
+    "solid_distance",
+    "solids_of",
+    "widths",
+]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
 
@@ -243,7 +259,7 @@ def solids_of(
     Raises:
         SceneError: A shape without a closed form has no end, or its samples do not fit into memory.
     """
-    rows = [_closed_form(shape) or _sample(shape, samples, room) for _, shape in shapes]
+    rows = [closed_form(shape) or _sample(shape, samples, room) for _, shape in shapes]
     kinds, rotations, positions, sizes, grids = zip(*rows, strict=True) if rows else ((),) * 5
     firsts = np.cumsum([0] + [g.size for g in grids])
     solids = Solids()
@@ -287,34 +303,42 @@ def widths(solids: Solids) -> np.ndarray:
     return np.array(rows).reshape(-1, 2)
 
 
-_Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+class SolidForm(NamedTuple):
+    """A solid in the frame of its body, with the fields of `Solids`; `samples` is empty for a closed form."""
+
+    kind: int
+    rotation: np.ndarray
+    position: np.ndarray
+    size: np.ndarray
+    samples: np.ndarray
+
+
 _NO_SAMPLES = np.zeros((0, 0, 0))
 _EDGES = {BOX: 3, CYLINDER: 2}
 """Of kinds with edges, the number of sizes that bound their rounding."""
 
 
-def _closed_form(shape: Shape) -> _Row | None:
-    """Kind, rotation, position, size and samples (none) of a shape, or None."""
+def closed_form(shape: Shape) -> SolidForm | None:
+    """A half-space, sphere, box, capsule or cylinder; None for other shapes."""
     if isinstance(shape, Posed):
-        row = _closed_form(shape.shape)
-        if row is None:
+        form = closed_form(shape.shape)
+        if form is None:
             return None
-        kind, R, p, size, samples = row
         Q = np.array(shape.rotation)
-        return kind, Q @ R, Q @ p + np.array(shape.translation), size, samples
+        return form._replace(rotation=Q @ form.rotation, position=Q @ form.position + np.array(shape.translation))
     if isinstance(shape, HalfSpace):
-        return PLANE, _frame_along(np.array(shape.normal)), np.array(shape.point), np.zeros(3), _NO_SAMPLES
+        return SolidForm(PLANE, _frame_along(np.array(shape.normal)), np.array(shape.point), np.zeros(3), _NO_SAMPLES)
     if isinstance(shape, Sphere):
-        return SPHERE, np.eye(3), np.array(shape.center), np.full(3, shape.radius), _NO_SAMPLES
+        return SolidForm(SPHERE, np.eye(3), np.array(shape.center), np.full(3, shape.radius), _NO_SAMPLES)
     if isinstance(shape, Box):
         lower, upper = shape.bounds
-        return BOX, np.eye(3), (lower + upper) / 2.0, (upper - lower) / 2.0, _NO_SAMPLES
+        return SolidForm(BOX, np.eye(3), (lower + upper) / 2.0, (upper - lower) / 2.0, _NO_SAMPLES)
     if isinstance(shape, Capsule | Cylinder):
         start, end = np.array(shape.start), np.array(shape.end)
         length = np.linalg.norm(end - start)
         kind = CAPSULE if isinstance(shape, Capsule) else CYLINDER
         size = np.array([shape.radius, length / 2.0, 0.0])
-        return kind, _frame_along((end - start) / length), (start + end) / 2.0, size, _NO_SAMPLES
+        return SolidForm(kind, _frame_along((end - start) / length), (start + end) / 2.0, size, _NO_SAMPLES)
     return None
 
 
@@ -325,8 +349,8 @@ def _frame_along(z: np.ndarray) -> np.ndarray:
     return np.stack([x, np.cross(z, x), z], axis=1)
 
 
-def _sample(shape: Shape, samples: int, room: float) -> _Row:
+def _sample(shape: Shape, samples: int, room: float) -> SolidForm:
     """The signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
     grid = SampleGrid.around(shape, samples, room)
     coefficients = grid.coefficients(signed_distance(shape, grid.positions))
-    return SAMPLED, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients
+    return SolidForm(SAMPLED, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients)

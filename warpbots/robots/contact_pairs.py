@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warpbots.scene import Contact, RigidBody, Scene, SceneError, neighbours
+from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, neighbours, parts_of
+from warpbots.solvers.articulated.contact_groups import facing, points_of
 from warpbots.solvers.articulated.inertia import body_inertia
-from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = [
     "IMPEDANCE",
@@ -21,6 +21,7 @@ __all__ = [
     "excluded",
     "point_pairs",
     "solid_pairs",
+    "with_points",
 ]
 
 IMPEDANCE = 1e-4
@@ -88,12 +89,18 @@ class ContactPair:
 
 def point_pairs(scene: Scene) -> list[ContactPair]:
     """The pairs of contact points and solids of a scene, under its laws."""
-    clouds = {b.name: contact_cloud(b) for b in scene.rigid if b.points}
+    meetings = list(_meetings(scene))
+    areas = {b.name: np.concatenate([g.areas for g in points_of(b)]) for b in _bodies(meetings)}
     return [
         dataclasses.replace(_pair(scene, law, body, solid, float(area)), point=i)
-        for law, body, solid in _meetings(scene)
-        for i, area in enumerate(clouds[body.name].areas)
+        for law, body, solid in meetings
+        for i, area in enumerate(areas[body.name])
     ]
+
+
+def _bodies(meetings: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]:
+    """Bodies whose points touch, each once."""
+    return list({body.name: body for _, body, _ in meetings}.values())
 
 
 def solid_pairs(scene: Scene) -> list[ContactPair]:
@@ -102,21 +109,47 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
     Where several laws hold for a pair, such as for the points of each in the solid of the other, their stiffness,
     damping and viscosity are added, and friction is their mean, weighted by stiffness.
     """
-    areas = {b.name: _contact_area(b) for b in scene.rigid if b.points}
+    meetings = list(_meetings(scene))
+    areas = {b.name: _contact_area(b) for b in _bodies(meetings)}
     found: dict[frozenset[Solid], ContactPair] = {}
-    for law, body, solid in _meetings(scene):
+    for law, body, solid in meetings:
         pair, key = _pair(scene, law, body, solid, areas[body.name]), frozenset(((body.name, False), solid))
         found[key] = _joined(found[key], pair) if key in found else pair
     return list(found.values())
 
 
 def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
-    """Every law with each body whose points, and each solid in which, it acts on."""
+    """Every law with each body whose points, and each solid in which, it acts on.
+
+    As under `Articulated`, a closed form may be touched by the points of its solid instead, or as well.
+    """
     joined = neighbours(scene.rigid, scene.joints)
+    bodies = {b.name: b for b in scene.rigid}
+    seen = set()
     for law in scene.contacts:
         for body in (b for b in scene.rigid if b.points and law.points in (b.name, b.surface)):
             for solid in _partners(scene, law, body, joined):
-                yield law, body, solid
+                other = None if solid[1] else bodies[solid[0]]
+                own, back = (True, False) if other is None else _ways(body, other)
+                meetings = [(body, solid)] if own or not back else []
+                meetings += [(with_points(other), (body.name, False))] if back else []
+                for a, b in meetings:
+                    if (law.name, a.name, b) not in seen:
+                        seen.add((law.name, a.name, b))
+                        yield law, a, b
+
+
+def _ways(body: RigidBody, other: RigidBody) -> tuple[bool, bool]:
+    """Whether a body touches another by its own points, and by those of the other."""
+    if isinstance(body.points, Cloud):
+        return True, False
+    ways = [facing(a, b) for a in parts_of(body.shape) for b in parts_of(other.shape)]
+    return any(own or not back for own, back in ways), any(back for _, back in ways)
+
+
+def with_points(body: RigidBody) -> RigidBody:
+    """A body that has contact points, if only those by which others touch it."""
+    return body if body.points else dataclasses.replace(body, points=1)
 
 
 def _partners(scene: Scene, law: Contact, body: RigidBody, joined: set[frozenset[str]]) -> list[Solid]:
@@ -157,12 +190,14 @@ def _contact_area(body: RigidBody) -> float:
     It is the largest area of the points that touch a plane along an axis of the body, divided among the four corners
     at which MuJoCo lets a face rest, or among the points themselves if they are fewer.
     """
-    cloud = contact_cloud(body)
-    positions, areas = cloud.positions, cloud.areas
+    groups = points_of(body)
+    positions, areas, radii = (
+        np.concatenate([getattr(g, name) for g in groups]) for name in ("positions", "areas", "radii")
+    )
     best = 0.0, 1
     for axis in range(3):
-        x = positions[:, axis]
-        for side in (x - x.min(), x.max() - x):
+        low, high = positions[:, axis] - radii, positions[:, axis] + radii
+        for side in (low - low.min(), high.max() - high):
             touching = side <= _LAYER * max(float(np.ptp(positions, axis=0).max()), 1e-12)
             best = max(best, (float(areas[touching].sum()), int(touching.sum())))
     return best[0] / min(best[1], _SHARE)

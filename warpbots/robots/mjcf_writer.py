@@ -21,6 +21,7 @@ from warpbots.robots.contact_pairs import (
     excluded,
     point_pairs,
     solid_pairs,
+    with_points,
 )
 from warpbots.robots.kinematic_tree import UNBOUNDED
 from warpbots.robots.masses import LEAST
@@ -28,9 +29,9 @@ from warpbots.robots.mujoco_source import import_mujoco, quaternion, unique
 from warpbots.robots.shape_parts import Part, mesh_text, parts_of
 from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.solvers.articulated.contact_groups import points_of
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.joint_limits import limit_laws
-from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["START", "mjcf"]
 
@@ -264,10 +265,11 @@ def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody |
     """
     quiet = {"contype": "0", "conaffinity": "0", "group": "3"}
     used = sorted({p.point for p in robot.pairs if p.first == solid[0] and p.point is not None}) if body else []
-    positions = contact_cloud(body).positions if used else None
+    groups = points_of(with_points(body)) if used else []
+    balls = [(x, max(r, _POINT)) for g in groups for x, r in zip(g.positions, g.radii, strict=True)]
     for i in used:
-        place = {"name": _point(solid[0], i), "pos": numbers(positions[i])}
-        SubElement(element, "geom", type="sphere", size=numbers(_POINT), **place, **quiet)
+        place = {"name": _point(solid[0], i), "pos": numbers(balls[i][0])}
+        SubElement(element, "geom", type="sphere", size=numbers(balls[i][1]), **place, **quiet)
     touched = next((p for p in robot.pairs if (p.second, p.obstacle) == solid and p.point is not None), None)
     for name, core, radius in robot.felt(touched) if touched else []:
         if radius:

@@ -11,8 +11,8 @@ from warpbots.scene import Inertia, Joint, RigidBody, Scene, SceneError, Servo, 
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
+from warpbots.solvers.articulated.contact_groups import points_of
 from warpbots.solvers.articulated.inertia import body_inertia
-from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["hold_pose", "set_down"]
 
@@ -100,7 +100,7 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     Raises:
         SceneError: There is no floating robot with contact points.
     """
-    clouds = {b.name: cloud for b in scene.rigid if (cloud := contact_cloud(b))}
+    groups = {b.name: points_of(b) for b in scene.rigid if b.points}
     still = dataclasses.replace(
         scene, contacts=(), actuators=(), bodies=[dataclasses.replace(b, points=0) for b in scene.rigid]
     )
@@ -110,9 +110,9 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     lowest: dict[str, float] = {}
     for k, body in enumerate(scene.rigid):
         root = chains[body.name][-1]
-        if body.name in clouds and root in joints and joints[root].kind == "free":
-            points = readings.position[0, k].numpy() + clouds[body.name].positions @ readings.rotation[0, k].numpy().T
-            lowest[root] = min(lowest.get(root, math.inf), float(points[:, 2].min()))
+        if body.name in groups and root in joints and joints[root].kind == "free":
+            below = min(group.lowest(readings.rotation[0, k].numpy()) for group in groups[body.name])
+            lowest[root] = min(lowest.get(root, math.inf), float(readings.position[0, k, 2]) + below)
     if not lowest:
         raise SceneError(
             "set_down: there is no floating robot with contact points; load the robot with fixed_base=False and "

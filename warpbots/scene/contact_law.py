@@ -17,6 +17,13 @@ class Contact:
     and resisted by a shear stress of `viscosity` times the sliding speed, up to `friction` times the pressure (Xu et
     al. 2021, section III-B). Each point represents an area, so that a law does not depend on the number of points.
 
+    Spheres, capsules, boxes and cylinders touch planes and each other at points in closed form: a sphere where it is
+    nearest to the solid, a capsule at its ends and where its axis is nearest, a cylinder at the deepest point of each
+    rim, three more in quarter turns, and where its axis is nearest, a box at its points. A solid that is a sphere or a
+    capsule touches a box or a cylinder by its own points instead; boxes and cylinders touch each other by the
+    points of both. Such a contact of the solid's points has the area of one point of `points`, and is felt at the
+    nearest of them. Other shapes, and points that are given as a `Cloud`, touch by their points alone.
+
     Damping alone makes the loss of speed in a bounce grow with the speed: from v to r with ln(1 + a v) - a v =
     ln(1 - a r) + a r, a = damping / stiffness (Hunt & Crossley 1975). With a coefficient of `restitution` e the damping
     is bounded: the surface is e^2 times as stiff during unloading as during loading, and a body that impacts at speed v

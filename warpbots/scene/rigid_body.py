@@ -106,7 +106,10 @@ class RigidBody:
         inertia: Mass and moments, instead of those of shape and density.
         position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
-        points: Contact points: a number of points to spread evenly over its surface, or a `Cloud`.
+        points: Contact points: about how many there are, or a `Cloud` of them. Spheres, capsules and cylinders have
+            one, three and nine that move over them to where they touch, whatever the number, each for a 64th of their
+            surface; boxes have a grid with points at their corners, and other shapes, or any against one of these, as
+            many as are given, spread evenly and as symmetrically as they are.
         surface: Name of its surface material, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
         friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; two bodies take

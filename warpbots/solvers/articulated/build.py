@@ -8,14 +8,14 @@ import warp as wp
 
 from warpbots.contact.solid import Solids, grid_of, solids_of
 from warpbots.numerics import parallel
-from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, neighbours, parts_of
+from warpbots.scene import Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
+from warpbots.solvers.articulated.contact_topology import Touching, contact_arrays, touching
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
 from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
-from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
-from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
+from warpbots.solvers.articulated.robot_arrays import Tree
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
@@ -47,13 +47,14 @@ def build(
     """
     _refuse_others(scene)
     robot = robot_of(scene)
-    groups, points, areas = _clouds(scene)
-    robot = dataclasses.replace(robot, contact_points=tuple(_points_of(groups, k) for k in range(len(robot.bodies))))
+    found = touching(scene)
+    points, radii = found.of("positions"), found.of("radii")
+    robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
-    shapes, pairs = _pairs(scene, robot, groups)
     values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(scene)
     values["gravity"] = np.array(scene.gravity)
-    values |= {"contact_point": points, "contact_area": areas, "contact_scale": np.array(1.0)}
+    values |= {"contact_point": points, "contact_radius": radii, "contact_area": found.of("areas")}
+    values["contact_scale"] = np.array(1.0)
     for name in ("stiffness", "damping", "friction", "viscosity"):
         values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.contacts])
     values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.contacts])
@@ -61,15 +62,17 @@ def build(
     def parameter(name: str) -> wp.array:
         return tiled(values[name], worlds, device, _DTYPES.get(name, scalar))
 
-    contact_topology, contact_list = _contacts(groups, pairs, len(points), scene.contacts, worlds, device)
     sizes = Sizes(
-        worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(groups), len(pairs), len(scene.actuators)
-    )
-    solids = _solids(shapes, samples, rounding, room, device)
+        worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
+        len(scene.actuators),
+    )  # fmt: skip
+    solids = _solids(found, samples, rounding, room, device)
+    contact_list = _contact_list(found, worlds, device)
     arrays = {name: parameter(name) for name in PARAMETERS if name != "solid_distance"}
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
-        contact_topology=contact_topology, solids=solids, workspace=Workspace(sizes, contact_list, device),
+        rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.contacts, device), solids=solids,
+        workspace=Workspace(sizes, contact_list, device),
         solid_distance=shared(solids.sample, worlds), **arrays,
     )  # fmt: skip
 
@@ -149,132 +152,38 @@ def _motors(scene: Scene) -> dict[str, np.ndarray]:
     return {f"motor_{name}": of(field) for name, field in (named | {"reach": "reach"}).items()}
 
 
-@dataclasses.dataclass(frozen=True)
-class _Group:
-    """Contact points `first` to `first + count` of a body."""
-
-    body: int
-    first: int
-    count: int
-
-
-def _clouds(scene: Scene) -> tuple[list[_Group], np.ndarray, np.ndarray]:
-    """Groups of contact points, their positions in the frames of the bodies and their areas."""
-    groups, positions, areas, first = [], [np.zeros((0, 3))], [np.zeros(0)], 0
-    for k, body in enumerate(scene.rigid):
-        cloud = contact_cloud(body)
-        if cloud is not None:
-            groups.append(_Group(k, first, len(cloud.positions)))
-            first += len(cloud.positions)
-            positions.append(cloud.positions)
-            areas.append(cloud.areas)
-    return groups, np.concatenate(positions), np.concatenate(areas)
-
-
-_Solid = tuple[int, Shape, str]
-"""Body, or -1 for the world, shape in its frame, and name."""
-
-_Pair = tuple[int, int, int]
-"""Group, solid and law."""
-
-
-def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Solid], list[_Pair]]:
-    """Solids that may be in contact, and the pairs of a group of points and a solid under a law.
-
-    Raises:
-        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours.
-    """
-    solids: list[_Solid] = []
-    numbers: dict[tuple[int, int], list[int]] = {}
-
-    def solids_at(body: int, index: int, shape: Shape, name: str) -> list[int]:
-        if (body, index) not in numbers:
-            parts = parts_of(shape)
-            numbers[body, index] = list(range(len(solids), len(solids) + len(parts)))
-            solids.extend((body, part, name) for part in parts)
-        return numbers[body, index]
-
-    pairs: list[_Pair] = []
-    joined = neighbours(scene.rigid, scene.joints)
-    for law, contact in enumerate(scene.contacts):
-        before = len(pairs)
-        for g, group in enumerate(groups):
-            if contact.points not in _names(scene, group.body):
-                continue
-            for k, body in enumerate(scene.rigid):
-                if (
-                    body.shape is not None
-                    and contact.solid in _names(scene, k)
-                    and _apart(contact, joined, robot.bodies[group.body], body.name)
-                ):
-                    pairs += [(g, s, law) for s in solids_at(k, 0, body.shape, body.name)]
-            for i, obstacle in enumerate(scene.obstacles):
-                if obstacle.name == contact.solid:
-                    pairs += [(g, s, law) for s in solids_at(-1, i, obstacle.shape, obstacle.name)]
-        if len(pairs) == before:
-            raise SceneError(
-                f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
-                f"never in contact; name others"
-            )
-    return solids, pairs
-
-
-def _solids(shapes: list[_Solid], samples: int, rounding: float, room: float, device: wp.Device) -> Solids:
+def _solids(found: Touching, samples: int, rounding: float, room: float, device: wp.Device) -> Solids:
     """Solids on the device.
 
     Raises:
         SceneError: A solid is so thin that most of it is lost between samples.
     """
-    solids = solids_of([(body, shape) for body, shape, _ in shapes], samples, rounding, device, room)
+    solids = solids_of([(body, shape) for body, shape, _ in found.solids], samples, rounding, device, room)
     coefficients = solids.sample.numpy()[0]
-    for s, (_, shape, name) in enumerate(shapes):
+    for s, (_, shape, name) in enumerate(found.solids):
         if (grid := grid_of(solids, s)) is not None:
             refuse_thin_walls(grid, coefficients[grid.first : grid.first + grid.size], shape, name, 3)
     return solids
 
 
-def _names(scene: Scene, body: int) -> tuple[str, str | None]:
-    return scene.rigid[body].name, scene.rigid[body].surface
-
-
-def _apart(contact: Contact, joined: set[frozenset[str]], a: str, b: str) -> bool:
-    """Whether points of body `a` may be in contact with body `b`; joint neighbours may where both are named."""
-    return a != b and ({contact.points, contact.solid} == {a, b} or frozenset((a, b)) not in joined)
-
-
-def _points_of(groups: list[_Group], body: int) -> np.ndarray:
+def _points_of(found: Touching, body: int) -> np.ndarray:
     """Indices of the contact points of a body."""
-    ranges = [np.arange(g.first, g.first + g.count) for g in groups if g.body == body]
+    ranges = [np.arange(g.first, g.first + len(g.points.areas)) for g in found.groups if g.body == body]
     return np.concatenate([np.zeros(0, dtype=int), *ranges])
 
 
-def _contacts(
-    groups: list[_Group], pairs: list[_Pair], points: int, laws: tuple[Contact, ...], worlds: int, device: wp.Device
-) -> tuple[Contacts, ContactList]:
-    def array(values: list) -> wp.array:
-        return device_array(values, device, int)
-
-    topology = Contacts()
-    topology.points, topology.groups, topology.pairs, topology.laws = (
-        points,
-        len(groups),
-        len(pairs),
-        len(laws),
-    )
-    for field in ("body", "first", "count"):
-        setattr(topology, f"group_{field}", array([getattr(g, field) for g in groups]))
-    for i, name in enumerate(("group", "solid", "law")):
-        setattr(topology, f"pair_{name}", array([p[i] for p in pairs]))
-    topology.bounded = array([law.restitution is not None for law in laws])
+def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactList:
+    """Room for the contacts of every world, and what may be one."""
     contact_list = ContactList()
-    candidates = [(p, groups[g].first + i) for p, (g, _, _) in enumerate(pairs) for i in range(groups[g].count)]
-    contact_list.pair, contact_list.point = array([p for p, _ in candidates]), array([i for _, i in candidates])
+    candidates = [(n, found.groups[p.group].first + i) for n, p in enumerate(found.pairs) for i in range(p.count)]
+    contact_list.pair = device_array([p for p, _ in candidates], device, int)
+    contact_list.point = device_array([i for _, i in candidates], device, int)
     contact_list.count = wp.zeros(worlds, dtype=int, device=device)
     contact_list.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
     listed = worlds * len(candidates) if parallel(device) else 0
     contact_list.deep = wp.zeros(listed, dtype=int, device=device)
     contact_list.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)
-    return topology, contact_list
+    return contact_list
 
 
 def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:

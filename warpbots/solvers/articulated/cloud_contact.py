@@ -14,11 +14,29 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
+from warpbots.solvers.articulated.rolling_points import (
+    BEND,
+    RIMS,
+    nearest_on_axis,
+    quarter,
+    rim_direction,
+    slides,
+)
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Pairs
 from warpbots.solvers.articulated.thread_team import sync
 
-__all__ = ["add_pair_contacts", "apply", "body_pose", "body_twist", "bound_group", "bounds_overlap", "law_of"]
+__all__ = [
+    "add_pair_contacts",
+    "apply",
+    "area_of",
+    "body_pose",
+    "body_twist",
+    "bound_group",
+    "bounds_overlap",
+    "law_of",
+    "rim_center",
+]
 
 
 @wp.func
@@ -52,6 +70,15 @@ def law_of(contacts: Contacts, w: int, pair: int):
 
 
 @wp.func
+def area_of(contacts: Contacts, w: int, pair: int, i: int):
+    """Area for which the contact of point i with the solid of a pair stands."""
+    point = i
+    if contacts.pair_lent[pair] == 1:
+        point = contacts.group_first[contacts.pair_felt[pair]]
+    return contacts.area[w * contacts.points + point]
+
+
+@wp.func
 def bound_group(contacts: Contacts, pairs: Pairs, w: int, g: int):
     """Bound the points of a group by a sphere."""
     first = w * contacts.points + contacts.group_first[g]
@@ -65,7 +92,7 @@ def bound_group(contacts: Contacts, pairs: Pairs, w: int, g: int):
     center = scalar(0.5) * (lower + upper)
     r = scalar(0.0)
     for i in range(count):
-        r = wp.max(r, wp.length(contacts.point[first + i] - center))
+        r = wp.max(r, wp.length(contacts.point[first + i] - center) + contacts.radius[first + i])
     pairs.center[w * contacts.groups + g] = center
     pairs.radius[w * contacts.groups + g] = r
 
@@ -100,56 +127,165 @@ def bounds_overlap(tree: Tree, links: Links, contacts: Contacts, solids: Solids,
     return wp.where(gap > reach + TOUCH, 0, 1)
 
 
+@wp.struct
+class Touch:
+    """A contact point against a solid, and how both change as its body is displaced by a twist (w, v).
+
+    x: Where the force acts [m].
+    d: Distance [m].
+    n: Slope of the distance [1].
+    d_w, d_v: Derivatives of the distance.
+    n_w, n_v: Derivatives of the slope.
+    x_w, x_v: Derivatives of x.
+    """
+
+    x: vec3
+    d: scalar
+    n: vec3
+    d_w: vec3
+    d_v: vec3
+    n_w: mat33
+    n_v: mat33
+    x_w: mat33
+    x_v: mat33
+
+
+@wp.func
+def world_distance(solids: Solids, w: int, s: int, R: mat33, p: vec3, x: vec3):
+    """Signed distance to a solid with the axes R and the origin p, its slope and its curvature, in the world."""
+    Rt = wp.transpose(R)
+    d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
+    return d, R @ n, R @ C @ Rt
+
+
+@wp.func
+def touch(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int, i: int):
+    """Point i of the group of a pair against its solid; see `rolling_points`."""
+    g = contacts.pair_group[pair]
+    s = contacts.pair_solid[pair]
+    kind = contacts.group_kind[g]
+    first = w * contacts.points + contacts.group_first[g]
+    Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
+    R, p = solid_pose(tree, links, solids, w, s)
+    x = pa + Ra @ contacts.point[first + i]
+    x_v = wp.identity(n=3, dtype=scalar)
+    x_w = -wp.skew(x)
+    bent = scalar(0.0)
+    d_w = vec3()
+    d_v = vec3()
+    if slides(kind, i):
+        start = contacts.point[first]
+        end = contacts.point[first + 1]
+        if kind == RIMS:
+            start = rim_center(contacts, first)
+            end = rim_center(contacts, first + 4)
+        S = Ra @ (end - start)
+        Rt = wp.transpose(R)
+        t, curvature = nearest_on_axis(solids, w, s, Rt @ (x - p), Rt @ S)
+        x = x + t * S
+        x_w = -wp.skew(x)
+        bent = scalar(0.5) * BEND * wp.length(S) * t * t
+        if curvature > scalar(0.0):
+            _d, n, C = world_distance(solids, w, s, R, p, x)
+            CS = C @ S
+            t_v = -CS / curvature
+            t_w = -(wp.cross(x, CS) + wp.cross(S, n)) / curvature
+            x_v += wp.outer(S, t_v)
+            x_w += wp.outer(S, t_w)
+            d_v = BEND * wp.length(S) * t * t_v
+            d_w = BEND * wp.length(S) * t * t_w
+    if kind == RIMS:
+        k = wp.where(i < 4 or i == 8, 0, 4)
+        middle = rim_center(contacts, first + k)
+        E1 = Ra @ (contacts.point[first + k] - middle)
+        E2 = Ra @ (contacts.point[first + k + 1] - middle)
+        if i < 8:
+            x = pa + Ra @ middle
+            x_w = -wp.skew(x)
+        _d, n, C = world_distance(solids, w, s, R, p, x)
+        cosine, sine, inverse = rim_direction(n, E1, E2)
+        a_n = C @ (inverse * (wp.dot(n, E1) * E2 - wp.dot(n, E2) * E1))
+        a_w = inverse * (wp.dot(n, E1) * wp.cross(E2, n) - wp.dot(n, E2) * wp.cross(E1, n))
+        if i < 8:
+            cosine, sine = quarter(cosine, sine, i)
+        V = cosine * E1 + sine * E2
+        T = cosine * E2 - sine * E1
+        a_w = a_w + wp.transpose(x_w) @ a_n
+        x = x + V
+        x_v += wp.outer(T, wp.transpose(x_v) @ a_n)
+        x_w += wp.outer(T, a_w) - wp.skew(V)
+    d, n, C = world_distance(solids, w, s, R, p, x)
+    r = contacts.radius[first + i]
+    out = Touch()
+    out.d = d + bent - r
+    out.n = n
+    if out.d > TOUCH:
+        return out
+    out.d_v = d_v + wp.transpose(x_v) @ n
+    out.d_w = d_w + wp.transpose(x_w) @ n
+    out.n_v = C @ x_v
+    out.n_w = C @ x_w
+    out.x = x - r * n
+    out.x_v = x_v - r * out.n_v
+    out.x_w = x_w - r * out.n_w
+    return out
+
+
+@wp.func
+def rim_center(contacts: Contacts, first: int):
+    """Centre of the rim whose four points begin with number `first`, in the frame of its body."""
+    return scalar(0.5) * (contacts.point[first] + contacts.point[first + 2])
+
+
 @wp.func
 def point_contact(
     tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, i: int, place: int
 ):
-    """Write wrench and blocks of point i of a pair to a place, if it is in contact."""
+    """Write wrench and blocks of point i of a pair to a place, if it is in contact.
+
+    The force f(d, n, u) turns with both bodies. A displacement eta of its body against the solid changes it by
+    G eta, and one zeta of both by H zeta besides the change of twists.
+    """
     g = contacts.pair_group[pair]
-    s = contacts.pair_solid[pair]
-    a = contacts.group_body[g]
-    Ra, pa = body_pose(tree, links, w, a)
-    R, p = solid_pose(tree, links, solids, w, s)
-    Rt = wp.transpose(R)
-    point = w * contacts.points + contacts.group_first[g] + i
-    x = pa + Ra @ contacts.point[point]
-    d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
-    pairs.in_contact[place] = wp.where(d <= TOUCH, 1, 0)
-    if not d <= TOUCH:
+    to = touch(tree, links, contacts, solids, w, pair, i)
+    pairs.in_contact[place] = wp.where(to.d <= TOUCH, 1, 0)
+    if not to.d <= TOUCH:
         return
-    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[s])
+    a = contacts.group_body[g]
+    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[contacts.pair_solid[pair]])
     k, c, least, most, mu, viscosity = law_of(contacts, w, pair)
     k_t = pairs.hardness[w] * viscosity
-    omega = angular(V)
-    speed = linear(V) + wp.cross(omega, x)
-    u = Rt @ speed
-    area = contacts.scale[w] * contacts.area[point]
-    f = area * (R @ penalty_force(d, n, u, k, c, least, most, mu, k_t))
-    F_y, F_u = penalty_tangents(d, n, C, u, k, c, least, most, mu, k_t)
-    A = area * (R @ F_y @ Rt)
-    B = area * (R @ F_u @ Rt)
-    X = wp.skew(x)
+    u = linear(V) + wp.cross(angular(V), to.x)
+    area = contacts.scale[w] * area_of(contacts, w, pair, contacts.group_first[g] + i)
+    f = area * penalty_force(to.d, to.n, u, k, c, least, most, mu, k_t)
+    F_d, F_n, F_u = penalty_tangents(to.d, to.n, u, k, c, least, most, mu, k_t)
+    F_d = area * F_d
+    F_n = area * F_n
+    F_u = area * F_u
+    X = wp.skew(to.x)
     fx = wp.skew(f)
-    pairs.point_wrench[place] = spatial(wp.cross(x, f), f)
+    spin = F_u @ wp.skew(angular(V))
+    G_w = wp.outer(F_d, to.d_w) + F_n @ to.n_w + spin @ to.x_w
+    G_v = wp.outer(F_d, to.d_v) + F_n @ to.n_v + spin @ to.x_v
+    H_w = F_u @ wp.skew(u) - spin @ X - fx
+    pairs.point_wrench[place] = spatial(wp.cross(to.x, f), f)
     at = 12 * place
-    # df = M dxi, with the velocity of x instead of dx
-    M = A + B @ wp.skew(omega)
-    XM = X @ M - fx
-    pairs.point_blocks[at] = -(XM @ X)
-    pairs.point_blocks[at + 1] = XM
-    pairs.point_blocks[at + 2] = -(M @ X)
-    pairs.point_blocks[at + 3] = M
+    K_w = X @ G_w - fx @ to.x_w
+    K_v = X @ G_v - fx @ to.x_v
+    pairs.point_blocks[at] = K_w
+    pairs.point_blocks[at + 1] = K_v
+    pairs.point_blocks[at + 2] = G_w
+    pairs.point_blocks[at + 3] = G_v
     # the part of the motion of the solid
-    N = A @ X - fx + B @ wp.skew(speed)
-    pairs.point_blocks[at + 4] = -(X @ N)
-    pairs.point_blocks[at + 5] = X @ A
-    pairs.point_blocks[at + 6] = -N
-    pairs.point_blocks[at + 7] = A
-    XB = X @ B
-    pairs.point_blocks[at + 8] = -(XB @ X)
-    pairs.point_blocks[at + 9] = XB
-    pairs.point_blocks[at + 10] = -(B @ X)
-    pairs.point_blocks[at + 11] = B
+    pairs.point_blocks[at + 4] = K_w - X @ H_w - fx @ X
+    pairs.point_blocks[at + 5] = K_v - X @ spin + fx
+    pairs.point_blocks[at + 6] = G_w - H_w
+    pairs.point_blocks[at + 7] = G_v - spin
+    XF = X @ F_u
+    pairs.point_blocks[at + 8] = -(XF @ X)
+    pairs.point_blocks[at + 9] = XF
+    pairs.point_blocks[at + 10] = -(F_u @ X)
+    pairs.point_blocks[at + 11] = F_u
 
 
 @wp.func
@@ -182,7 +318,7 @@ def add_pair_contacts(
     tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, lane: int, lanes: int
 ):
     """Sum the contacts of a pair, one point for each thread at a time."""
-    count = contacts.group_count[contacts.pair_group[pair]]
+    count = contacts.pair_count[pair]
     for first in range(0, count, lanes):
         if first + lane < count:
             point_contact(tree, links, contacts, solids, pairs, w, pair, first + lane, w * lanes + lane)

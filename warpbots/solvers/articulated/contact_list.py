@@ -8,8 +8,16 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, penalty_force
 from warpbots.contact.solid import SAMPLED, add_sample_adjoint, solid_distance
 from warpbots.numerics import Launch, parallel
-from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of
+from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of, rim_center
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.rolling_points import (
+    BEND,
+    RIMS,
+    nearest_on_axis,
+    quarter,
+    rim_direction,
+    slides,
+)
 from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
@@ -65,17 +73,54 @@ def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_a
 
 @wp.func
 def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
-    """Position of point i, axes of the solid of a pair, distance of the point to it and slope of the distance."""
+    """Where contact point i touches, axes of the solid of a pair, distance of the point to it and its slope.
+
+    The point is one of the group of the pair; where it is on its body, see `rolling_points`.
+    """
     contacts = robot.contacts
     solids = robot.solids
     tree = robot.tree
     s = contacts.pair_solid[pair]
-    Ra, pa = body_pose(tree, links, w, contacts.group_body[contacts.pair_group[pair]])
+    g = contacts.pair_group[pair]
+    kind = contacts.group_kind[g]
+    first = w * contacts.points + contacts.group_first[g]
+    number = i - contacts.group_first[g]
+    Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
     Rb, pb = body_pose(tree, links, w, solids.body[s])
-    x = pa + Ra @ contacts.point[w * contacts.points + i]
+    x = pa + Ra @ contacts.point[first + number]
     R = Rb @ solids.rotation[s]
-    d, n = distance(robot, w, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
-    return x, R, d, n
+    p = pb + Rb @ solids.position[s]
+    bent = scalar(0.0)
+    if slides(kind, number):
+        start = contacts.point[first]
+        end = contacts.point[first + 1]
+        if kind == RIMS:
+            start = rim_center(contacts, first)
+            end = rim_center(contacts, first + 4)
+        S = Ra @ (end - start)
+        b = BEND * wp.length(S)
+        t0, curvature = nearest_on_axis(solids, w, s, wp.transpose(R) @ (x - p), wp.transpose(R) @ S)
+        t = t0
+        if curvature > scalar(0.0):
+            _d0, n0 = distance(robot, w, s, wp.transpose(R) @ (x + t0 * S - p))
+            t = t0 - (wp.dot(R @ n0, S) + b * t0) / curvature
+        x = x + t * S
+        bent = scalar(0.5) * b * t * t
+    if kind == RIMS:
+        k = wp.where(number < 4 or number == 8, 0, 4)
+        middle = rim_center(contacts, first + k)
+        E1 = Ra @ (contacts.point[first + k] - middle)
+        E2 = Ra @ (contacts.point[first + k + 1] - middle)
+        if number < 8:
+            x = pa + Ra @ middle
+        _d1, n1 = distance(robot, w, s, wp.transpose(R) @ (x - p))
+        cosine, sine, _inverse = rim_direction(R @ n1, E1, E2)
+        if number < 8:
+            cosine, sine = quarter(cosine, sine, number)
+        x = x + cosine * E1 + sine * E2
+    d, n = distance(robot, w, s, wp.transpose(R) @ (x - p))
+    r = contacts.radius[first + number]
+    return x - r * (R @ n), R, d + bent - r, n
 
 
 @wp.func

@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.cloud_contact import body_pose
+from warpbots.solvers.articulated.cloud_contact import area_of, body_pose
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.kinematics import first_moment, moments, move, twist_along
 from warpbots.solvers.articulated.lu import factorise, solve
@@ -142,11 +142,13 @@ def mobility_kernel(
         up = wp.normalize(R @ slope)
         if wp.length(slope) == scalar(0.0):
             up = away(robot, work_out, w, contacts.pair_solid[pair], x)
-        a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
+        body = contacts.group_body[contacts.pair_group[pair]]
         solid = robot.solids.body[contacts.pair_solid[pair]]
         for j in range(n):
             e = tree.of_dof[j]
-            side = tree.carries[e * tree.elements + a]
+            side = int(0)
+            if body >= 0:
+                side += tree.carries[e * tree.elements + tree.element[body]]
             if solid >= 0:
                 side -= tree.carries[e * tree.elements + tree.element[solid]]
             S = work_out.axis[w * n + j]
@@ -157,7 +159,7 @@ def mobility_kernel(
             if s != scalar(0.0):
                 for j in range(n):
                     inverse += s * work_out.jacobian[(w * n + i) * n + j] * work_out.step[w * n + j]
-        softness = contacts.area[w * contacts.points + contact_list.point[c]] * inverse
+        softness = area_of(contacts, w, pair, contact_list.point[c]) * inverse
         law = contacts.pair_law[pair]
         if softness > softness_out[w, law]:
             softness_out[w, law] = softness

@@ -16,6 +16,7 @@ Sums over a loop are stored before anything that is not linear in them: Warp's d
 
 import warp as wp
 
+from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, twist_along
@@ -109,7 +110,7 @@ def contact_kernel(
     pair = contact_list.pair[c]
     i = contact_list.point[c]
     x, R, d, n = approach(robot, links, w, pair, i)
-    f = robot.contacts.area[w * robot.contacts.points + i] * force_at(robot, links, w, pair, x, d, R @ n)
+    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, R @ n)
     wrench_out[w * candidates + slot] = spatial(wp.cross(x, f), f)
 
 

@@ -7,12 +7,12 @@ import warp as wp
 
 from warpbots.numerics import Launch, clear_gradients, launch, launch_own_adjoint, record
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
-from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist
+from warpbots.solvers.articulated.cloud_contact import area_of, body_pose, body_twist
 from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactList, approach, force_at, list_contacts
 from warpbots.solvers.articulated.joint_forces import motor_force
 from warpbots.solvers.articulated.kinematics import first_moment, moments
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.robot_arrays import Contacts, RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Stage
 from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
@@ -36,7 +36,8 @@ class Readings(ArrayFields[Array]):
         momentum: Momenta of the bodies [kg m/s], shape (worlds, n_bodies), vector.
         angular_momentum: Angular momenta about the origin of the world [kg m^2/s], shape (worlds, n_bodies), vector.
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
-        contact_force: Force on each contact point [N], shape (worlds, n_points), vector.
+        contact_force: Force on each contact point, and on the nearest of them where another body has the point that is
+            in contact [N], shape (worlds, n_points), vector.
         contact_normal: Part of it along the normal of the solid, positive in compression [N], shape (worlds, n_points).
         contact_shear: Tangential part of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
     """
@@ -124,6 +125,25 @@ def torque_kernel(
     torque_out[w, m] = motor_force(robot.tree, robot.design, stage, control, w, m)
 
 
+@wp.func
+def nearest_point(contacts: Contacts, w: int, group: int, x: vec3):
+    """Number of the point of a group that is nearest to x, in the frame of its body."""
+    first = contacts.group_first[group]
+    nearest = first
+    least = scalar(wp.inf)
+    for i in range(first, first + contacts.group_count[group]):
+        far = wp.length(contacts.point[w * contacts.points + i] - x)
+        if far < least:
+            least = far
+            nearest = i
+    return nearest
+
+
+@wp.func_grad(nearest_point)
+def adj_nearest_point(contacts: Contacts, w: int, group: int, x: vec3, adj_nearest: int):
+    """None: a number does not change."""
+
+
 @wp.kernel
 def contact_kernel(
     # model
@@ -145,10 +165,17 @@ def contact_kernel(
     pair = contact_list.pair[c]
     i = contact_list.point[c]
     x, R, d, n = approach(robot, links, w, pair, i)
-    f = robot.contacts.area[w * robot.contacts.points + i] * force_at(robot, links, w, pair, x, d, R @ n)
+    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, R @ n)
     up = wp.normalize(R @ n)
     push = wp.dot(f, up)
     own, _p = body_pose(robot.tree, links, w, robot.contacts.group_body[robot.contacts.pair_group[pair]])
+    felt = robot.contacts.pair_felt[pair]
+    if felt >= 0:
+        other, p = body_pose(robot.tree, links, w, robot.contacts.group_body[felt])
+        j = nearest_point(robot.contacts, w, felt, wp.transpose(other) @ (x - p))
+        wp.atomic_add(force_out, w, j, -f)
+        wp.atomic_add(normal_out, w, j, push)
+        wp.atomic_add(shear_out, w, j, wp.transpose(other) @ (push * up - f))
     wp.atomic_add(force_out, w, i, f)
     wp.atomic_add(normal_out, w, i, push)
     wp.atomic_add(shear_out, w, i, wp.transpose(own) @ (f - push * up))

@@ -61,6 +61,7 @@ PARAMETERS = {
     "motor_target": Parameter("rad, m", *_ANY, "motor", "target at u = 0"),
     "motor_reach": Parameter("rad, m", *_ANY, "motor", "how far u = 1 moves the target"),
     "contact_point": Parameter("m", *_ANY, "point", "contact points in the frames of their bodies"),
+    "contact_radius": Parameter("m", *_ANY, "point", "radii of the balls around contact points"),
     "contact_area": Parameter("m^2", *_POSITIVE, "point", "areas of contact points", inclusive=True),
     "contact_stiffness": Parameter("Pa/m", *_POSITIVE, "contact", "pressure per depth", inclusive=True),
     "contact_damping": Parameter("Pa s/m^2", *_POSITIVE, "contact", "damping per depth", inclusive=True),
@@ -83,7 +84,7 @@ _DESIGN = (
     "motor_reach",
 )  # fmt: skip
 _CONTACT = (
-    "contact_point", "contact_area", "contact_stiffness", "contact_damping", "contact_restitution",
+    "contact_point", "contact_radius", "contact_area", "contact_stiffness", "contact_damping", "contact_restitution",
     "contact_friction", "contact_viscosity", "contact_scale",
 )  # fmt: skip
 
@@ -143,6 +144,7 @@ class ArticulatedModel(ArrayModel):
         motor_target: Targets at u = 0 [rad or m], shape (worlds, channels).
         motor_reach: How far u = 1 moves the target [rad or m], shape (worlds, channels).
         contact_point: Contact points in the frames of their bodies [m], shape (worlds, n_points), vector.
+        contact_radius: Radii of the balls around them [m], 0 for points of a surface, shape (worlds, n_points).
         contact_area: Their areas [m^2], shape (worlds, n_points).
         contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
         contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
@@ -152,6 +154,7 @@ class ArticulatedModel(ArrayModel):
         contact_scale: Factor of all contact forces [1], shape (worlds,).
         solid_distance: Coefficients of the quadratic B-splines through the signed distances to solids without a closed
             form at their samples [m], shape (worlds, n_samples).
+        rounded: Whether any contact point has a ball around it.
         tree: Topology, as a Warp struct.
         contact_topology: Which points may be in contact with which solids, as a Warp struct; its parameters are null.
         solids: Solids, as a Warp struct; with the samples of the scene.
@@ -184,6 +187,7 @@ class ArticulatedModel(ArrayModel):
     motor_target: wp.array
     motor_reach: wp.array
     contact_point: wp.array
+    contact_radius: wp.array
     contact_area: wp.array
     contact_stiffness: wp.array
     contact_damping: wp.array
@@ -192,6 +196,7 @@ class ArticulatedModel(ArrayModel):
     contact_viscosity: wp.array
     contact_scale: wp.array
     solid_distance: wp.array
+    rounded: bool
     tree: Tree
     contact_topology: Contacts
     solids: Solids
@@ -242,7 +247,8 @@ class ArticulatedModel(ArrayModel):
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Parameters of springs, limits, motors, contacts, restitution and samples are left out where the scene has none.
+        Parameters of springs, limits, motors, contacts, balls, restitution and samples are left out where the scene has
+        none.
         """
         absent = set()
         if not self.robot.freedom:
@@ -258,6 +264,8 @@ class ArticulatedModel(ArrayModel):
             absent |= {"motor_torque"}
         if not self.contact_topology.pairs:
             absent |= set(_CONTACT)
+        if not self.rounded:
+            absent |= {"contact_radius"}
         if not any(c.restitution is not None for c in self.scene.contacts):
             absent |= {"contact_restitution"}
         if not self.solid_distance.size:

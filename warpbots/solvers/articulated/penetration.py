@@ -52,7 +52,10 @@ def deepest(model: ArticulatedModel, state: ArticulatedState, world: int) -> str
     if d[c] > -_LITTLE:
         return None
     pair, names = int(contact_list.pair.numpy()[c]), model.robot.bodies
-    body = names[model.contact_topology.group_body.numpy()[model.contact_topology.pair_group.numpy()[pair]]]
-    other = int(model.solids.body.numpy()[model.contact_topology.pair_solid.numpy()[pair]])
-    solid = names[other] if other >= 0 else model.scene.contacts[model.contact_topology.pair_law.numpy()[pair]].solid
+    bodies = (
+        int(model.contact_topology.group_body.numpy()[model.contact_topology.pair_group.numpy()[pair]]),
+        int(model.solids.body.numpy()[model.contact_topology.pair_solid.numpy()[pair]]),
+    )
+    obstacle = model.scene.contacts[model.contact_topology.pair_law.numpy()[pair]].solid
+    body, solid = (names[k] if k >= 0 else obstacle for k in sorted(bodies, key=lambda k: k < 0))
     return f"{body!r} is {-d[c]:.2g} m inside of {solid!r}"

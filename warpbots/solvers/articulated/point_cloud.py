@@ -21,7 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.scene.memory_limit import refuse_excess
 
-__all__ = ["contact_cloud", "surface_mesh"]
+__all__ = ["box_grid", "clouds", "surface_mesh"]
 
 logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
 
@@ -29,16 +29,15 @@ _POINT = 500.0
 """Memory of a contact point [bytes]."""
 
 
-def contact_cloud(body: RigidBody) -> Cloud | None:
-    """The contact points of a body: its own, or its number of points spread over its surface.
+def clouds(body: RigidBody) -> list[Cloud]:
+    """Contact points spread over the parts of the surface of a body, as many as it has, each with its share of area.
 
-    A box has points at its corners, on which it rests; all other surfaces are sampled evenly and reproducibly.
+    A box has points at its corners, on which it rests; all other surfaces are sampled evenly, reproducibly
+    and as symmetrically as they are.
 
     Raises:
         SceneError: Its shape has no surface that is known.
     """
-    if isinstance(body.points, Cloud) or not body.points:
-        return body.points or None
     refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
     parts = parts_of(body.shape)
     try:
@@ -49,8 +48,7 @@ def contact_cloud(body: RigidBody) -> Cloud | None:
         positions = [_spread(s, n) for s, n in zip(parts, shares, strict=True)]
     except TypeError as fault:
         raise SceneError(f"RigidBody {body.name!r}: {fault}; give it points=Cloud(...)") from None
-    each = np.concatenate([np.full(len(p), a / len(p)) for p, a in zip(positions, areas, strict=True)])
-    return Cloud(np.concatenate(positions), each)
+    return [Cloud(p, a / len(p)) for p, a in zip(positions, areas, strict=True)]
 
 
 @functools.singledispatch
@@ -123,13 +121,13 @@ def _spread(shape: Shape, count: int) -> np.ndarray:
     if isinstance(shape, Posed):
         return _spread(shape.shape, count) @ np.array(shape.rotation).T + np.array(shape.translation)
     if isinstance(shape, Box) and count >= 8:
-        return _grid(*shape.bounds, count)
-    import trimesh
+        return box_grid(*shape.bounds, count)
+    from warpbots.solvers.articulated.symmetric_cloud import spread
 
-    return np.array(trimesh.sample.sample_surface_even(surface_mesh(shape), count, seed=0)[0])
+    return spread(surface_mesh(shape), count)
 
 
-def _grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
+def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
     """The finest grid on the faces of a box that has no more than `count` points and nearly equal spacings."""
     edges = upper - lower
     best = np.array([2, 2, 2])

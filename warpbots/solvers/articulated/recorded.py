@@ -8,9 +8,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from warpbots.scene import Cloud, Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.solvers.articulated.contact_groups import points_of
 from warpbots.solvers.articulated.inertia import body_inertia
-from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.rolling_points import BALLS
 from warpbots.solvers.records import changed, number, numbers, with_actuators
 
 __all__ = ["FRAMES", "with_bodies", "with_contact_laws", "with_frames", "with_joints", "with_motors"]
@@ -155,11 +156,12 @@ def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
 
 def _touching(body: RigidBody, values: Values) -> RigidBody:
     """A body with the contact points of `values`, if they differ from its own."""
-    cloud = contact_cloud(body)
-    if cloud is None or not values:
-        return body
-    positions, areas = values.get("contact_point", cloud.positions), values.get("contact_area", cloud.areas)
-    if np.array_equal(positions, cloud.positions) and np.array_equal(areas, cloud.areas):
+    groups = points_of(body)
+    if not values or any(g.radii.any() or g.kind != BALLS for g in groups):
+        return body  # no record holds points that roll
+    old = [np.concatenate([getattr(g, name) for g in groups]) for name in ("positions", "areas")] if groups else []
+    positions, areas = (values.get(n, o) for n, o in zip(_POINTS, old, strict=True)) if groups else ((), ())
+    if len(positions) != sum(len(g.areas) for g in groups) or all(map(np.array_equal, (positions, areas), old)):
         return body
     with contextlib.suppress(SceneError):
         return changed(body, points=Cloud(positions, areas))

@@ -177,6 +177,15 @@ def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
 
 
 @wp.func
+def element_of(tree: Tree, body: int):
+    """Element that carries a body, -1 for the world."""
+    e = int(-1)
+    if body >= 0:
+        e = tree.element[body]
+    return e
+
+
+@wp.func
 def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, j: int):
     """Add the contacts of a pair to column j of the Jacobian."""
     tree = robot.tree
@@ -185,15 +194,14 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
     links = work.links
     pairs = work.pairs
     m = w * contacts.pairs + pair
-    a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
-    body = solids.body[contacts.pair_solid[pair]]
-    b = int(-1)
-    if body >= 0:
-        b = tree.element[body]
+    a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
+    b = element_of(tree, solids.body[contacts.pair_solid[pair]])
     at = w * tree.freedom
     e = tree.of_dof[j]
-    moves_a = tree.carries[e * tree.elements + a]
+    moves_a = int(0)
     moves_b = int(0)
+    if a >= 0:
+        moves_a = tree.carries[e * tree.elements + a]
     if b >= 0:
         moves_b = tree.carries[e * tree.elements + b]
     if moves_a + moves_b == 0:
@@ -287,10 +295,12 @@ def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
         m = w * contacts.pairs + pair
         if work.pairs.active[m] > 0:
             W = work.pairs.wrench[m]
-            work.pushed[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]] += W
-            body = robot.solids.body[contacts.pair_solid[pair]]
-            if body >= 0:
-                work.pushed[w * tree.elements + tree.element[body]] -= W
+            a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
+            if a >= 0:
+                work.pushed[w * tree.elements + a] += W
+            b = element_of(tree, robot.solids.body[contacts.pair_solid[pair]])
+            if b >= 0:
+                work.pushed[w * tree.elements + b] -= W
 
 
 @wp.func

@@ -99,14 +99,19 @@ class Contacts:
     groups: Number of groups.
     pairs: Number of pairs.
     laws: Number of laws.
-    group_body: Body of a group of points, shape (groups,).
+    group_kind: Kind of a group of points (`rolling_points`), shape (groups,).
+    group_body: Its body, shape (groups,).
     group_first: Its first point, shape (groups,).
     group_count: Its number of points, shape (groups,).
     pair_group: Group of a pair, shape (pairs,).
     pair_solid: Solid of a pair, shape (pairs,).
     pair_law: Law of a pair, shape (pairs,).
+    pair_count: Number of points of its group that may be in contact, from the first on, shape (pairs,).
+    pair_lent: 1 where its contacts have the area of the first point of `pair_felt`, shape (pairs,).
+    pair_felt: Group of the body of its solid whose nearest point feels its contacts, -1 for none, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
+    radius: Radii of the balls around them [m], shape (worlds * points,).
     area: Areas of the points [m^2], shape (worlds * points,).
     stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
     damping: Its damping [Pa s/m^2], shape (worlds * laws,).
@@ -120,14 +125,19 @@ class Contacts:
     groups: int
     pairs: int
     laws: int
+    group_kind: wp.array[int]
     group_body: wp.array[int]
     group_first: wp.array[int]
     group_count: wp.array[int]
     pair_group: wp.array[int]
     pair_solid: wp.array[int]
     pair_law: wp.array[int]
+    pair_count: wp.array[int]
+    pair_felt: wp.array[int]
+    pair_lent: wp.array[int]
     bounded: wp.array[int]
     point: wp.array[vec3]
+    radius: wp.array[scalar]
     area: wp.array[scalar]
     stiffness: wp.array[scalar]
     damping: wp.array[scalar]

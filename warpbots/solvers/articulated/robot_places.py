@@ -41,11 +41,20 @@ def robot_places(scene: Scene, robot: Robot, contact_point: np.ndarray, per: str
 
 
 def _points(scene: Scene, robot: Robot, contact_point: np.ndarray) -> Places:
-    body = np.zeros(len(contact_point), dtype=int)
+    owner = np.full(len(contact_point), -1)
     for k, own in enumerate(robot.contact_points):
-        body[own] = k
-    origin, axes = (np.array([getattr(b, name) for b in scene.rigid])[body] for name in ("position", "rotation"))
-    return _places(scene, origin + np.einsum("pij,pj->pi", axes, contact_point), body)
+        owner[own] = k
+    return _carried(scene, contact_point, owner)
+
+
+def _carried(scene: Scene, x: np.ndarray, owner: np.ndarray) -> Places:
+    """Places of points in the frames of their bodies [m], shape (n, 3); those without, number -1, belong to none."""
+    origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
+    x, moved, body = x.copy(), owner >= 0, np.full(len(x), -1)
+    x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
+    names = [b.name for b in scene.bodies]
+    body[moved] = np.array([names.index(b.name) for b in scene.rigid])[owner[moved]]
+    return Places(x[:, None], body, {})
 
 
 def sample_places(scene: Scene, solids: Solids) -> Places:
@@ -53,14 +62,7 @@ def sample_places(scene: Scene, solids: Solids) -> Places:
     grids = [grid_of(solids, s) for s in range(solids.kind.size)]
     positions = [np.zeros((0, 3)) if grid is None else grid.positions for grid in grids]
     owner = np.repeat(solids.body.numpy(), [len(x) for x in positions])
-    origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
-    x = np.concatenate(positions)
-    moved = owner >= 0
-    x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
-    body = np.full(len(x), -1)
-    names = [b.name for b in scene.bodies]
-    body[moved] = np.array([names.index(b.name) for b in scene.rigid])[owner[moved]]
-    return Places(x[:, None], body, {})
+    return _carried(scene, np.concatenate(positions), owner)
 
 
 def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:

@@ -11,6 +11,7 @@ those that Warp generates.
 
 import warp as wp
 
+from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
 from warpbots.solvers.articulated.implicit_integrators import Past, finish, recall
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
@@ -187,9 +188,12 @@ def contact_power_kernel(
     point = contact_list.point[c]
     x, R, d, n = approach(robot, links, w, pair, point)
     f = force_at(robot, links, w, pair, x, d, R @ n)
-    L = sweep[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]]
+    L = Twist()
+    own = contacts.group_body[contacts.pair_group[pair]]
+    if own >= 0:
+        L = L + sweep[w * tree.elements + tree.element[own]]
     body = robot.solids.body[contacts.pair_solid[pair]]
     if body >= 0:
         L = L - sweep[w * tree.elements + tree.element[body]]
     v = linear(L) + wp.cross(angular(L), x)
-    power_out[w * candidates + slot] = -contacts.area[w * contacts.points + point] * wp.dot(f, v)
+    power_out[w * candidates + slot] = -area_of(contacts, w, pair, point) * wp.dot(f, v)

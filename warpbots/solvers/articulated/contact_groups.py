@@ -1,0 +1,127 @@
+"""Groups of contact points of bodies: closed forms of spheres, boxes, capsules and cylinders, clouds of all else."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, SolidForm, closed_form
+from warpbots.scene import Cloud, RigidBody, Shape, parts_of
+from warpbots.solvers.articulated.point_cloud import box_grid, clouds
+from warpbots.solvers.articulated.rolling_points import AXIS, BALLS, RIMS
+
+__all__ = ["PointGroup", "closed_group", "cloud_groups", "facing", "points_of"]
+
+_CORNERS = 8
+
+_PARTS = 64
+"""Part of the surface of a round body for which each of its points stands: one of as many as bodies of files have."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PointGroup:
+    """Contact points of a part of a body.
+
+    Attributes:
+        kind: How they move over it, see `rolling_points`.
+        positions: Where they are [m], shape (n, 3); of those that slide, where the part has its own axes.
+        areas: Areas for which they stand [m^2], shape (n,).
+        radii: Radii of the balls around them [m], shape (n,).
+        resting: Number of them, from the first on, at which the part rests on a plane.
+    """
+
+    kind: int
+    positions: np.ndarray
+    areas: np.ndarray
+    radii: np.ndarray
+    resting: int
+
+    def lowest(self, rotation: np.ndarray) -> float:
+        """Height of the lowest point of these axes over the origin of the body [m].
+
+        Args:
+            rotation: Orientation of the body, shape (3, 3).
+        """
+        up = rotation[2]
+        if self.kind != RIMS:
+            return float((self.positions @ up - self.radii).min())
+        middle = (self.positions[:8:4] + self.positions[2:8:4]) / 2.0
+        return float((middle @ up).min() - np.hypot(*((self.positions[:2] - middle[0]) @ up)))
+
+
+def closed_group(part: Shape, count: int) -> PointGroup | None:
+    """The contact points of a sphere, box, capsule or cylinder in the frame of its body; None for other shapes.
+
+    Args:
+        part: The shape.
+        count: Number of points in a grid on the faces of a box, eight at least; others have their few points in any
+            case, each of which stands for a 64th of the surface.
+    """
+    form = closed_form(part)
+    if form is None or form.kind == PLANE:
+        return None
+    positions, radius, kind, resting = _POINTS[form.kind](form.size, count)
+    n = len(positions)
+    areas = np.full(n, _surface(form) / (n if form.kind == BOX else _PARTS))
+    return PointGroup(int(kind), positions @ form.rotation.T + form.position, areas, np.full(n, radius), resting)
+
+
+def _surface(form: SolidForm) -> float:
+    """Area of the surface of a closed form [m^2]."""
+    r, h, _ = form.size
+    if form.kind == BOX:
+        return float(8.0 * form.size @ np.roll(form.size, 1))
+    return 4.0 * math.pi * r * {SPHERE: r, CAPSULE: r + h, CYLINDER: r / 2.0 + h}[form.kind]
+
+
+def _box(half: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
+    grid = box_grid(-half, half, max(count, _CORNERS))
+    return grid, 0.0, BALLS, len(grid)
+
+
+def _sphere(size: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
+    return np.zeros((1, 3)), size[0], BALLS, 1
+
+
+def _capsule(size: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
+    return size[1] * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), size[0], AXIS, 2
+
+
+def _cylinder(size: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
+    rim = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
+    corners = [[size[0] * x, size[0] * y, z] for z in (-size[1], size[1]) for x, y in rim]
+    return np.array([*corners, [0.0, 0.0, 0.0]]), 0.0, RIMS, 8
+
+
+_POINTS = {SPHERE: _sphere, CAPSULE: _capsule, CYLINDER: _cylinder, BOX: _box}
+"""Of each closed form, for its size and a count: points in its axes [m], radius [m], kind, and number at rest."""
+
+
+def cloud_groups(body: RigidBody) -> list[PointGroup]:
+    """The contact points of a body as clouds: its own, or some on every part of its surface."""
+    own = [body.points] if isinstance(body.points, Cloud) else clouds(body)
+    return [PointGroup(int(BALLS), c.positions, c.areas, np.zeros(len(c.areas)), len(c.areas)) for c in own]
+
+
+def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
+    """Whether a part touches a solid by its own points, and by those of the solid; neither means that it has a cloud.
+
+    Spheres and capsules are exact against every distance. Boxes and cylinders touch each other by the points of both.
+    """
+    own, other = closed_form(part), closed_form(solid)
+    if own is None or other is None:
+        return False, False
+    if other.kind == PLANE or own.kind in (SPHERE, CAPSULE):
+        return True, False
+    return other.kind in (CYLINDER, BOX), True
+
+
+def points_of(body: RigidBody) -> list[PointGroup]:
+    """The contact points of a body where all that it touches has a closed form; none without points."""
+    if not body.points:
+        return []
+    if isinstance(body.points, Cloud):
+        return cloud_groups(body)
+    parts = parts_of(body.shape)
+    closed = [closed_group(part, body.points) for part in parts]
+    return [own or cloud for own, cloud in zip(closed, cloud_groups(body), strict=True)] if None in closed else closed

@@ -1,0 +1,220 @@
+"""Which contact points may be in contact with which solids, under which law."""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact.solid import PLANE, closed_form
+from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, Shape, neighbours, parts_of
+from warpbots.solvers.articulated.contact_groups import PointGroup, closed_group, cloud_groups, facing, points_of
+from warpbots.solvers.articulated.robot_arrays import Contacts
+from warpbots.solvers.device_arrays import device_array
+
+__all__ = ["Group", "Pair", "Touching", "contact_arrays", "touching"]
+
+_WORLD = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Contact points of a body, from number `first` on.
+
+    Attributes:
+        body: The body; -1 for the world, whose obstacles may have points, too.
+        first: Number of its first point among all.
+        points: The points.
+    """
+
+    body: int
+    first: int
+    points: PointGroup
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A group and a solid that may be in contact under a law.
+
+    Attributes:
+        group: Number of the group.
+        solid: Number of the solid.
+        law: Number of the law.
+        count: How many points of the group may be in contact, from the first on.
+        felt: Group of the body of the solid whose nearest point feels the contact, or -1.
+        lent: Whether the contact has the area of a point of `felt`, since the law is not about its own.
+    """
+
+    group: int
+    solid: int
+    law: int
+    count: int
+    felt: int
+    lent: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Touching:
+    """What may be in contact in a scene.
+
+    Attributes:
+        groups: Groups of contact points.
+        solids: Body, or -1 for the world, shape in its frame and name of each solid.
+        pairs: What meets.
+    """
+
+    groups: tuple[Group, ...]
+    solids: tuple[tuple[int, Shape, str], ...]
+    pairs: tuple[Pair, ...]
+
+    def of(self, field: str) -> np.ndarray:
+        """Positions, areas or radii of all points, of shape (n, ...)."""
+        empty = np.zeros((0, 3) if field == "positions" else 0)
+        return np.concatenate([empty, *(getattr(g.points, field) for g in self.groups)])
+
+
+_Place = tuple[int, int]
+"""A body and one of its parts; for the world -1 and the number of a part among those of all obstacles."""
+
+_Points = tuple[int, int, bool]
+"""A body, one of its parts and whether its points are a closed form; part -1 for a cloud that it has from the user."""
+
+
+class _Meeting:
+    """Collects what meets, by bodies and their parts."""
+
+    def __init__(self, scene: Scene):
+        self._scene = scene
+        self._parts = {k: parts_of(b.shape) for k, b in enumerate(scene.rigid) if b.shape is not None}
+        obstacles = [(part, o.name) for o in scene.obstacles for part in parts_of(o.shape)]
+        self._parts[_WORLD] = tuple(part for part, _ in obstacles)
+        self._names = [name for _, name in obstacles]
+        self._clouds: dict[int, list[PointGroup]] = {}
+        self.points: dict[_Points, PointGroup] = {}
+        self.pairs: dict[tuple[_Points, _Place, int], tuple[_Points | None, bool]] = {}
+
+    def body(self, k: int, other: int, law: int) -> None:
+        """Body k touches another with its points."""
+        for j in range(len(self._parts[other])):
+            self._solid(k, (other, j), law)
+
+    def obstacle(self, k: int, name: str, law: int) -> None:
+        """Body k touches an obstacle with its points."""
+        for j, own in enumerate(self._names):
+            if own == name:
+                self._solid(k, (_WORLD, j), law)
+
+    def rest(self) -> None:
+        """Bodies that touch nothing have their points as well."""
+        having = {k for k, _, _ in self.points}
+        for k, body in enumerate(self._scene.rigid):
+            if k not in having:
+                for i, group in enumerate(points_of(body)):
+                    own = isinstance(body.points, Cloud)
+                    self.points[k, -1 if own else i, not own] = group
+
+    def name(self, place: _Place) -> str:
+        """Name of the body or obstacle of a part."""
+        return self._names[place[1]] if place[0] == _WORLD else self._scene.rigid[place[0]].name
+
+    def shape(self, place: _Place) -> Shape:
+        """A part."""
+        return self._parts[place[0]][place[1]]
+
+    def _solid(self, k: int, solid: _Place, law: int) -> None:
+        if isinstance(self._scene.rigid[k].points, Cloud):
+            self._pair((k, -1, False), solid, law)
+            return
+        for i, part in enumerate(self._parts[k]):
+            own, other = facing(part, self.shape(solid))
+            if own:
+                self._pair((k, i, True), solid, law)
+            if other:
+                self._pair((*solid, True), (k, i), law, (k, i, True))
+            if not (own or other):
+                self._pair((k, i, False), solid, law)
+
+    def _pair(self, points: _Points, solid: _Place, law: int, felt: _Points | None = None) -> None:
+        for who in (points, felt):
+            if who and who not in self.points:
+                self.points[who] = self._group(*who)
+        key = points, solid, law
+        before, lent = self.pairs.get(key, (None, True))
+        self.pairs[key] = felt or before, lent and felt is not None
+
+    def _group(self, k: int, part: int, closed: bool) -> PointGroup:
+        if k == _WORLD:
+            return closed_group(self._parts[k][part], 0)
+        body = self._scene.rigid[k]
+        if closed:
+            return closed_group(self._parts[k][part], 0 if isinstance(body.points, Cloud) else body.points)
+        if k not in self._clouds:
+            self._clouds[k] = cloud_groups(body)
+        return self._clouds[k][part]
+
+
+def touching(scene: Scene) -> Touching:
+    """What may be in contact in a scene.
+
+    Raises:
+        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours.
+    """
+    meeting = _Meeting(scene)
+    joined = neighbours(scene.rigid, scene.joints)
+    for law, contact in enumerate(scene.contacts):
+        before = len(meeting.pairs)
+        for k, body in enumerate(scene.rigid):
+            if not body.points or contact.points not in (body.name, body.surface):
+                continue
+            for other, b in enumerate(scene.rigid):
+                if b.shape is not None and contact.solid in (b.name, b.surface) and _apart(contact, joined, body, b):
+                    meeting.body(k, other, law)
+            meeting.obstacle(k, contact.solid, law)
+        if len(meeting.pairs) == before:
+            raise SceneError(
+                f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
+                f"never in contact; name others"
+            )
+    meeting.rest()
+    return _numbered(meeting)
+
+
+def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: RigidBody) -> bool:
+    """Whether points of body `a` may be in contact with body `b`; joint neighbours may where both are named."""
+    names = {a.name, b.name}
+    return a is not b and ({contact.points, contact.solid} == names or frozenset(names) not in joined)
+
+
+def _numbered(meeting: _Meeting) -> Touching:
+    """Groups in the order of their bodies, and solids in that in which they are met."""
+    order = sorted(meeting.points)
+    groups, first = [], 0
+    for key in order:
+        groups.append(Group(key[0], first, meeting.points[key]))
+        first += len(meeting.points[key].areas)
+    places = list(dict.fromkeys(solid for _, solid, _ in meeting.pairs))
+    pairs = []
+    for (points, solid, law), (felt, lent) in meeting.pairs.items():
+        form, group = closed_form(meeting.shape(solid)), meeting.points[points]
+        count = group.resting if form is not None and form.kind == PLANE else len(group.areas)
+        felt_by = -1 if felt is None else order.index(felt)
+        pairs.append(Pair(order.index(points), places.index(solid), law, count, felt_by, lent))
+    return Touching(tuple(groups), tuple((p[0], meeting.shape(p), meeting.name(p)) for p in places), tuple(pairs))
+
+
+def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> Contacts:
+    """Topology of contact on the device; its parameters are null."""
+
+    def array(values: list) -> wp.array:
+        return device_array(values, device, int)
+
+    topology = Contacts()
+    topology.points = sum(len(g.points.areas) for g in found.groups)
+    topology.groups, topology.pairs, topology.laws = len(found.groups), len(found.pairs), len(laws)
+    topology.group_kind = array([g.points.kind for g in found.groups])
+    topology.group_body = array([g.body for g in found.groups])
+    topology.group_first = array([g.first for g in found.groups])
+    topology.group_count = array([len(g.points.areas) for g in found.groups])
+    for name in ("group", "solid", "law", "count", "felt", "lent"):
+        setattr(topology, f"pair_{name}", array([getattr(p, name) for p in found.pairs]))
+    topology.bounded = array([law.restitution is not None for law in laws])
+    return topology

@@ -1,0 +1,115 @@
+"""Contact points that move over their body, as those of a rolling ball, capsule or cylinder do.
+
+A group of points is of one of three kinds:
+
+    BALLS   Points c fixed to the body, with balls of radius r around them: the sphere, and points of a surface, r = 0.
+    AXIS    A capsule: balls at both ends of its axis, and one where the axis is nearest to the solid.
+    RIMS    A cylinder: four points on each rim, the first of which is the deepest one and the others follow in quarter
+            turns, and one on the side where the axis is nearest to the solid.
+
+The distance of a ball is that of its centre less r, which is exact for every signed distance, and it touches at the
+point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
+
+    D(p + t S) + b t^2 / 2,   b = 1e-3 |S|,
+
+for a convex D. Without the second term it would jump from end to end as an axis rolls over a flat face; with it the
+axis is bent by |S| / 8000. On a rim with the half axes E_1, E_2 the deepest point is the one in the direction
+
+    (cos a, sin a) ~ -(n . E_1, n . E_2)
+
+for the slope n at its centre. It is not defined where the axis is along n, but there its choice does not matter: the
+wrench of four points at quarter turns, all in contact, is the same for every a. Below a sine of 1e-6 a is 0.
+"""
+
+import warp as wp
+
+from warpbots.contact.solid import Solids, solid_distance
+from warpbots.solvers.articulated.spatial import scalar, vec3
+
+__all__ = ["AXIS", "BALLS", "BEND", "RIMS", "nearest_on_axis", "quarter", "rim_direction", "slides"]
+
+BALLS, AXIS, RIMS = (wp.constant(k) for k in range(3))
+
+BEND = wp.constant(scalar(1e-3))
+"""Bending b of an axis, per length [1]."""
+
+_END = wp.constant(scalar(0.5))
+_STRAIGHT = wp.constant(scalar(1e-12))  # square of the sine of the angle between axis and slope
+_CLOSE = wp.constant(scalar(1e-15))
+_ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
+
+
+@wp.func
+def slides(kind: int, i: int):
+    """Whether point i of a group is the one that slides along its axis."""
+    return (kind == AXIS and i == 2) or (kind == RIMS and i == 8)
+
+
+@wp.func
+def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
+    """Derivative of the distance of a bent axis by t, and its own."""
+    _d, n, C = solid_distance(solids, w, s, y + t * S)
+    b = BEND * wp.length(S)
+    return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
+
+
+@wp.func
+def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
+    """Where a bent axis y + t S is nearest to a solid, in the frame of the solid, and the second derivative there.
+
+    The second derivative is 0 at an end, where t does not move.
+    """
+    low = -_END
+    high = _END * _ONE
+    t = _ZERO * _ONE
+    step, curvature = _slope(solids, w, s, y, S, low)
+    if step >= _ZERO:
+        return low, _ZERO
+    step, curvature = _slope(solids, w, s, y, S, high)
+    if step <= _ZERO:
+        return high, _ZERO
+    for _k in range(60):
+        step, curvature = _slope(solids, w, s, y, S, t)
+        if step > _ZERO:
+            high = t
+        else:
+            low = t
+        new = t - step / curvature
+        if new <= low or new >= high:
+            new = _END * (low + high)
+        moved = wp.abs(new - t)
+        t = new
+        if moved < _CLOSE:
+            break
+    return t, curvature
+
+
+@wp.func_grad(nearest_on_axis)
+def adj_nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3, adj_t: scalar, adj_curvature: scalar):
+    """None: whoever calls it takes one more step of Newton's method, whose derivative is that of the minimum."""
+
+
+@wp.func
+def rim_direction(n: vec3, E1: vec3, E2: vec3):
+    """Cosine and sine of the deepest point of a rim, and one over the square of what they are normalised by, or 0."""
+    a = -wp.dot(n, E1)
+    b = -wp.dot(n, E2)
+    size2 = a * a + b * b
+    c = _ONE * _ONE
+    s = _ZERO * _ONE
+    inverse = _ZERO * _ONE
+    if size2 > _STRAIGHT * wp.dot(E1, E1):
+        size = wp.sqrt(size2)
+        c = a / size
+        s = b / size
+        inverse = _ONE / size2
+    return c, s, inverse
+
+
+@wp.func
+def quarter(c: scalar, s: scalar, i: int):
+    """Cosine and sine of an angle after i quarter turns."""
+    k = i % 4
+    cosine = wp.where(k % 2 == 0, c, s)
+    sine = wp.where(k % 2 == 0, s, c)
+    return wp.where(k == 1 or k == 2, -cosine, cosine), wp.where(k >= 2, -sine, sine)
