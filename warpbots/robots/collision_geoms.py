@@ -24,7 +24,7 @@ from warpbots.scene import (
     TriangleMesh,
     Union,
 )
-from warpbots.solvers.articulated.point_cloud import contact_cloud
+from warpbots.solvers.articulated.point_cloud import clouds
 
 __all__ = ["Solid", "solids_of", "collision_geoms"]
 
@@ -124,7 +124,7 @@ def _has_surface(shape: Shape) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return isinstance(shape, HalfSpace) or contact_cloud(RigidBody("geom", shape, points=8)) is not None
+            return isinstance(shape, HalfSpace) or bool(clouds(RigidBody("geom", shape, points=8)))
     except (SceneError, ArithmeticError, Warning):
         return False
 
