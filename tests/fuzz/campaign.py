@@ -1,7 +1,7 @@
 """Random scenes and spoilt files by the thousand: ``python tests/fuzz/campaign.py build 0 10000 results.jsonl``.
 
-``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``usd`` and ``mesh`` read
-spoilt files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
+``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``gradient`` compares such
+gradients with differences (``WARPBOTS_PRECISION=float64``), ``usd`` and ``mesh`` read spoilt files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
 has the seed at which the process died.
 """
 
@@ -60,6 +60,58 @@ def step(seed: int) -> str | None:
     return f"not finite: {', '.join(wild)}" if wild else None
 
 
+INTERVALS, EPSILON, AGREE = 2, (1e-4, 1e-5, 1e-6), 1e-4
+"""Control intervals, relative changes of inputs for differences, and by how much these may differ from a gradient."""
+
+
+def gradient(seed: int) -> str | None:
+    """The gradient of a random loss of two control intervals of a valid scene, against differences along directions.
+
+    Where the differences to the two sides of an input disagree by as much as the gradient is off, there is a kink.
+    """
+    sim = described(seed, faults=0)()
+    if sim.substeps > 100:
+        return None
+    rng = np.random.default_rng(seed)
+    rest = sim.state()
+    place, rate = ("q", "qd") if sim.model.matter is None else ("position", "velocity")
+    names = [n for n in sim.parameters() if sim.parameter(n).numel()]
+    at = {n: sim.parameter(n) for n in rng.permutation(names)[:3]}
+    at |= {"control": torch.as_tensor(rng.uniform(-0.7, 0.7, (sim.worlds, INTERVALS, sim.channels)))}
+    at |= {rate: getattr(rest, rate) + 0.01 * torch.as_tensor(rng.normal(size=getattr(rest, rate).shape))}
+    at = {n: t.to(rest.position if place == "position" else rest.q) for n, t in at.items()}
+    weights = [torch.as_tensor(rng.normal(size=getattr(rest, n).shape)) for n in (place, rate)]
+
+    def loss(values: dict) -> torch.Tensor:
+        parameters = {n: t for n, t in values.items() if n not in ("control", rate)}
+        final = sim.rollout(values["control"], INTERVALS, sim.state(**{rate: values[rate]}), **parameters).final
+        moved = getattr(final, place) - getattr(rest, place)
+        return sum((w * t).sum() for w, t in zip(weights, (moved, getattr(final, rate)), strict=True))
+
+    inputs = {n: t.clone().requires_grad_() for n, t in at.items()}
+    gradients = torch.autograd.grad(loss(inputs), list(inputs.values()), allow_unused=True)
+    for (name, value), slope in zip(at.items(), gradients, strict=True):
+        if not value.numel():
+            continue
+        size = torch.where(value == 0.0, 0.0 if name in sim.parameters() else 1.0, value.abs())
+        direction = torch.as_tensor(rng.uniform(-1.0, 1.0, value.shape)) * size
+        expected = 0.0 if slope is None else float((slope * direction).sum())
+        with torch.no_grad():
+            middle = float(loss(at))
+            rows = []
+            for e in EPSILON:
+                ahead, back = (float(loss(at | {name: value + s * e * direction})) for s in (1.0, -1.0))
+                rows.append(((ahead - back) / (2.0 * e), (ahead - middle) / e, (middle - back) / e))
+        scale = max(abs(expected), abs(rows[0][0]), 1e-6 * abs(middle))
+        off = min(abs(found - expected) for found, _, _ in rows)
+        kinked = max(abs(ahead - back) for _, ahead, back in rows) > off
+        if off > AGREE * scale and not kinked:
+            return (
+                f"gradient by {name}: {expected:.6g}, differences {', '.join(f'{found:.6g}' for found, _, _ in rows)}"
+            )
+    return None
+
+
 def usd(seed: int) -> str | None:
     """Read a spoilt file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +124,7 @@ def mesh(seed: int) -> None:
         fuzz_files.read_mesh(Path(folder), seed)
 
 
-KINDS = {"build": build, "step": step, "usd": usd, "mesh": mesh}
+KINDS = {"build": build, "step": step, "gradient": gradient, "usd": usd, "mesh": mesh}
 
 
 def main(kind: str, first: str, last: str, results: str) -> None:
