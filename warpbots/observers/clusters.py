@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Centroid", "Clusters"]
 
+_STARTS = 10
+"""Starts of k-means, whose iteration finds a local optimum."""
+
 _ROUNDS = 300
 """Iterations of k-means at most; it ends where no point changes its cluster."""
 
@@ -105,7 +108,7 @@ class Centroid:
 
 
 def _k_means(position: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres of clusters by Lloyd's iteration from k-means++ (Arthur and Vassilvitskii 2007), shape (count, dim).
+    """Centres of clusters, of several starts those with the least inertia, shape (count, dim).
 
     Args:
         position: Points, shape (n, dim).
@@ -115,17 +118,32 @@ def _k_means(position: np.ndarray, weight: np.ndarray, count: int, rng: np.rando
     """
     from scipy.spatial import cKDTree
 
+    starts = [_lloyd(position, weight, _spread(position, weight, count, rng)) for _ in range(_STARTS)]
+    return min(starts, key=lambda centers: float(weight @ cKDTree(centers).query(position)[0] ** 2))
+
+
+def _spread(position: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Points to begin with, far from one another (k-means++, Arthur and Vassilvitskii 2007), shape (count, dim)."""
+    from scipy.spatial import cKDTree
+
     centers = position[rng.choice(len(position), 1, p=weight / weight.sum())]
     while len(centers) < count:
         chance = weight * cKDTree(centers).query(position)[0] ** 2
         centers = np.concatenate([centers, position[rng.choice(len(position), 1, p=chance / chance.sum())]])
+    return centers
+
+
+def _lloyd(position: np.ndarray, weight: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Centres that are the means of the points nearest to them, by Lloyd's iteration."""
+    from scipy.spatial import cKDTree
+
     label = None
     for _ in range(_ROUNDS):
         last, label = label, cKDTree(centers).query(position)[1]
         if np.array_equal(label, last):
             break
-        share = np.bincount(label, weight, count)
-        sums = np.stack([np.bincount(label, weight * x, count) for x in position.T], axis=1)
+        share = np.bincount(label, weight, len(centers))
+        sums = np.stack([np.bincount(label, weight * x, len(centers)) for x in position.T], axis=1)
         centers = np.where(share[:, None] > 0.0, sums / np.where(share, share, 1.0)[:, None], centers)
     return centers
 
