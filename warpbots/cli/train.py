@@ -19,8 +19,12 @@ _TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
 
 
 def _can_travel(simulation: wb.Simulation) -> bool:
-    """Whether a motor belongs to a tree of rigid bodies that can travel."""
-    robot, driven = simulation.model.robot, {motor.joint for motor in simulation.scene.actuators}
+    """Whether an actuator drives soft matter, or a tree of rigid bodies that can travel."""
+    scene = simulation.scene
+    driven = {motor.joint for motor in scene.actuators if isinstance(motor, wb.Torque | wb.Servo)}
+    if any(not isinstance(actuator, wb.Torque | wb.Servo) for actuator in scene.actuators):
+        return True
+    robot = simulation.model.robot
     for body, joint in enumerate(robot.joints):
         if joint.name in driven:
             while robot.parents[body] >= 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.scene import SceneError
+from warpbots.scene import SceneError, nearest_moments
 
 __all__ = ["LEAST", "mend_moments", "mend_rounding", "refuse_massless", "settle_masses"]
 
@@ -80,8 +80,8 @@ def _ancestors(body: Any) -> Iterable[str]:
 def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
     """Replace moments of inertia by the nearest that a body can have, A + B >= C, if they are not far from it.
 
-    The nearest in the sum of squares has the same axes; A and B grow and C shrinks by a third of C - A - B. MuJoCo's
-    own remedy, ``balanceinertia``, sets all three to their mean, which is far off for a rod or a plate.
+    They have the same axes: see `warpbots.scene.nearest_moments`. MuJoCo's own remedy,
+    ``balanceinertia``, sets all three to their mean, which is far off for a rod or a plate.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
@@ -99,12 +99,9 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
         if not body.explicitinertial or spec.compiler.balanceinertia:
             continue
         moments, axes = np.linalg.eigh(_matrix(body))
-        size = moments[2]
-        nearest = np.maximum(moments, 0.0)
-        excess = nearest[2] - nearest[0] - nearest[1]
-        if size <= LEAST or (excess < -_SLACK * size and moments[0] > 0.0):
+        size, nearest = moments[2], nearest_moments(moments)
+        if size <= LEAST or nearest is moments:
             continue
-        nearest += max(excess, 0.0) / 3.0 * np.array([1.0, 1.0, -1.0]) + _SLACK * size * np.array([1.0, 1.0, 0.0])
         change = np.abs(nearest - moments).max()
         if change > _MUCH * size and change > _LITTLE * _largest_fixed_moment(body) and (floats or _moves(body)):
             raise SceneError(

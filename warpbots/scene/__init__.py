@@ -28,7 +28,7 @@ from warpbots.scene.mechanism_checks import neighbours, whole_bodies
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.plasticity import CamClay, DruckerPrager, Plasticity, VonMises
 from warpbots.scene.record import SceneError
-from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody
+from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody, nearest_moments
 from warpbots.scene.scene import Scene, Task
 from warpbots.scene.shapes import (
     Box,
@@ -113,6 +113,7 @@ __all__ = [
     "dimension",
     "fingerprint",
     "floor",
+    "nearest_moments",
     "neighbours",
     "whole_bodies",
     "parts_of",

@@ -9,7 +9,10 @@ from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes import Shape, dimension
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive
 
-__all__ = ["Cloud", "Inertia", "RigidBody", "rotation_matrix"]
+__all__ = ["Cloud", "Inertia", "RigidBody", "nearest_moments", "rotation_matrix"]
+
+_SLACK = 1e-9
+"""Relative distance from the bound A + B >= C, so that rounding does not violate it."""
 
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -66,6 +69,25 @@ class Inertia:
         moments.flags.writeable = False
         positive(self.mass, "Inertia.mass")
         assign(self, center=center, moments=moments)
+
+
+def nearest_moments(principal: np.ndarray) -> np.ndarray:
+    """The principal moments that a body can have, A + B >= C, nearest in the sum of squares to these.
+
+    A and B grow and C shrinks by a third of C - A - B.
+
+    Args:
+        principal: Moments in ascending order [kg m^2], shape (3,).
+
+    Returns:
+        Those that are possible, shape (3,); the same where they already are.
+    """
+    size = principal[2]
+    nearest = np.maximum(principal, 0.0)
+    excess = nearest[2] - nearest[0] - nearest[1]
+    if excess < -_SLACK * size and principal[0] > 0.0:
+        return principal
+    return nearest + max(excess, 0.0) / 3.0 * np.array([1.0, 1.0, -1.0]) + _SLACK * size * np.array([1.0, 1.0, 0.0])
 
 
 @record

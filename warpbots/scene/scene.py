@@ -62,7 +62,9 @@ class Scene:
     """Bodies, their actuators and their surroundings.
 
     Attributes:
-        bodies: At least one body, soft or rigid; all shapes of a scene are 2D or all are 3D.
+        bodies: Bodies, soft or rigid; all shapes of a scene are 2D or all are 3D. A scene of obstacles alone, such as a
+            room that was read from a file, has none, and is put around a robot by ``dataclasses.replace(robot,
+            obstacles=room.obstacles)``.
         actuators: Actuators; actuator k is driven by channel k of every control tensor.
         obstacles: Static solids.
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
@@ -107,8 +109,8 @@ class Scene:
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        if not self.bodies:
-            raise SceneError("Scene needs at least one body, got none")
+        if not self.bodies and not self.obstacles:
+            raise SceneError("Scene needs at least one body, got none, and no obstacles either")
         gravity = self.gravity if self.gravity is not None else -9.81 * np.eye(self.dim)[-1]
         object.__setattr__(self, "gravity", tuple(float(g) + 0.0 for g in gravity))
         self.validate()
@@ -123,7 +125,7 @@ class Scene:
     @property
     def dim(self) -> int:
         """2 or 3."""
-        first = self.bodies[0]
+        first = (*self.bodies, *self.obstacles)[0]
         return 3 if isinstance(first, RigidBody) else dimension(first.shape)
 
     @property
@@ -138,10 +140,17 @@ class Scene:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of all bodies at rest [m], each of shape (dim,)."""
-        boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies]
-        lower, upper = zip(*boxes, strict=True)
-        return np.min(lower, axis=0), np.max(upper, axis=0)
+        """Lower and upper corner of all bodies at rest [m], each of shape (dim,).
+
+        Without bodies those of the obstacles, of which 1 m is seen where they have no end.
+        """
+        boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies or self.obstacles]
+        corners = zip(*boxes, strict=True)
+        lower, upper = np.min(next(corners), axis=0), np.max(next(corners), axis=0)
+        if self.bodies:
+            return lower, upper
+        lower = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 1.0, -0.5))
+        return lower, np.where(np.isfinite(upper), upper, lower + 1.0)
 
     def regions(self) -> dict[str, list[str]]:
         """Names of all regions, each with the names of the bodies that have it."""

@@ -120,6 +120,12 @@ class Simulation(Generic[TensorState_co]):
             SceneError: The solver cannot simulate the scene.
         """
         self.scene = fitted(scene, Scene, "Simulation: scene")
+        if not self.scene.bodies:
+            raise SceneError(
+                f"Scene {scene.name!r}: it has no body to simulate, only obstacles ({len(scene.obstacles)}); put them "
+                f"around bodies: dataclasses.replace(robot, obstacles=scene.obstacles), or "
+                f"load_robot(..., obstacles=scene.obstacles)"
+            )
         if not isinstance(solver, Solver) or isinstance(solver, type):
             raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
         self.solver = solver.sized(self.scene) if isinstance(solver, Sizes) else solver

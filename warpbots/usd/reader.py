@@ -10,6 +10,7 @@ from warpbots.file_warnings import warn_of_file
 from warpbots.input_files import size_doubts
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
+from warpbots.solvers.scene_parts import remedy, takers
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
 from warpbots.usd.geometry.shape_prims import read_shape
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
@@ -18,7 +19,7 @@ from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.field_prims import read_fields
-from warpbots.usd.stage.inventory import Inventory, take_inventory
+from warpbots.usd.stage.inventory import WHOLE, Inventory, take_inventory
 from warpbots.usd.stage.ledger import keeping_ledger
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
@@ -57,6 +58,9 @@ def read(
 
     Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
     warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
+
+    A file of static colliders alone gives a scene of obstacles without bodies. Where the file has soft bodies, rigid
+    ones get no laws of contact, as `ProjectiveDynamics` finds all contacts itself.
 
     A joint is at zero where its two frames coincide, and starts where the file has the bodies. A file specifies contact
     by friction and restitution only: its rigid bodies have `contact_points` contact points each, and laws of
@@ -214,5 +218,8 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
     """List in one warning what was left out, and doubts of the unit of length."""
+    if scene.bodies and not takers(scene):
+        found.note(None, remedy(scene, ""))
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
+    found.left_out.sort(key=lambda note: note[0] != WHOLE)  # what concerns all of it comes first
     warn_of_file(name, [*found.left_out, *size_doubts("the robot", size, "meters_per_unit")])

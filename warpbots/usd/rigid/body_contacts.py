@@ -88,13 +88,18 @@ def add_contact(
     Returns:
         `posed` with points and surfaces, and the laws.
     """
-    solids = [p for b in bodies for p, _ in b.parts]
     others = [b for b in bodies if RIGID_API not in schemas(b.prim) and b.parts]
     if not others or not points or found.contacts:
-        _overrule_surfaces(solids)
+        _overrule_surfaces([p for b in bodies for p, _ in b.parts])
         return posed, ()
     prims = {o.name: found.obstacles[o.name] for o in obstacles}
     _note_surfaces(others, prims, frame, found.note)
+    _note_sunk(others, obstacles, found.note)
+    solids = {b.name: b.parts[0][0] for b in others} | prims
+    restitution = _restitution(solids, frame, found.note)
+    if found.soft:
+        _note_laws_left_out([solids[name] for name in restitution], grown, found.note)
+        return posed, ()
     robot = {b.prim.GetPath(): b.prim.GetPath() for b in others} | {branch.child: branch.robot for branch in grown}
     scene_bodies = [b for several in posed.values() for b in several]
     joined, whole = neighbours(scene_bodies, joints), whole_bodies(scene_bodies, joints)
@@ -110,7 +115,6 @@ def add_contact(
         frozenset((branch.parent, branch.child)): any(j.touching for j in branch.joints)
         for branch in grown if branch.parent is not None
     }  # fmt: skip
-    restitution = _restitution({b.name: b.parts[0][0] for b in others} | prims, frame, found.note)
     colliders = {b.name: [p for p, _ in b.parts] for b in others} | {name: [prim] for name, prim in prims.items()}
     paths = {b.name: b.path for b in touching}, {name: prim.GetPath() for name, prim in prims.items()}
     apart = separated_by_groups(colliders, list(found.groups.values()), found.note)
@@ -119,7 +123,6 @@ def add_contact(
     silent = {b.robot for b in touching for root in roots if b.path.HasPrefix(root) or b.robot.HasPrefix(root)}
     excess = _excess(touching, points, found.note)
     laws = _laws(touching, obstacles, restitution, hinged, joined, apart, silent, excess)
-    _note_sunk(others, obstacles, found.note)
     for b in others:
         count = points if b.name in laws.points else 0
         last = dataclasses.replace(posed[b.name][-1], points=count, surface=laws.surfaces[b.name])
@@ -214,6 +217,22 @@ def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
     names = [row.name for what in _SURFACE for row in rows(what)]
     for bound in filter(None, map(bound_material, solids)):
         mark_read(bound, *names)
+
+
+def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Note) -> None:
+    """Note what a file with soft bodies says of rigid contact, for which `ProjectiveDynamics` has no use.
+
+    Args:
+        bouncing: Colliders with a coefficient of restitution.
+        grown: Joints of the file.
+        note: Takes the notes.
+    """
+    for prim in bouncing:
+        note(bound_material(prim), "physics:restitution, which contacts beside soft bodies lack")
+    for joint in (j for branch in grown for j in branch.joints if j.touching):
+        note(joint.prim, "physics:collisionEnabled = 1; beside soft bodies joint neighbours never touch")
+    note(None, "laws of contact of rigid bodies, as the file has soft ones: ProjectiveDynamics finds the contacts of "
+         "both itself; without the soft bodies, add warpbots.scene.contacts_between")  # fmt: skip
 
 
 def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: Frame, note: Note) -> None:

@@ -6,6 +6,7 @@ from pxr import Usd, UsdGeom
 from warpbots.scene import SceneError, Shape
 from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.shape_prims import read_shape_in
+from warpbots.usd.rigid.thin_colliders import tangible
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_named
@@ -72,4 +73,4 @@ def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
 def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
     if prim.GetTypeName() == "Plane":
         raise SceneError("an unbounded plane cannot move; use a Cube instead")
-    return collider_shape(prim, here, frame, note)
+    return tangible(prim, collider_shape(prim, here, frame, note), note)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Gf, Usd
 
-from warpbots.scene import Inertia, RigidBody, SceneError, Shape
+from warpbots.scene import Inertia, RigidBody, SceneError, Shape, nearest_moments
 from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
 from warpbots.usd.rigid.exact_values import agree, load_exact
@@ -22,6 +22,10 @@ __all__ = ["MassProperties", "read_mass_properties", "has_mass_attributes"]
 
 _BALL = 0.1
 """Radius [m] of the ball that UsdPhysics assumes for a body without colliders."""
+
+
+_MUCH = 0.1
+"""Largest correction of moments: a fraction of the largest one, as for robot files."""
 
 
 class MassProperties(NamedTuple):
@@ -60,14 +64,14 @@ def read_mass_properties(
     if not explicit and not any(own) and len(set(densities)) < 2:
         return MassProperties(plain, None)
     if said["mass"] and center is not None and diagonal is not None:
-        return MassProperties(plain, _inertia(body, said["mass"], center, diagonal))
+        return MassProperties(plain, _inertia(body, said["mass"], center, diagonal, note))
     whole = _whole(body, parts, densities, own, said["mass"], diagonal is not None, note)
     if whole is None:
         return MassProperties(plain, None)
     mass, middle, moments = whole
     return MassProperties(
         plain,
-        _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal),
+        _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal, note),
     )
 
 
@@ -80,11 +84,24 @@ def has_mass_attributes(prim: Usd.Prim, frame: Frame) -> bool:
     return any(value is not None for value in _said(prim, frame).values())
 
 
-def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray) -> Inertia:
+def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray, note: Note) -> Inertia:
+    """The inertia of a body; moments that no body can have become the nearest possible if they are close to it."""
     try:
         return Inertia(mass, tuple(center.tolist()), moments)
     except SceneError as error:
-        raise SceneError(f"{body.GetPath()}: {error}") from None
+        principal, axes = np.linalg.eigh(moments)
+        nearest = nearest_moments(principal)
+        change = np.abs(nearest - principal).max()
+        if nearest is principal or not change <= _MUCH * principal[2]:
+            raise SceneError(f"{body.GetPath()}: {error}") from None
+    if change > 1e-5 * principal[2] or principal[0] <= 0.0:  # more than the rounding of single precision
+        note(body, f"principal moments of inertia {_listed(principal)} kg m^2, which violate A + B >= C; taken as the "
+             f"nearest possible, {_listed(nearest)}")  # fmt: skip
+    return Inertia(mass, tuple(center.tolist()), axes @ np.diag(nearest) @ axes.T)
+
+
+def _listed(moments: np.ndarray) -> str:
+    return ", ".join(f"{m:.4g}" for m in moments)
 
 
 def _whole(

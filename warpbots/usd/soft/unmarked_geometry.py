@@ -31,14 +31,21 @@ def read_unmarked_geometry(
         thickness: Thickness [m] of the sheets made of open meshes; None to leave them out.
 
     Returns:
-        `found` with the prims of these bodies, and the bodies by name.
+        `found` with the prims of these bodies, and the bodies by name; none where the file has colliders alone.
 
     Raises:
-        SceneError: There is no such geometry, or no material for it.
+        SceneError: There is no such geometry, or no material for it, and there are no colliders either.
     """
     paths = [str(prim.GetPath()) for prim in found.loose.values()]
+    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+    if material is None and found.obstacles:
+        if paths:
+            found.note(
+                None, f"geometry without physics; pass material=Material(youngs_modulus=...) to make bodies of "
+                f"{', '.join(paths[:_LISTED])}{more}"
+            )  # fmt: skip
+        return found._replace(loose={}), {}
     if paths and material is None:
-        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
         raise SceneError(
             f"{name}: no prim is marked as a body (PhysicsDeformableBodyAPI or PhysicsRigidBodyAPI); pass "
             f"material=Material(youngs_modulus=...) to make bodies of {', '.join(paths[:_LISTED])}{more}"
@@ -53,7 +60,7 @@ def read_unmarked_geometry(
             soft[n] = body
         for fault in faults:
             found.note(prim, fault.removeprefix(f"{prim.GetPath()}: "))
-    if not soft:
+    if not soft and not found.obstacles:
         reasons = "".join(f"\n  {line}" for line in lines_of(found.left_out))
         raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
     return found._replace(bodies={n: found.loose[n] for n in soft}, loose={}), soft

@@ -31,10 +31,13 @@ from warpbots.usd.stage.schema import (
     rows,
 )
 
-__all__ = ["Inventory", "Note", "take_inventory"]
+__all__ = ["WHOLE", "Inventory", "Note", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
 """Takes a prim, or None for the whole file, and what of it is left out or read differently."""
+
+WHOLE = "the whole file"
+"""Place of what concerns no single prim."""
 
 _ORDER = rows("order")[0].name
 
@@ -92,7 +95,7 @@ class Inventory(NamedTuple):
 
     def note(self, prim: Usd.Prim | None, reason: str) -> None:
         """Add a prim to what is left out, or read differently."""
-        self.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
+        self.left_out.append((str(prim.GetPath()) if prim else WHOLE, reason))
 
 
 def take_inventory(stage: Usd.Stage) -> Inventory:

@@ -1,0 +1,61 @@
+"""Colliders that are too thin or too small for contact: a box in their place, or none."""
+
+import warnings
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Box, Contact, Posed, RigidBody, Scene, SceneError, Shape, Sphere, TriangleMesh
+from warpbots.solvers.articulated import Articulated
+from warpbots.usd.stage.inventory import Note
+
+__all__ = ["tangible"]
+
+_SLENDER = 0.1
+"""Thickness over length above which a mesh is never lost between the samples of its distance [1]."""
+
+_SMALL = 1e-2
+"""Length above which a solid is never too small for contact points [m]."""
+
+
+def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
+    """`shape`, or the box around a mesh that `Articulated` would refuse as too thin.
+
+    Args:
+        prim: The collider.
+        shape: Its solid.
+        note: Takes what is read differently from what the file says.
+
+    Raises:
+        SceneError: It is too small for contact; the message does not name the prim.
+    """
+    edges = np.ptp(shape.bounds, axis=0)
+    if isinstance(shape, TriangleMesh):
+        import trimesh
+
+        turned, edges = trimesh.bounds.oriented_bounds(shape.vertices)
+    if edges.min() > _SLENDER * edges.max() and edges.max() > _SMALL:
+        return shape
+    if _is_felt(shape, edges.max()):
+        return shape
+    if isinstance(shape, TriangleMesh):
+        pose = np.linalg.inv(turned)
+        box = Posed(Box(tuple(-edges / 2.0), tuple(edges / 2.0)), tuple(pose[:3, 3]), pose[:3, :3])
+        if _is_felt(box, edges.max()):
+            note(prim, f"it is {edges.min():.2g} m thick, too thin for contact; the box around it is used instead")
+            return box
+    raise SceneError(f"its size of {edges.max():.2g} m and thickness of {edges.min():.2g} m are too small for contact")
+
+
+def _is_felt(shape: Shape, size: float) -> bool:
+    """Whether `Articulated` takes a solid of some size [m] in contact with a ball of the same size."""
+    solid = RigidBody("solid", shape, points=8)
+    ball = RigidBody("ball", Sphere((0.0, 0.0, 0.0), max(size, _SMALL)), points=8)
+    laws = [Contact("solid", "ball", 1e6), Contact("ball", "solid", 1e6)]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Articulated().build(Scene([solid, ball], contacts=laws), 1, "cpu")
+    except (SceneError, ArithmeticError):
+        return False
+    return True
