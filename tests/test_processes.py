@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +80,45 @@ def test_the_first_process_reports_and_decides(found):
 
 def test_processes_that_are_apart_are_refused(found):
     assert all("the processes of the group evaluate the loss at different unknowns" in one["apart"] for one in found)
+
+
+LOST = """
+import os, signal, sys, torch, torch.distributed as dist, warpbots as wb
+dist.init_process_group("gloo")
+rank, x, calls = dist.get_rank(), torch.ones(3, requires_grad=True), 0
+def loss():
+    global calls
+    calls += 1
+    if calls == 4 and rank == {}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x.square().sum()
+try:
+    wb.fit([x], loss, iterations=1000, progress=False, group=dist.group.WORLD, checkpoint=sys.argv[1])
+except RuntimeError as fault:
+    sys.exit(str(fault))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_process_ends_the_others_in_a_sentence(tmp_path, killed):
+    """Soon, and what the first has written is a checkpoint to go on from."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+    program = [sys.executable, "-c", LOST.format(killed), tmp_path / "run.pt"]
+    runs = [
+        subprocess.Popen(program, env=os.environ | group | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
+        for rank in (0, 1)
+    ]
+    try:
+        said = [run.communicate(timeout=120)[1] for run in runs]
+    finally:
+        for run in runs:
+            run.kill()
+    assert [run.returncode for run in runs] == [(-9 if rank == killed else 1) for rank in (0, 1)]
+    other = said[1 - killed]
+    assert f"minimize: process {1 - killed} of 2 has lost another one of its group, which was killed" in other
+    assert "resume=True (--resume on the command line)" in other and "Traceback" not in other
+    assert (tmp_path / "run.pt").is_file()

@@ -258,3 +258,12 @@ def test_gradients_through_every_pair_of_closed_forms(a, b, rng):
             ]
         assert slope != 0.0, name
         assert min(errors) < 1e-5 * abs(slope) + 1e-7 * float((gradient[name] * d).abs().sum()), (name, slope, errors)
+
+
+@pytest.mark.parametrize("half", [0.05, 0.02, 0.01, 0.002])
+def test_plates_have_points_on_both_faces(half):
+    """Also where a point and its image on the other face are closer than points are apart; and they stay symmetric."""
+    points = spread(trimesh.creation.cylinder(0.2, 2.0 * half, sections=24), 64)
+    assert 32 < len(points) <= 64
+    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-7)
+    assert min((points[:, 2] > 0.9 * half).sum(), (points[:, 2] < -0.9 * half).sum()) >= 8

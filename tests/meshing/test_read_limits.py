@@ -8,6 +8,7 @@ import sys
 import zipfile
 
 import pytest
+import torch
 import trimesh
 
 import warpbots as wb
@@ -140,3 +141,23 @@ def test_what_no_header_says_is_bounded_too(tmp_path):
     with pytest.raises(wb.SceneError, match=r"claim to need more than 1\.07 GB of memory"):
         wb.load_tetrahedra(tmp_path / "a.msh")
     assert peak() < before + 50.0 and resource.getrlimit(resource.RLIMIT_AS) == limit
+
+
+def test_states_and_controllers_that_unpack_to_much_more_are_not_read(tmp_path, capsys):
+    """Torch's files are archives, too."""
+    from warpbots import cli
+
+    scene = wb.Scene([wb.RigidBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.0), 0.1))])
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
+    sim.save_state(tmp_path / "state.pt", sim.state())
+    sim.load_state(tmp_path / "state.pt")
+    with zipfile.ZipFile(tmp_path / "state.pt", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("more", b"\0" * 6 * 10**7)
+    with pytest.raises(wb.SceneError, match=r"would unpack to 60 MB"):
+        sim.load_state(tmp_path / "state.pt")
+    x = torch.ones(1, requires_grad=True)
+    with pytest.raises(wb.SceneError, match=r"would unpack to 60 MB"):
+        wb.fit([x], lambda: x.square().sum(), checkpoint=tmp_path / "state.pt", resume=True, progress=False)
+    wb.usd.write(tmp_path / "ball.usda", scene)
+    assert cli.main(["simulate", str(tmp_path / "ball.usda"), "--controller", str(tmp_path / "state.pt")]) == 2
+    assert "would unpack to 60 MB" in capsys.readouterr().err

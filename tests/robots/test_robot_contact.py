@@ -208,3 +208,16 @@ def test_thin_and_tiny_geoms_do_not_stop_a_simulation(tmp_path, heard, geom, sai
         shape = scene.rigid[0].shape
         np.testing.assert_allclose(np.sort(shape.shape.bounds[1]), (1e-4, 0.1, 0.2), rtol=1e-3)
         np.testing.assert_allclose(shape.translation, (0.1, 0.2, 0.3), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(30, 40))
+def test_every_robot_that_is_read_can_be_simulated(tmp_path, seed):
+    """With whatever options, on the ground or not, with few points or many."""
+    generator = Generator(seed)
+    (tmp_path / "robot.xml").write_text(generator.robot().format(""))
+    options = {
+        "fixed_base": generator.one(None, True, False), "self_contact": generator.one(True, False), "surroundings": generator.one(True, False),
+        "contact_points": int(generator.one(64, 7, 1, 0)), "obstacles": generator.one((), [wb.floor(-5.0)]),
+    }  # fmt: skip
+    scene = wb.load_robot(tmp_path / "robot.xml", **options)
+    wb.Articulated().build(scene, 1, "cpu")

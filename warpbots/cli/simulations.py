@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 import warpbots as wb
+from warpbots.read_limits import refuse_unpacking
 from warpbots.robots.robot_xml import is_robot
 
 __all__ = [
@@ -193,6 +194,7 @@ def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
 def _load(path: Path) -> dict:
     if not path.is_file():
         raise FileNotFoundError(f"there is no controller {path}; train one first with 'warpbots train SCENE'")
+    refuse_unpacking(path)
     try:
         return torch.load(path, weights_only=True)
     except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise

@@ -30,7 +30,8 @@ def team(device: str | None) -> Iterator[Any]:
     try:
         yield torch.distributed.group.WORLD
     finally:
-        torch.distributed.destroy_process_group()
+        with contextlib.suppress(RuntimeError):  # another process has been killed
+            torch.distributed.destroy_process_group()
 
 
 def share(worlds: int, group: Any) -> range:

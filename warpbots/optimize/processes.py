@@ -1,7 +1,8 @@
 """The processes of a group of `torch.distributed` that minimise one loss together."""
 
+import contextlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Processes:
         if self.count == 1:
             return [value]
         found: list[Any] = [None] * self.count
-        torch.distributed.all_gather_object(found, value, group=self._group)
+        with self._together():
+            torch.distributed.all_gather_object(found, value, group=self._group)
         return found
 
     def refuse_apart(self, point: np.ndarray) -> None:
@@ -83,8 +85,26 @@ class Processes:
             )
 
     def _mean_(self, values: torch.Tensor) -> torch.Tensor:
-        torch.distributed.all_reduce(values, group=self._group)
+        with self._together():
+            torch.distributed.all_reduce(values, group=self._group)
         return values.div_(self.count)
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """Say in a sentence that another process is not there.
+
+        Raises:
+            RuntimeError: The operation of the group has failed.
+        """
+        try:
+            yield
+        except RuntimeError as fault:
+            reason = " ".join(str(fault).split())[-200:]
+            raise RuntimeError(
+                f"minimize: process {self.rank} of {self.count} has lost another one of its group, which was killed or "
+                f"has failed ({reason}); look for its message, start all of them again, and go on from the checkpoint "
+                f"with resume=True (--resume on the command line)"
+            ) from fault
 
 
 class _Mean(torch.autograd.Function):

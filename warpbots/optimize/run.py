@@ -19,6 +19,7 @@ from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
+from warpbots.read_limits import refuse_unpacking
 
 __all__ = [
     "FAILED",
@@ -356,6 +357,7 @@ def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[st
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
     state = None
+    refuse_unpacking(Path(path))
     if zipfile.is_zipfile(path):  # otherwise the error of torch depends on the first bytes
         with contextlib.suppress(UnpicklingError, RuntimeError):
             state = torch.load(path, map_location="cpu", weights_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from warpbots.output_files import replacing
+from warpbots.read_limits import refuse_unpacking
 from warpbots.scene import Scene, fingerprint
 
 __all__ = ["load", "save"]
@@ -51,6 +52,7 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"load_state: there is no file {path}")
+    refuse_unpacking(Path(path))
     try:
         data = torch.load(path, map_location="cpu", weights_only=True)  # runs nothing that is in the file
     except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
