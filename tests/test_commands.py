@@ -259,6 +259,14 @@ def test_comparison_of_contacts(start):
     assert distances[0] > 2.0 * distances[1] > 4.0 * distances[2] > 0.0
 
 
+def test_rolling_and_bouncing(start):
+    require(["mujoco"])
+    said = start(BENCHMARKS / "simbenchmark.py", "--balls", "2", "--time", "0.1")
+    error = re.search(r"rolling, 0.001 s, squared velocity error \[m\^2/s\^2\]: warpbots (\S+), MuJoCo", said)
+    assert float(error[1]) < 1e-9
+    assert re.search(r"bouncing, 0.001 s, squared energy error \[J\^2\]: warpbots \S+, MuJoCo \S+; published ODE", said)
+
+
 def test_standing_robots(start, tmp_path):
     require(["mujoco"])
     (tmp_path / "arm.xml").write_text(

@@ -145,7 +145,7 @@ def test_gradients_through_contact_of_every_solid(solid, rng):
 
 @pytest.mark.parametrize("mu", [0.1, 5.0], ids=["sliding", "sticking"])
 def test_gradients_at_sliding_and_sticking(mu, rng):
-    assert_gradients(Loss(Simulation(scuffle("box", mu), Articulated("sdirk2"), dt=0.004), rng, 6), rng)
+    assert_gradients(Loss(Simulation(scuffle("box", mu), Articulated("sdirk2", 1e-11), dt=0.004), rng, 6), rng)
 
 
 @pytest.mark.parametrize("restitution", [0.9, 0.4])
@@ -153,7 +153,7 @@ def test_gradients_with_a_coefficient_of_restitution(restitution, rng):
     """Of contacts that come in, go out and rest, some of which damp with less than their bound."""
     scene = scuffle("box")
     laws = [dataclasses.replace(c, damping=20.0 * c.damping, restitution=restitution) for c in scene.contacts]
-    sim = Simulation(dataclasses.replace(scene, contacts=laws), Articulated(), dt=0.004)
+    sim = Simulation(dataclasses.replace(scene, contacts=laws), Articulated(tolerance=1e-11), dt=0.004)
     assert_gradients(Loss(sim, rng, 6), rng)
 
 
