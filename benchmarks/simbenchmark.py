@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--dt", type=float, default=1e-3, help="length of a step [s]")
     parser.add_argument("--balls", type=int, default=0, help="balls along an edge; 5 that roll, 7 that bounce")
     parser.add_argument("--time", type=float, default=0.0, help="duration [s]; 4 of rolling, 20 of bouncing")
-    parser.add_argument("--integrator", default="bdf2")
+    parser.add_argument("--integrator", default="sdirk2")
     given = parser.parse_args()
     for test in given.tests or PUBLISHED:
         if test == "rolling":
