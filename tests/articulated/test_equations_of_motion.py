@@ -109,6 +109,7 @@ def test_gradients(scene, rng):
         robot = sim.model.robot
         inputs["q"][:, robot.coordinates["flap"]] = -0.3  # behind its limit, on the way in
         inputs["qd"][:, robot.velocities["flap"]] = -1.0
+        inputs["q"][:, robot.coordinates["elbow"]] = 0.23
     else:
         sim = Simulation(random_tree(np.random.default_rng(3), 6), Articulated(), dt=0.004, worlds=2)
         inputs = start_of(sim, rng, 1)

@@ -112,28 +112,67 @@ def test_period_of_a_pendulum(degrees):
     assert abs((at + 1) / steps - 1.0) < 1e-4
 
 
+MOMENTS = (0.1, 0.17, 0.25)
+
+
+def stone(position: tuple[float, ...] | None, spin: tuple[float, ...] = (2.0, -1.0, 3.0)) -> Scene:
+    """A free body, whose centre of mass is away from the world's origin and from its own, with one motion."""
+    body = RigidBody("stone", None, position=(0.2, 0.1, 0.0), inertia=Inertia(2.0, (0.1, 0.0, -0.05), MOMENTS))
+    lever = np.zeros(3) if position is None else np.array(position) - (0.3, 0.1, -0.05)
+    velocity = np.array([0.3, -0.2, 0.5]) + np.cross(spin, lever)
+    joint = Joint("stone", "free", None, "stone", position=position, start_velocity=(*velocity, *spin))
+    return Scene((body,), joints=(joint,), gravity=(0, 0, 0))
+
+
+def momenta(sim: Simulation, state) -> tuple[np.ndarray, np.ndarray]:
+    r = sim.sense(state)
+    R, w = r.rotation[0, 0].numpy(), r.angular_velocity[0, 0].numpy()
+    c = r.center[0, 0].numpy()
+    v = r.velocity[0, 0].numpy() + np.cross(w, c - r.position[0, 0].numpy())
+    return 2.0 * v, 2.0 * np.cross(c, v) + R @ np.diag(MOMENTS) @ R.T @ w
+
+
 def test_a_free_body_keeps_its_momenta():
-    """No gravity: the linear momentum to rounding, the angular one within the order, and the spin of a ball exactly."""
-    moments = (0.1, 0.17, 0.25)
-    body = RigidBody("stone", None, inertia=Inertia(2.0, (0.1, 0.0, -0.05), moments))
-    joint = Joint("stone", "free", None, "stone", start_velocity=(0.3, -0.2, 0.5, 2.0, -1.0, 3.0))
-    scene = Scene((body,), joints=(joint,), gravity=(0, 0, 0))
+    """No gravity: about its centre the linear momentum to rounding, and the angular one within the order; about
+    another point both within the order."""
+    for position in (None, (0.0, 0.0, 0.0)):
+        drifts = []
+        for steps in (200, 400):
+            sim, state = run("sdirk2", 1.0 / steps, steps, stone(position))
+            (p, L), (p_end, L_end) = momenta(sim, sim.state()), momenta(sim, state)
+            np.testing.assert_allclose(p, (0.6, -0.4, 1.0), rtol=1e-12)
+            drifts.append((np.abs(p_end - p).max(), np.abs(L_end - L).max()))
+        assert drifts[1][1] < 2e-3
+        assert np.log2(drifts[0][1] / drifts[1][1]) > 1.8
+        assert drifts[1][0] < 1e-12 if position is None else np.log2(drifts[0][0] / drifts[1][0]) > 1.8
 
-    def momenta(sim, state):
-        r = sim.sense(state)
-        R, w = r.rotation[0, 0].numpy(), r.angular_velocity[0, 0].numpy()
-        c = r.center[0, 0].numpy()
-        v = r.velocity[0, 0].numpy() + np.cross(w, c - r.position[0, 0].numpy())
-        return 2.0 * v, 2.0 * np.cross(c, v) + R @ np.diag(moments) @ R.T @ w
 
+@pytest.mark.parametrize("integrator", ORDERS)
+def test_a_quick_spin_does_not_move_a_body_whose_joint_has_no_frame(integrator):
+    """40 rad/s in steps of 5 ms: about the body's own origin the momentum of bdf1 drifts by a quarter in 0.3 s."""
     drifts = []
-    for steps in (200, 400):
-        sim, state = run("sdirk2", 1.0 / steps, steps, scene)
-        (p, L), (p_end, L_end) = momenta(sim, sim.state()), momenta(sim, state)
-        drifts.append((np.abs(p_end - p).max(), np.abs(L_end - L).max()))
-    assert drifts[1][1] < 2e-3
-    assert np.log2(drifts[0][1] / drifts[1][1]) > 1.8
-    assert np.log2(drifts[0][0] / max(drifts[1][0], 1e-13)) > 1.8 or drifts[1][0] < 1e-12
+    for position in (None, (0.2, 0.1, 0.0)):
+        sim, state = run(integrator, 5e-3, 60, stone(position, (0.0, 0.0, 40.0)))
+        drifts.append(np.abs(momenta(sim, state)[0] - momenta(sim, sim.state())[0]).max())
+    assert drifts[0] < 1e-12
+    assert drifts[1] > 1e-3
+
+
+def test_coordinates_of_a_free_joint_without_a_frame_are_those_of_the_centre_of_mass():
+    body = RigidBody("box", Box((0.0, 0.0, 0.0), (0.2, 0.4, 0.6)), position=(1.0, 0.0, 0.0))
+    turn = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
+    joint = Joint("free", "free", None, "box", start=(0.3, 0.0, 0.0, *turn), start_velocity=(1.0, 2.0, 3.0, 0, 0, 5.0))
+    for joints in ((joint,), ()):
+        sim = Simulation(Scene((body,), joints=joints, gravity=(0, 0, 0)), Articulated(), dt=0.01)
+        seen = sim.sense(sim.state())
+        moved = np.array([0.3, 0.0, 0.0]) if joints else np.zeros(3)
+        np.testing.assert_allclose(seen.center[0, 0], np.array([1.1, 0.2, 0.3]) + moved, atol=1e-12)
+        if joints:  # a quarter of a turn about the centre: from (1, 0, 0) to the other side of it
+            np.testing.assert_allclose(seen.position[0, 0], (1.6, 0.1, 0.0), atol=1e-12)
+            end = sim.rollout(None, 10).final
+            np.testing.assert_allclose(end.q[0, :3], (0.4, 0.2, 0.3), atol=1e-12)
+    assert joint.position is None
+    assert Joint("h", "revolute", None, "box").position == (0.0, 0.0, 0.0)
 
 
 def test_free_fall_is_exact_for_a_scheme_of_second_order():

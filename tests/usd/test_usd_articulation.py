@@ -870,3 +870,28 @@ def test_robots_of_newton(name, tmp_path):
 def test_a_loop_of_newton_is_refused():
     with pytest.raises(SceneError, match="/Connect: the joint .* closes the loop"):
         usd.read(asset("mjc_schema_import"))
+
+
+def test_a_free_joint_without_a_frame_is_read_back_without_one(tmp_path):
+    """With a start and a velocity, beside one whose frame is given; another mass moves neither."""
+    box = Box((0.0, 0.0, 0.0), (0.2, 0.4, 0.6))
+    bodies = [RigidBody(n, box, position=(x, 1 / 3, 0.0), rotation=turn(1)) for n, x in (("a", 1.0), ("b", 3.0))]
+    q = (0.3, 0.0, 1 / 7, 0.0, 0.6, 0.0, 0.8)
+    joints = [
+        Joint("of a", "free", None, "a", start=q, start_velocity=(1.0, 0, 0, 1 / 3, 0, 0)),
+        Joint("of b", "free", None, "b", position=(3.0, 1 / 3, 0.0), start=q),
+    ]
+    scene = Scene(bodies, joints=joints)
+    usd.write(tmp_path / "a.usda", scene)
+    found = usd.read(tmp_path / "a.usda")
+    assert found.joints == scene.joints
+    assert [j.position is None for j in found.joints] == [True, False]
+    poses = [wb.Simulation(s, wb.Articulated(), dt=0.01) for s in (scene, found)]
+    poses = [sim.sense(sim.rollout(None, 5).final).position.tolist() for sim in poses]
+    assert poses[0] == poses[1]
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
+    kept = sim.scene_with(mass=sim.parameter("mass") * 2.0)
+    assert [j.position is None for j in kept.joints] == [True, False]
+    moved = sim.scene_with(center_of_mass=sim.parameter("center_of_mass") + 0.01)
+    place = wb.Simulation(moved, wb.Articulated(), dt=0.01)
+    np.testing.assert_allclose(place.sense(place.state()).position, sim.sense(sim.state()).position, atol=1e-12)

@@ -112,7 +112,7 @@ def _base(source: Source, start: Start, body: int, floats: bool, names: set[str]
         position, quaternion = start.qpos[at : at + 3], start.qpos[at + 3 : at + 7]
     if not floats:
         return _fixed(source, Link(name, body, position, matrix(quaternion)), None, names)
-    values = {"start": (*position, *np.roll(quaternion / np.linalg.norm(quaternion), -1))}
+    values = {"position": (0.0,) * 3, "start": (*position, *np.roll(quaternion / np.linalg.norm(quaternion), -1))}
     if own:
         values |= _free_values(source, start, own[0])
     title = source.joints[own[0]] if own else unique(name, names)

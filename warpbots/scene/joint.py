@@ -54,7 +54,9 @@ class Joint:
         kind: One of `JOINTS`.
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
-        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,).
+        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,). None for that of the
+            world, or for the centre of mass of the child of a free joint: q is then the way of the centre and qd its
+            velocity, and the child turns about it. About another point a step keeps momentum to its order alone.
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
         axis: Direction of a revolute or prismatic joint in this frame, normalised on construction.
         start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
@@ -83,7 +85,7 @@ class Joint:
     kind: str
     parent: str | None
     child: str
-    position: Sequence[float] = (0.0, 0.0, 0.0)
+    position: Sequence[float] | None = None
     rotation: Sequence[Sequence[float]] = _IDENTITY
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     start: Sequence[float] | float | None = None
@@ -104,7 +106,11 @@ class Joint:
         if self.parent == self.child:
             raise SceneError(f"{what}: it joins {self.child!r} to itself; name two bodies, or None for the world")
         freedom, coordinates = JOINTS[self.kind]
-        position, axis = point(self.position, f"{what}: position", 3), direction(self.axis, f"{what}: axis", 3)
+        position, axis = self.position, direction(self.axis, f"{what}: axis", 3)
+        if position is None and self.kind != "free":
+            position = (0.0, 0.0, 0.0)
+        if position is not None:
+            position = point(position, f"{what}: position", 3)
         assign(self, position=position, axis=axis, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
         for field in ("stiffness", "damping", "armature"):
             values = self._spread(field, freedom)

@@ -323,9 +323,9 @@ class Simulation(Generic[TensorState_co]):
     def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
         """A state in which some worlds are at their start again, as after the ends of their episodes.
 
-        All of a state is reset, such as the time and what multistep methods remember. It is differentiable with respect
-        to `state` in the worlds that go on, and to `start` in the others. A controller that remembers, such as an
-        MLP with a delayed observer, is told by its `forget`.
+        All of a state is reset, the time among it. It is differentiable with respect to `state` in the worlds that go
+        on, and to `start` in the others. A controller that remembers, such as an MLP with a delayed observer, is told
+        by its `forget`.
 
         Args:
             state: Where all worlds are; not changed.

@@ -104,7 +104,9 @@ class Facets:
 def solids_of(scene: Scene) -> tuple[Solid, ...]:
     """The surfaces of all rigid bodies of `scene`; bodies without a shape are small balls at their centres of mass."""
     bodies = scene.rigid
-    places = [np.array(b.position) for b in bodies] + [np.array(j.position) for j in scene.joints]
+    places = [np.array(b.position) for b in bodies] + [
+        np.array(j.position) for j in scene.joints if j.position is not None
+    ]
     boxes = [x for b in bodies for x in b.bounds if np.isfinite(x).all()]
     size = float(np.ptp([*places, *boxes], axis=0).max()) if bodies else 0.0
     return tuple(_solid(body, _MARK * size or _MARK) for body in bodies)

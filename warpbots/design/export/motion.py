@@ -71,7 +71,7 @@ def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) 
         "free": [],
     }[joint.kind]
     moves, assumed, first = [], False, 0
-    origin, R = MM * np.array(joint.position), np.array(joint.rotation)
+    origin, R = MM * np.array(joint.position or np.zeros(3)), np.array(joint.rotation)
     for turns, axes in kinds:
         count, scale = len(axes), 1.0 if turns else MM
         usual = (_TURN if count == 1 else _BALL) if turns else _SLIDE / MM

@@ -274,7 +274,8 @@ class ArticulatedModel(ArrayModel):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with other joints, motors, bodies and laws of contact."""
-        scene = with_joints(with_motors(super().recorded(values), values), self.robot, values, NEVER)
+        robot = self.robot if "center_of_mass" in values else _without_frames(self.robot, self.scene)
+        scene = with_joints(with_motors(super().recorded(values), values), robot, values, NEVER)
         scene = with_contact_laws(with_bodies(scene, self.robot, values), values)
         if not values.keys() & set(FRAMES):
             return scene
@@ -284,3 +285,9 @@ class ArticulatedModel(ArrayModel):
     def parameter_arrays(self) -> list[wp.array]:
         """All parameters, in the order of `PARAMETERS`."""
         return [getattr(self, name) for name in PARAMETERS]
+
+
+def _without_frames(robot: Robot, scene: Scene) -> Robot:
+    """A robot whose joints are those of a scene, where free ones may leave their frame at the centre of mass."""
+    given = {joint.name: joint for joint in scene.joints}
+    return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))

@@ -9,7 +9,7 @@ from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDOM, PRISMATIC, REVOLUTE
 
-__all__ = ["Element", "Robot", "joint_of", "robot_of"]
+__all__ = ["Element", "Robot", "joint_of", "placed", "robot_of"]
 
 _AXES = np.eye(3)
 
@@ -133,11 +133,21 @@ def robot_of(scene: Scene) -> Robot:
 
 
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
-    """The joint on which a body hangs; without one it floats."""
+    """The joint on which a body hangs, with its frame; without one it floats."""
     for joint in scene.joints:
         if joint.child == body.name:
-            return joint
-    return Joint(body.name, "free", None, body.name, position=body.position)
+            return placed(joint, body)
+    return placed(Joint(body.name, "free", None, body.name), body)
+
+
+def placed(joint: Joint, child: RigidBody) -> Joint:
+    """A joint whose frame is given; that of a free joint without one is at the centre of mass of its child."""
+    if joint.position is not None:
+        return joint
+    inertia = body_inertia(child)
+    center = np.zeros(3) if inertia is None else np.array(inertia.center)
+    position = np.array(child.position) + np.array(child.rotation) @ center
+    return dataclasses.replace(joint, position=tuple(position.tolist()))
 
 
 def _parents_first(parents: tuple[int, ...]) -> list[int]:

@@ -4,6 +4,7 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Cloud, Joint, RigidBody, Scene
+from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
 from warpbots.usd.geometry.shape_prims import write_shape
@@ -79,7 +80,8 @@ def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame:
     rates = np.array(joint.start_velocity)
     w = turned[:3, :3] @ rates[3:]
     pose = carried(joint, matrix_of(body.rotation, body.position), start_coordinates(joint))
-    center = pose[:3, :3] @ (np.array(body.inertia.center) if body.inertia else np.zeros(3)) + pose[:3, 3]
+    inertia = body_inertia(body)
+    center = pose[:3, :3] @ (np.zeros(3) if inertia is None else np.array(inertia.center)) + pose[:3, 3]
     v = np.array(joint.rotation) @ rates[:3] + np.cross(w, center - turned[:3, 3])
     R = frame.to_scene[:3, :3].T / frame.meters
     author_row(prim, rows("velocity of a body")[0], Gf.Vec3f(*(R @ v / frame.meters).tolist()))

@@ -19,10 +19,11 @@ from warpbots.scene import (
     Servo,
     Torque,
 )
+from warpbots.solvers.articulated.robot import placed
 from warpbots.usd.rigid.body_contacts import add_contact
 from warpbots.usd.rigid.body_reader import BodyPrim, read_body_prim, read_velocity
 from warpbots.usd.rigid.body_tree import Branch, branches
-from warpbots.usd.rigid.exact_values import exact_pose
+from warpbots.usd.rigid.exact_values import agree, exact_pose, load_exact
 from warpbots.usd.rigid.joint_chains import ChainJoint, joint_chain
 from warpbots.usd.rigid.joint_drives import claim, read_drives
 from warpbots.usd.rigid.joint_reader import read_joint_prim
@@ -85,7 +86,7 @@ def read_robots(
     if faults:
         raise SceneError("\n  ".join(faults))
     steps.sort(key=lambda step: order[step.prim.GetPath()])
-    scene_joints = [step.joint for step in steps]
+    scene_joints = [_centred(step, posed) for step in steps]
     scene_joints += _floating(bodies, posed, scene_joints, frame, note)
     posed = _weigh(bodies, posed, scene_joints, note)
     claimed, motors = claim(actuators, steps, note), []
@@ -147,22 +148,22 @@ def _floating(
         if not moves and b.name not in names:
             continue
         R = np.array(body.rotation)
-        center = np.array(body.inertia.center) if body.inertia else _middle(body)
-        rate = (
-            *(R.T @ v - np.cross(R.T @ w, center)),
-            *(R.T @ w),
-        )  # the velocity in a file is that of the centre of mass
+        rate = (*(R.T @ v), *(R.T @ w))  # of the centre of mass, as in a file
         found.append(
-            Joint(f"{b.name}/free", "free", None, b.name, body.position, body.rotation,
+            Joint(f"{b.name}/free", "free", None, b.name, rotation=body.rotation,
                   start_velocity=tuple(map(float, rate)) if moves else None)
         )  # fmt: skip
     return found
 
 
-def _middle(body: RigidBody) -> np.ndarray:
-    from warpbots.solvers.articulated.inertia import solid_moments
-
-    return np.zeros(3) if body.shape is None else solid_moments(body.shape)[1]
+def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint:
+    """A joint as it was written: a free one without a frame of its own if that is still at the centre of mass."""
+    joint, written = step.joint, load_exact(step.prim, "position")
+    if joint.kind != "free" or written is None or written.size:
+        return joint
+    child = next(b for several in posed.values() for b in several if b.name == joint.child)
+    free = dataclasses.replace(joint, position=None)
+    return free if agree(joint.position, placed(free, child).position) else joint
 
 
 def _weigh(

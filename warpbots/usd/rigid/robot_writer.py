@@ -11,6 +11,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdPhysics
 
 from warpbots.scene import Joint, RigidBody, Scene, SceneError
+from warpbots.solvers.articulated.robot import placed
 from warpbots.usd.rigid.body_writer import write_body_prim
 from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, start_coordinates
@@ -70,9 +71,11 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
         remove(prim, own=True)
     if not scene.rigid:
         return RigidPrims({}, frozenset(), frozenset())
-    poses = start_poses(scene)
-    bodies = {b.name: write_body_prim(target, b, poses[b.name], scene) for b in scene.rigid}
-    joints = {j.name: write_joint(target, scene, j, bodies) for j in scene.joints}
+    children = {b.name: b for b in scene.rigid}
+    given = dataclasses.replace(scene, joints=[placed(j, children[j.child]) for j in scene.joints])
+    poses = start_poses(given)
+    bodies = {b.name: write_body_prim(target, b, poses[b.name], given) for b in scene.rigid}
+    joints = {j.name: write_joint(target, given, j, bodies) for j in given.joints}
     _mark_roots(scene, bodies, joints)
     _complete(target, scene, bodies, joints)
     return RigidPrims({prim.GetPath(): name for name, prim in bodies.items()}, frozenset(), frozenset())

@@ -14,6 +14,7 @@ from warpbots.solvers.articulated.build import build as build_articulated
 from warpbots.solvers.articulated.inertia import Moments
 from warpbots.solvers.articulated.measurements import readings
 from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.articulated.robot import joint_of
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.tree_passes import poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
@@ -172,8 +173,7 @@ class BoneWorkspace:
 def _all_joints(scene: Scene) -> list[Joint]:
     """The joints of a scene, those of bones that float among them."""
     hung = {j.child for j in scene.joints}
-    free = [Joint(b.name, "free", None, b.name, position=b.position) for b in scene.rigid if b.name not in hung]
-    return [*scene.joints, *free]
+    return [*scene.joints, *(joint_of(b, scene) for b in scene.rigid if b.name not in hung)]
 
 
 def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
