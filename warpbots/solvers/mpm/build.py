@@ -75,10 +75,11 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping,
         particles.fibre_modulus, particles.branch_modulus,
     )  # fmt: skip
+    fluid = _fluid(scene, particles, worlds, device)
     workspace = Workspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
-        particles=len(particles), n_cables=n_cables, n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size,
-        device=device,
+        particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
+        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, device=device,
     )  # fmt: skip
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
@@ -91,6 +92,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         matter=particles,
         groups=groups,
         flows=flow_groups((b.material for b in scene.bodies), particles.body, worlds, device),
+        fluid=fluid,
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),
         poissons_ratio=constant(particles.poissons_ratio),
@@ -121,6 +123,16 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),
         workspace=workspace,
     )
+
+
+def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> wp.array | None:
+    """Particles of fluids that no constraint holds, in the arrays of all worlds; None if there are none."""
+    free = np.array([body.material.law in FLUIDS for body in scene.bodies])[particles.body]
+    for constraint in scene.constraints:
+        free &= ~particles.regions[constraint.region]
+    own = np.flatnonzero(free)
+    rows = (np.arange(worlds)[:, None] * len(particles) + own).reshape(-1)
+    return device_array(rows, device, int) if len(own) else None
 
 
 def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array | None:

@@ -10,6 +10,7 @@ from warpbots.solvers.mpm.flow import adj_flow, flow
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
+from warpbots.solvers.mpm.retained_motion import add_residual, adj_residual, find_residual, without_residual
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.workspace import Gathered
@@ -21,11 +22,14 @@ def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMStat
     """Advance by `dt` [s]; see `MPM.step`."""
     gathered, velocity = model.workspace.gathered(state_out), model.workspace.velocity
     gather(model, state, control, gathered, dt)
+    _find_residual(model, state, gathered)
     _move_grid(model, state, gathered, dt)
     inputs = [model.geometry, state.motion, velocity, real(dt)]
     launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
     flow(model, state, state_out, dt)
     hold_particles(model, state, state_out, dt)
+    if model.fluid is not None:
+        add_residual(model, state_out.motion, dt)
 
 
 def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
@@ -36,16 +40,17 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
         _load_particles(model, state, control)
     else:
         gather(model, state, control, gathered, dt)
+    moved = _adj_residual(model, state, state_out, gathered, dt)
     _move_grid(model, state, gathered, dt)
     clear(model, gathered.active, workspace.velocity_adj)
     clear(model, gathered.active, workspace.momentum_adj)
-    moved_adj = adj_flow(model, state, state_out, dt)
+    moved_adj = adj_flow(model, state, moved, dt)
     launch(
         adj_move_kernel(model.dim), state.position.size,
-        [model.geometry, state.motion, state_out.motion, workspace.velocity, moved_adj, real(dt)],
+        [model.geometry, state.motion, moved.motion, workspace.velocity, moved_adj, real(dt)],
         [state.motion_adj, workspace.velocity_adj], model.device,
     )  # fmt: skip
-    adj_hold_particles(model, state, state_out, moved_adj, dt)
+    adj_hold_particles(model, state, moved, moved_adj, dt)
     for constraint in reversed(model.constraints):
         hold_nodes(model, constraint, gathered.active, workspace.velocity_adj, grid_threads(model))
     _grid_adjoint(model, gathered, dt)
@@ -109,6 +114,24 @@ def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
 def grid_threads(model: MPMModel) -> tuple[int, int]:
     """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
     return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
+
+
+def _find_residual(model: MPMModel, state: MPMState, gathered: Gathered) -> None:
+    """What the grid does not resolve of the motion of fluids."""
+    if model.fluid is not None:
+        clear(model, gathered.active, model.workspace.retained.momentum)
+        find_residual(model, state, gathered.active, grid_threads(model))
+
+
+def _adj_residual(model: MPMModel, state: MPMState, state_out: MPMState, gathered: Gathered, dt: float) -> MPMState:
+    """Gradients through what fluids retain of their residual, and the state before it was added."""
+    if model.fluid is None:
+        return state_out
+    _find_residual(model, state, gathered)
+    clear(model, gathered.active, model.workspace.velocity_adj)
+    clear(model, gathered.active, model.workspace.momentum_adj)
+    adj_residual(model, state, state_out.motion_adj, gathered, grid_threads(model), dt)
+    return without_residual(model, state_out, dt)
 
 
 def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None:

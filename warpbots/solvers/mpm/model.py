@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import warp as wp
 
+from warpbots.materials import FLUIDS
 from warpbots.numerics import struct_of
 from warpbots.scene import CamClay, DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
@@ -14,6 +15,7 @@ from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
+from warpbots.solvers.mpm.grid_viscosity import added_viscosity
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.transfer import MatterKind
@@ -94,7 +96,8 @@ class MPMState(ArrayFields[Array]):
     Attributes:
         position: Positions [m], shape (worlds, n_particles), vector.
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
-        velocity_gradient: The affine field C of APIC [1/s], shape (worlds, n_particles), matrix.
+        velocity_gradient: The affine field C of APIC, of fluids with the spin that they retain [1/s], shape (worlds,
+            n_particles), matrix.
         deformation: Deformation gradients F [1], of plastic matter its elastic part, of fluids J^(1/d) I, shape
             (worlds, n_particles), matrix.
         plastic: What plastic matter remembers, zero for all other: the accumulated plastic strain of `VonMises`
@@ -140,6 +143,8 @@ class MPMModel(ArrayModel):
         matter: All soft bodies of one world as particles at rest, on the host.
         groups: Which particles follow which law.
         flows: Which particles flow in which way; empty if all are elastic.
+        fluid: Particles of fluids that no constraint holds, as indices in the arrays of all worlds, shape (n_fluid,),
+            int; None if there are none.
         grid: The background grid of one world.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_particles).
@@ -183,6 +188,7 @@ class MPMModel(ArrayModel):
     matter: Particles
     groups: tuple[Group, ...]
     flows: tuple[FlowGroup, ...]
+    fluid: wp.array | None
     grid: Grid
     youngs_modulus: wp.array
     poissons_ratio: wp.array
@@ -222,9 +228,23 @@ class MPMModel(ArrayModel):
     """There are no rigid bodies."""
 
     def summary(self) -> str:
-        """Number of particles, and the grid."""
+        """Number of particles, the grid, and the viscosity that it adds to fluids."""
         nodes = " x ".join(map(str, self.grid.resolution))
-        return f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
+        words = f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
+        if self.fluid is None:
+            return words
+        density = self.matter.density[self.of_fluid].max()
+        return f"{words}, which adds a viscosity of about {density * self.added_viscosity:.2g} Pa s to fluids"
+
+    @functools.cached_property
+    def of_fluid(self) -> np.ndarray:
+        """Which particles of a world are of a fluid, shape (n_particles,), bool."""
+        return np.array([body.material.law in FLUIDS for body in self.scene.bodies])[self.matter.body]
+
+    @property
+    def added_viscosity(self) -> float:
+        """Kinematic viscosity that the transfers add to fluids [m^2/s]."""
+        return added_viscosity(self.grid.dx, self.contact_interval)
 
     @property
     def tables(self) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from warpbots.solvers.cell_sizes import cell_size_for, given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.explicit_step import step, step_adjoint
+from warpbots.solvers.mpm.grid_viscosity import viscosity_caution
 from warpbots.solvers.mpm.measurements import Readings, readings, sense
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.stable_time_step import largest_step
@@ -31,6 +32,9 @@ class MPM:
 
     Particles carry all state; the grid is filled anew in every step. Its adjoint finds the grid as the step left it, or
     fills it again where keeping it would take more memory than the particles.
+
+    Fluids retain a share of the motion that the grid does not resolve (affine FLIP), and have about the viscosity
+    dx^2 / (8 T) more than is set, T being twenty safe steps.
 
     A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
     cell, and as at a sticky wall where the face lies on a multiple of `dx`.
@@ -127,6 +131,28 @@ class MPM:
         )  # fmt: skip
         values = (array.numpy().astype(np.float64) for array in of)
         return largest_step(model.grid.dx, model.groups, model.matter.spacing, *values)
+
+    def caution(self, model: MPMModel, dt: float) -> str | None:
+        """Name a fluid whose viscosity is below that of the transfers.
+
+        Args:
+            model: From `build`.
+            dt: Length of a step [s], which does not matter.
+        """
+        if model.fluid is None:
+            return None
+        own = model.of_fluid
+        E, nu, rho, beta, modulus, time = (
+            array.numpy().astype(np.float64)[:, own]
+            for array in (
+                model.youngs_modulus, model.poissons_ratio, model.density, model.damping, model.branch_modulus,
+                model.relaxation_time,
+            )
+        )  # fmt: skip
+        viscosity = beta * E / (2.0 * (1.0 + nu)) + (modulus * time).sum(axis=-1)
+        names = np.broadcast_to(np.array([b.name for b in model.scene.bodies])[model.matter.body[own]], E.shape)
+        added = rho * model.added_viscosity
+        return viscosity_caution(names.ravel(), viscosity.ravel(), added.ravel(), model.grid.dx)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.

@@ -12,7 +12,7 @@ from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
-__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Measures", "Workspace"]
+__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Measures", "Retained", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +75,26 @@ class FlowAdjoint:
 
 
 @dataclasses.dataclass(frozen=True)
+class Retained:
+    """What the grid does not resolve of the motion of fluids.
+
+    Attributes:
+        momentum: Momentum [kg m/s] and mass [kg] of fluids at each node, shape (worlds * nodes,).
+        velocity: Residual of the velocities of particles of fluids [m/s], shape (n_fluid,), vector.
+        spin: That of their velocity gradients, without its symmetric part [1/s], shape (n_fluid,), matrix.
+        before_velocity: Velocities of all particles before the residual was added [m/s], shape (worlds, particles),
+            vector.
+        before_gradient: Velocity gradients, likewise [1/s], shape (worlds, particles), matrix.
+    """
+
+    momentum: wp.array
+    velocity: wp.array
+    spin: wp.array
+    before_velocity: wp.array
+    before_gradient: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class Workspace:
     """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
 
@@ -86,6 +106,7 @@ class Workspace:
         dim: 2 or 3.
         worlds: Number of worlds.
         particles: Particles of one world.
+        n_fluid: Particles of fluids that no constraint holds, of all worlds.
         n_cables: Cables of one world.
         n_waypoints: Waypoints of all cables of one world.
         n_contacts: Contacts of the nodes of one world.
@@ -97,6 +118,7 @@ class Workspace:
     dim: int
     worlds: int
     particles: int
+    n_fluid: int
     n_cables: int
     n_waypoints: int
     n_contacts: int
@@ -187,6 +209,14 @@ class Workspace:
         """Gradients between plastic flow, or relaxation, and the motion before it."""
         shape, mat = (self.worlds, self.particles), matrix(self.dim)
         return FlowAdjoint(*(wp.zeros(shape, dtype=mat, device=self.device) for _ in range(2)))
+
+    @functools.cached_property
+    def retained(self) -> Retained:
+        """What the grid does not resolve of the motion of fluids."""
+        vec, mat, shape = vector(self.dim), matrix(self.dim), (self.worlds, self.particles)
+        residual = (wp.zeros(self.n_fluid, dtype=t, device=self.device) for t in (vec, mat))
+        before = (wp.zeros(shape, dtype=t, device=self.device) for t in (vec, mat))
+        return Retained(self._grid(), *residual, *before)
 
     def _zeros(self, count: int, dtype: type = real) -> wp.array:
         return wp.zeros((self.worlds, count), dtype=dtype, device=self.device, requires_grad=True)
