@@ -34,7 +34,7 @@ def thrown(worlds: int = 1, **options) -> Simulation:
 def test_an_impact_that_crushes_is_taken_in_shorter_steps():
     """In free flight, momentum is conserved, and energy and impulse are those of steps that are shorter throughout."""
     scene = dataclasses.replace(crash(), obstacles=(), gravity=(0.0, 0.0, 0.0))
-    with pytest.raises(SimulationError, match="surfaces cannot be kept apart"):
+    with pytest.raises(SimulationError, match="the step did not converge|surfaces cannot be kept apart"):
         Simulation(scene, ProjectiveDynamics(0.05, max_halvings=0), 0.01).rollout(None, 1)
     ends = {}
     for h in (0.01, 0.0025):

@@ -14,6 +14,7 @@ from warpbots.solvers.projective.bones import handles, handles_adjoint
 from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kernel
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.iterate.islands import Islands
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 
 __all__ = ["Skeleton", "sense_bones"]
@@ -101,13 +102,14 @@ class Skeleton:
             self._launch(handles.joint_step_kernel, None, [self._handles, active], [work, f])
             self._launch(handles.follow_kernel, self._handles.nodes, [self._handles, active, work], [f])
 
-    def finish(self, found: wp.array, state_out: ProjectiveState, dt: float) -> None:
+    def finish(self, islands: Islands, state_out: ProjectiveState, dt: float) -> None:
         """Write coordinates and velocities of the joints at the end of the step."""
         if self._there:
             after = self._past_of(state_out, dt)
             inputs = [self._tree, self._past, self._stage]
             self._launch(finish_kernel, self._tree.elements, inputs, [after])
-            stay = [self._tree, found, self._past.q, self._past.qd]
+            bound = self._model.topology.components.bound
+            stay = [self._tree, islands, bound, self._past.q, self._past.qd]
             self._launch(handles.stay_kernel, None, stay, [after.q, after.qd])
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:

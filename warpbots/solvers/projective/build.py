@@ -57,6 +57,7 @@ _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # that indices can tell apart
 _FACTORED_NODES, _FACTORS = 20_000, 5e8  # most nodes, and memory of all worlds [bytes], of an adaptive linear solver
 _ACTUATORS = (Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo)  # besides stresses
+_MOST_PAIRS = 64  # contacts for each vertex that a step may have: node on node, there are seven
 _PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
@@ -198,6 +199,7 @@ def _topology(
         samples=len(samples),
         solids=len(across),
         capacity=_room(mesh, surfaces, edges) if collisions else 0,
+        most=_MOST_PAIRS * _vertices(mesh, surfaces),
     )
     thin = is_thin(across, mesh.edge)
     return Topology(mesh, surfaces, edges, *held, candidates, samples, thin, angular, sizes, device)
@@ -229,8 +231,13 @@ def _samples(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.n
 
 def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
     """Room for contacts of pairs: four for every vertex of a surface, as many for edges of obstacles, and some more."""
-    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
+    vertices = _vertices(mesh, surfaces)
     return 64 + 4 * (vertices + min(len(edges), vertices)) if vertices else 0
+
+
+def _vertices(mesh: Mesh, surfaces: BoneSurfaces) -> int:
+    """Vertices of the surfaces of bodies."""
+    return sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:

@@ -156,28 +156,29 @@ class Contact:
         """Fail a step of chosen worlds that ends at `u` with an obstacle deep inside a face."""
         if self._model.sharp:
             sizes, embedded = self._sizes, self._arrays.embedded
-            faces, found = embedded.face.size, self._matrix.iteration.progress.found
+            faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
+            islands = self._model.matrices.islands
             inputs = [self._model.obstacles, sizes.points, sizes.stride, embedded.face, self._x, u]
-            inputs += [where, found]
+            inputs += [where, islands, converged]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)
-            inputs = [embedded.depth, faces]
-            launch(embedded_obstacles.fail_embedded_kernel, self._each(faces), inputs, [found], self._device)
+            inputs = [embedded.depth, faces, embedded.face, islands]
+            launch(embedded_obstacles.fail_embedded_kernel, self._each(faces), inputs, [converged], self._device)
 
     def forbid_shortage(self) -> None:
         """Fail a step, or an adjoint, without room for the compliances of all nodes in contact."""
         if self._sizes.contacts:
             inputs, outputs = [self._matrix.compliance], [self._matrix.iteration.progress]
-            launch(compliance.forbid_kernel, self._model.worlds, inputs, outputs, self._device)
+            launch(compliance.forbid_kernel, self._matrix.iteration.units, inputs, outputs, self._device)
 
     def keep(self, end: End, z: wp.array) -> None:
-        """Keep displacements, forces and pairs for the adjoint; none where no step was found."""
+        """Keep displacements, forces and pairs for the adjoint; none of components whose step was not found."""
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
-        found, sizes = self._matrix.iteration.progress.found, self._sizes
-        outputs = [end.z, end.count]
-        launch(nodes.drop_kernel, self._each(sizes.stride), [sizes.stride, found], outputs, self._device)
+        sizes, islands = self._sizes, self._model.matrices.islands
+        inputs, outputs = [sizes.stride, sizes.capacity, islands], [end.z, end.kind]
+        launch(nodes.drop_kernel, self._each(sizes.stride), inputs, outputs, self._device)
 
     def recall(self, end: End | None, u: wp.array) -> None:
         """Contacts at the end `u` of a step."""

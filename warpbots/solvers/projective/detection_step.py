@@ -92,7 +92,7 @@ class Detection:
         struct, search, progress, first = self._pairs, self._search, self._progress, self._topology.solids
         inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id, search.added, progress, search.check]
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
-        inputs = [self._sizes.capacity, self._topology.first + first, struct, search.added]
+        inputs = [self._sizes.capacity, self._sizes.most, self._topology.first + first, struct, search.added]
         outputs = [search.check, search.any, search.searches, search.early]
         outputs += [search.intersection, search.lost, search.outgrown, self._islands, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)

@@ -13,8 +13,8 @@ from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.convergence import Energy, criterion
-from warpbots.solvers.projective.iterate.islands import separate_kernel
+from warpbots.solvers.projective.iterate.convergence import Energy, criterion, gather_kernel
+from warpbots.solvers.projective.iterate.islands import conclude_kernel, rest_kernel, separate_kernel
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -43,7 +43,7 @@ def implicit_step(
 ) -> wp.array:
     """One step, without its adjoint.
 
-    Worlds in which `where` is 0, or the step is not found, stay as they are.
+    Worlds in which `where` is 0, and components that do not move or whose step is not found, stay as they are.
 
     Args:
         model: The model.
@@ -78,6 +78,8 @@ def implicit_step(
     workspace.flight.fill_(1.0)
     skeleton.pose(workspace.everywhere, z)
     global_step.shorten_flight(z)
+    if it.islands.count > 1:
+        launch(rest_kernel, (model.worlds, sizes.first_contact), [it.islands, sizes.stride], [z], device)
     begin(it, where)
 
     def move(where: wp.array) -> None:
@@ -118,17 +120,19 @@ def implicit_step(
     skeleton.pose(workspace.everywhere, z)
     for kind, elements in model.elements:
         if kind.forbid is not None:
-            inputs = [elements, x, z]
-            launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.found], device)
+            inputs = [elements, x, z, it.islands]
+            launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.converged], device)
     contact.forbid_embedded(where, z)
     contact.forbid_shortage()
+    launch(gather_kernel, model.worlds, [it.islands, 1], [progress], device)
+    launch(conclude_kernel, (model.worlds, it.islands.count), [progress.converged], [it.islands], device)
     end = workspace.end(state_out)
     if end is not None:
         contact.keep(end, z)
     ended = [state_out.position.flatten(), state_out.velocity.flatten()]
-    launch(nodes.end_kernel, each, [model.nodes, h, progress.found, x, v, z], ended, device)
+    launch(nodes.end_kernel, each, [model.nodes, h, it.islands, x, v, z], ended, device)
     if state.time.size:
         inputs = [h, progress.found, state.time]
         launch(oscillations.pass_kernel, model.worlds, inputs, [state_out.time], device)
-    skeleton.finish(progress.found, state_out, dt)
+    skeleton.finish(it.islands, state_out, dt)
     return progress.found

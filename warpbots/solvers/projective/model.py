@@ -368,13 +368,13 @@ class ProjectiveModel(ArrayModel):
 
     def grown(self) -> Self | None:
         """The model with room for all pairs in contact, twice of that before at least; None where it was enough."""
-        capacity = self.topology.sizes.capacity
-        if not capacity:
+        capacity, most = self.topology.sizes.capacity, self.topology.sizes.most
+        if not capacity or capacity >= most:
             return None
         needed = int(self.workspace.contact.search.outgrown.numpy()[0])
         if not needed:
             return None
-        sizes = dataclasses.replace(self.topology.sizes, capacity=max(2 * capacity, needed + needed // 4))
+        sizes = dataclasses.replace(self.topology.sizes, capacity=min(max(2 * capacity, needed + needed // 4), most))
         topology = dataclasses.replace(self.topology, sizes=sizes)
         matrices = dataclasses.replace(self.matrices, topology=topology)
         workspace = dataclasses.replace(self.workspace, topology=topology)

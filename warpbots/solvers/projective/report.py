@@ -87,9 +87,9 @@ def _worst(model: ProjectiveModel, progress: Progress, w: int) -> float:
     """The largest last correction, or estimated error, of an island of a world [tolerances]."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)
-    roots = islands.root.numpy()[own] == np.arange(count)
+    roots = (islands.root.numpy()[own] == np.arange(count)) & (islands.moves.numpy()[own] == 1)
     size, enough = (a.numpy()[own][roots] for a in (progress.size, progress.enough))
-    return float((size / np.where(enough > 0.0, enough, np.inf)).max())
+    return float((size / np.where(enough > 0.0, enough, np.inf)).max(initial=0.0))
 
 
 def _nodal(model: ProjectiveModel, iterate: wp.array) -> np.ndarray:

@@ -12,8 +12,8 @@ from typing import Any
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, while_loop
-from warpbots.solvers.projective import step_clock
+from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, real, while_loop
+from warpbots.solvers.projective import halved_components, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
@@ -52,6 +52,9 @@ class ShorterSteps:
         self._model, self._state, self._control, self._out, self._dt = model, state, control, state_out, dt
         self._solver, self._halvings = solver, solver.max_halvings
         self._clock, self._device = model.workspace.clock, model.device
+        self._islands, self._boxes = model.matrices.islands, model.workspace.boxes
+        self._nodes, self._members = model.topology.sizes.nodes, model.workspace.members
+        self._bounded = self._islands.count > 1 and model.topology.sizes.capacity > 0
         self._taken = model.workspace.taken(state_out)
 
     def _each(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
@@ -63,7 +66,7 @@ class ShorterSteps:
     def take(self) -> None:
         """Take the step, or shorter ones; worlds in which the shortest are not found stay as they are and are lost."""
         clock, state, out = self._clock, self._state, self._out
-        self._each(step_clock.begin_kernel, [state.lost], [clock])
+        self._each(step_clock.begin_kernel, [state.lost], [self._islands, clock])
         clock.unusual.zero_()
         ended = self._step(state, out, 0)
         self._each(step_clock.judge_kernel, [self._halvings, *ended], [clock])
@@ -72,6 +75,7 @@ class ShorterSteps:
         if self._taken is not None:
             copy(self._taken.outcome, clock.outcome)
             copy(self._taken.unusual, clock.unusual)
+            copy(self._taken.members, clock.members)
 
     def _step(self, state: ProjectiveState, out: ProjectiveState, level: int) -> tuple[Progress, wp.array, wp.array]:
         """One step of the length of a level, in chosen worlds; how it ended, and where there was no room for it."""
@@ -86,9 +90,29 @@ class ShorterSteps:
 
     def _take_shorter(self) -> None:
         here, there, _ = self._model.workspace.scratch(self._state, gradient=False)
+        self._each_component(halved_components.choose_members_kernel, [self._islands], [self._clock])
+        if self._bounded:
+            ends = [a.flatten() for a in (self._state.position, self._state.velocity, self._out.position)]
+            reach = real(halved_components.REACH * self._model.matter.edge)
+            inputs = [self._islands, self._nodes, reach, real(self._dt), *ends]
+            self._each_component(halved_components.box_kernel, inputs, [self._boxes])
+            self._each(halved_components.join_kernel, [self._islands, self._boxes], [self._clock])
         self._march(here, there)
-        self._choose(HALVED)
-        copy_rows(self._clock.where, here.motion(), self._out.motion())
+        self._copy(here.motion(), self._out.motion())
+        self._choose(LOST)
+        copy_rows(self._clock.where, self._state.motion(), self._out.motion())
+
+    def _each_component(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        launch(kernel, (self._model.worlds, self._islands.count), inputs, outputs, self._device)
+
+    def _copy(self, source: list[wp.array | None], destination: list[wp.array]) -> None:
+        """Copy what belongs to components that take shorter steps; without a source, clear it."""
+        of_nodes, _, of_worlds, of_joints = masks = self._members
+        inputs = [self._islands, self._nodes, self._model.topology.components.bound, self._clock]
+        launch(halved_components.spread_kernel, (self._model.worlds, self._nodes), inputs, list(masks), self._device)
+        owners = [of_nodes, of_nodes, of_worlds, of_joints, of_joints]
+        for owner, a, b in zip(owners, source, destination, strict=False):
+            copy_rows(owner, [a], [b])
 
     def _choose(self, *outcomes: int) -> None:
         first, last = outcomes[0], outcomes[-1]
@@ -108,14 +132,19 @@ class ShorterSteps:
         for a, b in zip(self._state.motion(), here.motion(), strict=True):
             copy(b, a)
         clock.any.zero_()
-        self._each(step_clock.set_off_kernel, [], [clock])
+        self._each(step_clock.set_off_kernel, [], [self._islands, clock])
 
         def at_level(level: int) -> Callable[[], None]:
             def step() -> None:
                 ended = self._step(here, there, level)
-                self._each(step_clock.advance_kernel, [level, self._halvings, *ended], [clock])
+                if self._bounded:
+                    inputs = [self._islands, self._nodes, there.position.flatten(), self._boxes, clock]
+                    dim, outputs = (self._model.worlds, self._nodes), [self._islands.strayed]
+                    launch(halved_components.stray_kernel, dim, inputs, outputs, self._device)
+                self._each(step_clock.advance_kernel, [level, self._halvings, *ended], [self._islands, clock])
                 for a, b in zip(there.motion(), here.motion(), strict=True):
                     copy(b, a)
+                copy_rows(clock.again, self._state.motion(), here.motion())
                 if kept is not None:
                     kept(level)
 
@@ -142,13 +171,19 @@ class ShorterSteps:
 
     def _hide(self) -> None:
         """Let worlds without a plain step rest, so that its adjoint finds a gradient of zero at a valid state."""
-        where, out, shelf = self._clock.where, self._out.motion(), self._shelf()
+        out, shelf = self._out.motion(), self._shelf()
+        self._recall()
+        clear_gradients(shelf)
+        self._copy(out, shelf)
+        self._copy(_gradients(out), _gradients(shelf))
+        self._copy(self._state.motion(), out)
+        self._copy([None] * len(out), _gradients(out))
+        copy_rows(self._members[0], [None], [self._out.velocity])
+
+    def _recall(self) -> None:
+        """Which components took shorter steps, or were lost with their world."""
         copy(self._clock.outcome, self._taken.outcome)
-        self._choose(HALVED, LOST)
-        copy_rows(where, out, shelf)
-        copy_rows(where, _gradients(out), _gradients(shelf))
-        copy_rows(where, self._state.motion(), out)
-        copy_rows(where, [None] * (len(out) + 1), [self._out.velocity, *_gradients(out)])
+        copy(self._clock.members, self._taken.members)
 
     def _shelf(self) -> list[wp.array]:
         """Where the end of the step and its gradient are kept meanwhile."""
@@ -158,8 +193,8 @@ class ShorterSteps:
         """Gradients of worlds without a plain step: through the shorter ones, or to the start where they were lost."""
         clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
         here, there, _ = workspace.scratch(self._state, gradient=True)
-        copy(clock.outcome, self._taken.outcome)
-        path = workspace.path(self._state, self._halvings)
+        self._recall()
+        path, resting = workspace.path(self._state, self._halvings), self._members[1]
         end = workspace.end(there)
         ends = [] if end is None else end.arrays()
 
@@ -181,6 +216,7 @@ class ShorterSteps:
                 load_rows(clock.where, clock.before, path.steps[1:], ends)
                 clear_gradients([*here.motion(), *there.motion()])
                 copy_rows(clock.where, _gradients(shelf), _gradients(there.motion()))
+                copy_rows(resting, [None], [there.velocity])
                 self._step_adjoint(here, there, level)
                 copy_rows(clock.where, _gradients(here.motion()), _gradients(shelf))
                 self._each(step_clock.step_back_kernel, [], [clock])
@@ -196,7 +232,7 @@ class ShorterSteps:
         while_loop(clock.any, pass_levels)
         self._choose(HALVED, LOST)
         add_rows(clock.where, _gradients(shelf), _gradients(self._state.motion()))
-        copy_rows(clock.where, shelf, out)
+        self._copy(shelf, out)
 
     def _rest(self, here: ProjectiveState, there: ProjectiveState, ends: list[wp.array]) -> None:
         """Valid states for worlds that take no part in the adjoint of a shorter step."""

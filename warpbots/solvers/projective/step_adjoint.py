@@ -22,6 +22,7 @@ from warpbots.solvers.projective.iterate.islands import separate_kernel
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
+from warpbots.solvers.projective.step_clock import move_all_kernel
 
 __all__ = ["solve_adjoint", "step_adjoint"]
 
@@ -62,6 +63,7 @@ def step_adjoint(
     skeleton = Skeleton(model, state, points, control, dt)
     skeleton.recall(u, state_out, dt)
     launch(separate_kernel, (model.worlds, it.islands.count), [everywhere], [it.islands], device)
+    launch(move_all_kernel, it.units, [], [it.islands], device)
     contact = Contact(model, skeleton, points, dt)
     contact.recall(end, u)
     global_step = GlobalStep(model, matrix, x)

@@ -4,6 +4,7 @@ import warp as wp
 
 from warpbots.numerics import real
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "FOUND",
@@ -17,6 +18,7 @@ __all__ = [
     "choose_kernel",
     "end_kernel",
     "judge_kernel",
+    "move_all_kernel",
     "set_off_kernel",
     "step_back_kernel",
     "step_clock",
@@ -45,6 +47,8 @@ class StepClock:
     steps: Number of steps so far, shape (worlds,).
     before: The same without the last one, shape (worlds,).
     iterations: Number of iterations so far, shape (worlds,).
+    members: 1 for a component that takes shorter steps, shape (worlds * components,).
+    again: 1 for a world that has just begun again with all of its components, shape (worlds,).
     """
 
     outcome: wp.array[int]
@@ -60,13 +64,16 @@ class StepClock:
     steps: wp.array[int]
     before: wp.array[int]
     iterations: wp.array[int]
+    members: wp.array[int]
+    again: wp.array[int]
 
 
-def step_clock(worlds: int, device: wp.Device) -> StepClock:
-    """Clocks of so many worlds."""
+def step_clock(worlds: int, components: int, device: wp.Device) -> StepClock:
+    """Clocks of so many worlds with so many components each."""
     clock = StepClock()
     for name in StepClock.vars:
-        setattr(clock, name, wp.zeros(1 if name in ("unusual", "here", "any") else worlds, dtype=int, device=device))
+        size = {"unusual": 1, "here": 1, "any": 1, "members": worlds * components}.get(name, worlds)
+        setattr(clock, name, wp.zeros(size, dtype=int, device=device))
     return clock
 
 
@@ -75,12 +82,16 @@ def begin_kernel(
     # state
     lost: wp.array[real],
     # out
+    islands_out: Islands,
     clock_out: StepClock,
 ):
     """Worlds that are not lost try the whole step."""
     w = wp.tid()
     clock_out.where[w] = wp.where(lost[w] == real(0.0), 1, 0)
     clock_out.level[w] = 0
+    islands_out.strayed[w] = 0
+    for c in range(islands_out.count):
+        islands_out.moves[w * islands_out.count + c] = 1
 
 
 @wp.kernel(enable_backward=False)
@@ -125,10 +136,15 @@ def choose_kernel(
 @wp.kernel(enable_backward=False)
 def set_off_kernel(
     # out
+    islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Worlds whose step was not found set off in steps of half its length."""
+    """Worlds whose step was not found set off in steps of half its length, with their members alone."""
     w = wp.tid()
+    islands_out.strayed[w] = 0
+    for c in range(islands_out.count):
+        u = w * islands_out.count + c
+        islands_out.moves[u] = clock_out.members[u]
     clock_out.going[w] = 0
     clock_out.took[w] = 0
     if clock_out.outcome[w] == HALVED:
@@ -154,6 +170,29 @@ def at_level_kernel(
     wp.atomic_add(clock_out.here, 0, chosen)
 
 
+@wp.func
+def some_rest(islands: Islands, w: int):
+    """Whether components of a world rest while others take shorter steps."""
+    rest = bool(False)
+    for c in range(islands.count):
+        if islands.moves[w * islands.count + c] == 0:
+            rest = True
+    return rest
+
+
+@wp.func
+def begin_again(islands: Islands, clock: StepClock, w: int):
+    """A world begins again with all of its components."""
+    islands.strayed[w] = 0
+    for c in range(islands.count):
+        islands.moves[w * islands.count + c] = 1
+        clock.members[w * islands.count + c] = 1
+    clock.again[w] = 1
+    clock.level[w] = 1
+    clock.ticks[w] = 0
+    clock.steps[w] = 0
+
+
 @wp.kernel(enable_backward=False)
 def advance_kernel(
     # model
@@ -164,14 +203,17 @@ def advance_kernel(
     missing: wp.array[int],
     outgrown: wp.array[int],
     # out
+    islands_out: Islands,
     clock_out: StepClock,
 ):
     """Go on after a step of this level: as far and as long as a recursion does, or in half the length."""
     w = wp.tid()
+    clock_out.again[w] = 0
     if clock_out.where[w] == 0:
         return
     clock_out.iterations[w] = clock_out.iterations[w] + progress.passes[w]
-    if progress.found[w] == 1:
+    strayed = islands_out.strayed[w]
+    if progress.found[w] == 1 and strayed == 0:
         ticks = clock_out.ticks[w] + (1 << (halvings - level))
         next = int(halvings)
         size = int(1)
@@ -187,9 +229,13 @@ def advance_kernel(
             clock_out.going[w] = 0
         else:
             clock_out.level[w] = next
+    elif (level == halvings or strayed == 1) and missing[0] + outgrown[0] == 0 and some_rest(islands_out, w):
+        begin_again(islands_out, clock_out, w)
     elif level == halvings or missing[0] + outgrown[0] > 0:
         clock_out.going[w] = 0
         clock_out.outcome[w] = LOST
+        for c in range(islands_out.count):
+            clock_out.members[w * islands_out.count + c] = 1
     else:
         clock_out.level[w] = level + 1
     if clock_out.going[w] == 0:
@@ -259,3 +305,12 @@ def step_back_kernel(
         clock_out.before[w] = clock_out.steps[w] - 1
         if clock_out.steps[w] == 0:
             wp.atomic_sub(clock_out.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def move_all_kernel(
+    # out
+    islands_out: Islands,
+):
+    """All components take part, as in an adjoint."""
+    islands_out.moves[wp.tid()] = 1

@@ -45,7 +45,8 @@ class Sizes:
         candidates: Points that may be in contact.
         samples: Surface samples that may be in contact with thin solids.
         solids: Solids of the obstacles.
-        capacity: Room for contacts of pairs.
+        capacity: Room for contacts of pairs, which grows as needed.
+        most: Contacts of pairs above which a step counts as not found, whatever the room.
     """
 
     worlds: int
@@ -57,6 +58,7 @@ class Sizes:
     samples: int
     solids: int
     capacity: int
+    most: int
 
     @property
     def points(self) -> int:
@@ -234,7 +236,7 @@ class Topology:
         length = np.full(count, mesh.edge) if count == 1 else self._lengths(label, count)
         return Components(
             of=np.concatenate([label, *rest]).astype(int), points=points, length=length,
-            symmetric=~bones & (mesh.faces.size == 0), thin=thin,
+            symmetric=~bones & (mesh.faces.size == 0), thin=thin, bound=int(bound[0]) if bound.size else 0,
         )  # fmt: skip
 
     def _of_solid_contacts(self, label: np.ndarray) -> np.ndarray:

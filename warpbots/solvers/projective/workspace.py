@@ -15,6 +15,7 @@ from warpbots.solvers.projective.contact_workspace import ContactWorkspace
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
+from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
 from warpbots.solvers.projective.iterate.minres import Krylov, krylov
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
@@ -73,10 +74,12 @@ class Taken:
     Attributes:
         outcome: See `StepClock`, shape (worlds,).
         unusual: Number of worlds without a plain step, shape (1,).
+        members: Components without one, shape (worlds * components,).
     """
 
     outcome: wp.array
     unusual: wp.array
+    members: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -312,7 +315,20 @@ class Workspace:
     @functools.cached_property
     def clock(self) -> StepClock:
         """Clocks of worlds that take shorter steps."""
-        return step_clock(self.topology.sizes.worlds, self.topology.device)
+        return step_clock(self.topology.sizes.worlds, len(self.topology.components), self.topology.device)
+
+    @functools.cached_property
+    def boxes(self) -> Boxes:
+        """Boxes of components."""
+        boxes, count = Boxes(), len(self.topology.components)
+        boxes.lower, boxes.upper = (self._zeros(count, vector(3)) for _ in range(2))
+        return boxes
+
+    @functools.cached_property
+    def members(self) -> tuple[wp.array, ...]:
+        """1 for nodes that take shorter steps, for others, (worlds * n_nodes,), worlds, and joints, (worlds,)."""
+        nodes = self.topology.sizes.nodes
+        return tuple(self._zeros(count, int) for count in (nodes, nodes, 1, 1))
 
     @functools.cached_property
     def _shorter(self) -> dict:
@@ -348,7 +364,10 @@ class Workspace:
         """Where the step to `state_out` keeps what took its place; None if there is no adjoint."""
         if not state_out.position.requires_grad:
             return None
-        return self._outcomes.of(state_out, lambda: Taken(self._zeros(1, int), wp.zeros_like(self.clock.unusual)))
+        return self._outcomes.of(
+            state_out,
+            lambda: Taken(*(wp.zeros_like(getattr(self.clock, name)) for name in ("outcome", "unusual", "members"))),
+        )
 
     @functools.cached_property
     def _kept(self) -> AdjointCache:

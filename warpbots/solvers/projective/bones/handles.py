@@ -27,6 +27,7 @@ from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, 
 from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "HandleArrays",
@@ -371,17 +372,19 @@ def follow_kernel(
 def stay_kernel(
     # model
     tree: Tree,
+    # work
+    islands: Islands,
+    bound: int,
     # state
-    found: wp.array[int],
     position: wp.array[scalar],
     velocity: wp.array[scalar],
     # out
     position_out: wp.array[scalar],
     velocity_out: wp.array[scalar],
 ):
-    """Joints stay as they are where no step was found."""
+    """Joints, which move the point `bound`, stay as they are where no step was found."""
     w = wp.tid()
-    if found[w] == 0:
+    if islands.sound[w * islands.count + islands.component[bound]] == 0:
         for i in range(w * tree.coordinates, (w + 1) * tree.coordinates):
             position_out[i] = position[i]
         for j in range(w * tree.freedom, (w + 1) * tree.freedom):

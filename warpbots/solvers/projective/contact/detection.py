@@ -132,9 +132,19 @@ def parting(
 
 
 @wp.func
+def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
+    """Whether a point does not take the present step."""
+    component = pairs.component[i]
+    still = bool(True)
+    if component >= 0:
+        still = islands.moves[w * islands.count + component] == 0
+    return still
+
+
+@wp.func
 def examine(
-    pairs: PairArrays, first_search: int, hold: int, lost: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
-    node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
+    pairs: PairArrays, islands: Islands, first_search: int, hold: int, lost: int, x: wp.array[_vec],
+    u: wp.array[NODE], w: int, kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
 
@@ -143,6 +153,8 @@ def examine(
     clearance, as two tips do. The first search also counts pairs that could come within the margin.
     """
     if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
+        return 0
+    if rests(pairs, islands, w, node[0]) and rests(pairs, islands, w, node[3]):
         return 0
     a, b, c, d = starts_of(pairs, x, w, node)
     ua, ub, uc, ud = displacements_of(pairs, u, w, node)
@@ -251,7 +263,7 @@ def find_faces_kernel(
             hold = int(searches[w] >= _HOLD)
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, int(searches[w] == 0), hold, lost[w], x, u, w, FACE, node, key, near_out, hits_out
+                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, FACE, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -295,7 +307,7 @@ def find_edges_kernel(
             hold = int(searches[w] >= _HOLD)
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, int(searches[w] == 0), hold, lost[w], x, u, w, EDGES, node, key, near_out, hits_out
+                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, EDGES, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)

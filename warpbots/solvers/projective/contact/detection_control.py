@@ -109,6 +109,7 @@ def resume(progress: Progress, u: int):
 def resolve_kernel(
     # model
     capacity: int,
+    most: int,
     before: int,
     pairs: PairArrays,
     # work
@@ -143,9 +144,12 @@ def resolve_kernel(
     again = added[w] > 0 or intersects
     hopeless = intersects and lost_out[w] == 1
     failed = ended == 1 and again and (hopeless or searches_out[w] >= _SEARCHES)
-    if pairs.count[w] > capacity:
-        wp.atomic_max(outgrown_out, 0, pairs.count[w])
+    if islands_out.strayed[w] == 1:
         failed = True
+    if pairs.count[w] > capacity:
+        failed = True
+        if capacity < most:
+            wp.atomic_max(outgrown_out, 0, pairs.count[w])
     if ended == 1:
         wp.atomic_sub(progress_out.any, 0, 1)
     if failed:

@@ -5,6 +5,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.iterate.islands import Islands, island_of
 
 __all__ = ["fail_embedded_kernel", "find_embedded_kernel"]
 
@@ -57,6 +58,7 @@ def find_embedded_kernel(
     u: wp.array[NODE],
     where: wp.array[int],
     # work
+    islands: Islands,
     converged: wp.array[int],
     # out
     depth_out: wp.array[real],
@@ -71,9 +73,10 @@ def find_embedded_kernel(
     if where[w] == 0:
         return
     depth_out[n] = _ZERO
-    if converged[w] == 0:
-        return
     i = corners[k]
+    component = w * islands.count + islands.component[i[0]]
+    if islands.moves[component] == 0 or converged[island_of(islands, w, i[0])] == 0:
+        return
     p = w * points
     q = w * stride
     for s in range(obstacles.solids):
@@ -91,10 +94,12 @@ def fail_embedded_kernel(
     # work
     depth: wp.array[real],
     faces: int,
+    corners: wp.array[wp.vec3i],
+    islands: Islands,
     # out
     converged_out: wp.array[int],
 ):
     """A step with an obstacle too deep inside a face has failed."""
     w, k = wp.tid()
     if depth[w * faces + k] > _ZERO:
-        converged_out[w] = 0
+        converged_out[island_of(islands, w, corners[k][0])] = 0

@@ -55,7 +55,10 @@ def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec
     other = pairs.component[node[3]]
     gone = int(-1)
     if one >= 0 and other >= 0:
-        gone = unite(islands, w, one, other)
+        if islands.moves[w * islands.count + one] != islands.moves[w * islands.count + other]:
+            islands.strayed[w] = 1
+        else:
+            gone = unite(islands, w, one, other)
     one = wp.max(one, other)
     islands.pair[w * islands.pairs + slot] = one
     u = root_of(islands, w, one)

@@ -114,7 +114,7 @@ class Kind:
             global step divided by its length.
         product: Function of (elements, model, point, active, a, out): launches that subtract from `out` the product of
             second derivatives that are not in `stiffness` with `a`; None for elements without.
-        forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
+        forbid: Kernel (elements, x, u, islands) -> (converged): fails an island in which an element is
             inverted; None for elements that cannot be inverted.
         normal_bounds: Function of (elements, model, point, normals): launches that write bounds on second derivatives
             along normals, at corners; None for elements whose nodes have no free normals.

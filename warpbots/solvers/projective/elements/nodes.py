@@ -12,6 +12,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.numerics.simd import fetch, index, multiply_add
 from warpbots.solvers.projective.elements.element import at, raise_to
+from warpbots.solvers.projective.iterate.islands import Islands, component_of
 
 __all__ = [
     "NodeArrays",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _vec = vector(3)
+_NO_PAIR = wp.constant(0)  # `NONE` of `pair_arrays`
 
 
 @wp.struct
@@ -208,7 +210,7 @@ def end_kernel(
     nodes: NodeArrays,
     # state
     h: real,
-    found: wp.array[int],
+    islands: Islands,
     x: wp.array[_vec],
     v: wp.array[_vec],
     u: wp.array[NODE],
@@ -216,11 +218,11 @@ def end_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """x' = x + u, v' = u / h; x' = x, v' = v where no step was found."""
+    """x' = x + u, v' = u / h; x' = x, v' = v where no step was found, or taken."""
     w, i = wp.tid()
     k = w * nodes.count + i
     d = at(u, w * nodes.stride + i)
-    if found[w] == 1:
+    if islands.sound[w * islands.count + islands.component[i]] == 1:
         x_out[k] = x[k] + d
         v_out[k] = d / h
     else:
@@ -232,17 +234,20 @@ def end_kernel(
 def drop_kernel(
     # model
     stride: int,
+    capacity: int,
     # state
-    found: wp.array[int],
+    islands: Islands,
     # out
     z_out: wp.array[NODE],
-    pairs_out: wp.array[int],
+    kind_out: wp.array[int],
 ):
-    """No displacements, no forces and no pairs where no step was found."""
+    """No displacements, no forces and no pairs of components whose step was not found."""
     w, i = wp.tid()
-    if found[w] == 0:
+    if islands.sound[w * islands.count + component_of(islands, w, i)] == 0:
         z_out[w * stride + i] = NODE()
-        pairs_out[w] = 0
+        pair = i - (stride - capacity)
+        if pair >= 0:
+            kind_out[w * capacity + pair] = _NO_PAIR
 
 
 @wp.kernel(enable_backward=False)

@@ -31,6 +31,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     weight_of,
 )
 from warpbots.solvers.projective.elements.tetrahedra import weights
+from warpbots.solvers.projective.iterate.islands import Islands, island_of
 
 __all__ = ["columns_adder", "solid_kind", "unit"]
 
@@ -134,15 +135,18 @@ def forbid_kernel(nodes: int, points: int) -> wp.Kernel:
         # state
         x: wp.array[_vec],
         u: wp.array[NODE],
+        # work
+        islands: Islands,
         # out
         converged_out: wp.array[int],
     ):
         """det F > 0."""
         w, e = wp.tid()
-        if converged_out[w] == 1:
+        k = island_of(islands, w, solids.node[e][0])
+        if converged_out[k] == 1:
             for i in range(points):
                 if not (wp.determinant(deformed(solids, x, u, w, e, i)) > real(0.0)):
-                    converged_out[w] = 0
+                    converged_out[k] = 0
 
     return forbid
 

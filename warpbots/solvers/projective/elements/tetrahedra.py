@@ -29,6 +29,7 @@ from warpbots.solvers.projective.elements.element import (
     row,
     simplices,
 )
+from warpbots.solvers.projective.iterate.islands import Islands, island_of
 
 __all__ = ["TETS", "TetArrays", "measure_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 
@@ -121,13 +122,16 @@ def forbid_kernel(
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # work
+    islands: Islands,
     # out
     converged_out: wp.array[int],
 ):
     """No step converges to an inverted tetrahedron, det D <= 0."""
     w, e = wp.tid()
-    if converged_out[w] == 1 and not (wp.determinant(edges(tets.place, x, u, w, tets.node[e])) > real(0.0)):
-        converged_out[w] = 0
+    k = island_of(islands, w, tets.node[e][0])
+    if converged_out[k] == 1 and not (wp.determinant(edges(tets.place, x, u, w, tets.node[e])) > real(0.0)):
+        converged_out[k] = 0
 
 
 @functools.cache

@@ -92,12 +92,12 @@ def begin_kernel(
     """Islands of chosen worlds are active and have no changes."""
     w = wp.tid()
     world = w / islands.count
-    active = where[world]
+    active = where[world] * islands.moves[w]
     if root_of(islands, world, w % islands.count) != w:
         active = 0
     progress_out.active[w] = active
     progress_out.used[world] = entries
-    progress_out.converged[w] = 0
+    progress_out.converged[w] = where[world] * (1 - islands.moves[w])  # what rests has nothing to find
     progress_out.iterations[w] = 0
     progress_out.waiting[w] = 0
     progress_out.newton_steps[w] = 0

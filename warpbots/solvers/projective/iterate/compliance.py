@@ -206,5 +206,7 @@ def forbid_kernel(
     progress_out: Progress,
 ):
     """No world has converged without room for a column."""
+    u = wp.tid()
     if compliance.missing[0] > 0:
-        progress_out.found[wp.tid()] = 0
+        progress_out.converged[u] = 0
+        progress_out.found[u * progress_out.found.shape[0] / progress_out.converged.shape[0]] = 0

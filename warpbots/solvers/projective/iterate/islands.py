@@ -13,7 +13,20 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-__all__ = ["Components", "Islands", "island_of", "islands_of", "root_of", "separate_kernel", "unite"]
+from warpbots.numerics import NODE
+
+__all__ = [
+    "Components",
+    "Islands",
+    "component_of",
+    "conclude_kernel",
+    "island_of",
+    "islands_of",
+    "rest_kernel",
+    "root_of",
+    "separate_kernel",
+    "unite",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +40,7 @@ class Components:
         length: Mean length of the edges of elements [m], shape (count,).
         symmetric: Whether the second derivative of the energy is symmetric, shape (count,), bool.
         thin: Whether there are triangles of sheets, shape (count,), bool.
+        bound: A point that is bound to bones; 0 without bones.
     """
 
     of: np.ndarray
@@ -34,6 +48,7 @@ class Components:
     length: np.ndarray
     symmetric: np.ndarray
     thin: np.ndarray
+    bound: int = 0
 
     @classmethod
     def one(cls, entries: int) -> "Components":
@@ -64,6 +79,9 @@ class Islands:
     thin: 1 if it has sheets.
     touching: Number of its pairs of surfaces.
     changed: 1 for a component with a contact that the last search added or changed.
+    moves: 1 for a component that takes the present step; others of its world rest where they are.
+    sound: 1 for a component whose last step has been found.
+    strayed: 1 for a world in which one that moves came near to one that rests, shape (worlds,).
     """
 
     count: int
@@ -82,6 +100,9 @@ class Islands:
     thin: wp.array[int]
     touching: wp.array[int]
     changed: wp.array[int]
+    moves: wp.array[int]
+    sound: wp.array[int]
+    strayed: wp.array[int]
 
 
 def islands_of(components: Components, pairs: int, worlds: int, device: wp.Device) -> Islands:
@@ -114,8 +135,10 @@ def islands_of(components: Components, pairs: int, worlds: int, device: wp.Devic
         setattr(islands, name, constant(np.tile(values, worlds), dtype))
     islands.root = constant(np.tile(np.arange(count), worlds), int)
     islands.pair = wp.zeros(worlds * pairs, dtype=int, device=device)
-    for name in ("touching", "changed"):
+    for name in ("touching", "changed", "sound"):
         setattr(islands, name, wp.zeros(worlds * count, dtype=int, device=device))
+    islands.moves = wp.ones(worlds * count, dtype=int, device=device)
+    islands.strayed = wp.zeros(worlds, dtype=int, device=device)
     return islands
 
 
@@ -126,15 +149,21 @@ def root_of(islands: Islands, w: int, component: int):
 
 
 @wp.func
-def island_of(islands: Islands, w: int, i: int):
-    """Island of an entry of an iterate."""
+def component_of(islands: Islands, w: int, i: int):
+    """Component of an entry of an iterate."""
     component = int(0)
     if islands.count > 1:
         if i < islands.entries:
             component = islands.component[i]
         else:
             component = islands.pair[w * islands.pairs + i - islands.entries]
-    return root_of(islands, w, component)
+    return component
+
+
+@wp.func
+def island_of(islands: Islands, w: int, i: int):
+    """Island of an entry of an iterate."""
+    return root_of(islands, w, component_of(islands, w, i))
 
 
 @wp.func
@@ -173,3 +202,30 @@ def separate_kernel(
     islands_out.thin[u] = islands_out.own_thin[c]
     islands_out.touching[u] = 0
     islands_out.changed[u] = 0
+
+
+@wp.kernel(enable_backward=False)
+def rest_kernel(
+    # model
+    islands: Islands,
+    stride: int,
+    # out
+    z_out: wp.array[NODE],
+):
+    """Components that do not take a step stay where they are."""
+    w, i = wp.tid()
+    if islands.moves[w * islands.count + component_of(islands, w, i)] == 0:
+        z_out[w * stride + i] = NODE()
+
+
+@wp.kernel(enable_backward=False)
+def conclude_kernel(
+    # work
+    converged: wp.array[int],
+    # out
+    islands_out: Islands,
+):
+    """Components whose step has been found."""
+    w, c = wp.tid()
+    u = w * islands_out.count + c
+    islands_out.sound[u] = islands_out.moves[u] * converged[root_of(islands_out, w, c)]
