@@ -50,6 +50,7 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:MassSpring. springs make matter")
     config.addinivalue_line("filterwarnings", "ignore:SoftBody .* its shape holds")  # coarse on purpose
     config.addinivalue_line("filterwarnings", "ignore::warpbots.FileWarning")  # tests of files look at it by `heard`
+    config.addinivalue_line("filterwarnings", "ignore:SoftBody .* bending")  # likewise
     wp.set_device(config.getoption("--device"))
     torch.set_default_device(wp.device_to_torch(wp.get_device()))
     if wp.get_device().is_cuda:

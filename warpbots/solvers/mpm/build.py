@@ -41,8 +41,12 @@ from warpbots.solvers.scene_support import (
     refuse_rigid,
     refuse_sheets,
 )
+from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 
 __all__ = ["build"]
+
+_BENDS = 0.75
+"""Cells across, from which a body bends within a fifth of what is right: two particles."""
 
 
 def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, device: wp.Device) -> MPMModel:
@@ -64,6 +68,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     for i, body in enumerate(scene.bodies):
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
+    warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0, above=4)
     grid = Grid.around(*domain_of(scene, particles), dx)
     refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)
@@ -139,6 +144,13 @@ def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array 
     """Which particles change their volume as they flow: 1 or 0; None if no particle does."""
     bodies = np.array([isinstance(body.material.plasticity, CamClay) for body in scene.bodies])
     return device_array(bodies[particles.body], device, int) if bodies.any() else None
+
+
+def _loses_bending(across: float) -> str | None:
+    """What is wrong with a body of less than a cell (docs/design/mpm-transfers.md)."""
+    if across > _BENDS:
+        return None
+    return "its bending is lost in a cell of the grid: half of its stiffness is left with 0.5 cells, and none with 0.25"
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

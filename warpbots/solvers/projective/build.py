@@ -46,6 +46,7 @@ from warpbots.solvers.projective.guides import anchored_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
+from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.scene_parts import remedy
@@ -71,14 +72,19 @@ def build(
     linear_solver: str,
     worlds: int,
     device: wp.Device,
+    chosen: bool = True,
 ) -> ProjectiveModel:
     """Arrays of `scene` with solids of elements of one kind, of size `cell_size` [m].
+
+    Where nobody has `chosen` that kind, parts are warned of that it makes too stiff.
 
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size, solid)
+    if not chosen:
+        warn_of_stiff_bending(scene, mesh, above=4)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
     fixed = np.zeros(len(mesh), dtype=bool)

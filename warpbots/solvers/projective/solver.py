@@ -102,10 +102,12 @@ class ProjectiveDynamics:
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
             iterations.
-        elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending,
-            more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
-            and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
-            a `Box` (also `Posed`) with one for each cell. All actuators act on all of them.
+        elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending.
+            None takes them, and warns where slender parts and walls have so few across that their bending stiffness is
+            a fifth too large or more, with the figure, the place and the remedy. ``"quadratic_tetrahedra"`` have ten
+            nodes, those of the same mesh and the middles of its edges, and bend without locking. ``"hexahedra"``,
+            trilinear and of eight nodes, fill a `Box` (also `Posed`) with one for each cell. All actuators act on all
+            of them.
         linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative.
             ``"iterative"`` is minimal residuals, preconditioned by the matrix of the global step, which couples nodes
             and not their components: some dozens of iterations for uniform matter, and hundreds where moduli of
@@ -132,14 +134,14 @@ class ProjectiveDynamics:
     max_halvings: int = 5
     collisions: bool = True
     splitting: bool = False
-    elements: str = "tetrahedra"
+    elements: str | None = None
     linear_solver: str = "adaptive"
 
     def __post_init__(self):
         conform(self)
         if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
-        if self.elements not in _ELEMENTS:
+        if self.elements is not None and self.elements not in _ELEMENTS:
             known = ", ".join(map(repr, _ELEMENTS))
             raise ValueError(f"ProjectiveDynamics: elements must be one of {known}, got {self.elements!r}")
         if self.linear_solver not in _LINEAR_SOLVERS:
@@ -190,9 +192,10 @@ class ProjectiveDynamics:
         """
         refuse_worlds("ProjectiveDynamics", worlds)
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
-        solid = _ELEMENTS[self.elements]
+        solid = _ELEMENTS[self.elements or "tetrahedra"]
         how = self.collisions, self.splitting, self.linear_solver
-        return build(scene, size, solid, self.memory, *how, worlds, warp_device(device))
+        chosen = self.elements is not None
+        return build(scene, size, solid, self.memory, *how, worlds, warp_device(device), chosen)
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""

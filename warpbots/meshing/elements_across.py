@@ -1,0 +1,112 @@
+"""How many tetrahedra there are across the thin parts of a mesh, walls of cavities included.
+
+From every face of the surface a ray runs inward, along the normal of the face, to where it leaves the mesh: the way is
+the thickness t there. The tetrahedra on the way have sizes along the ray and across it, from the tensor
+
+    G = 2/6 sum e e^T
+
+of their six edges e, which for the corner of a cube has the squares of its edges: h^2 = d . G d along the ray d, and
+l^2, the largest eigenvalue of the part of G across d. Both are means over the way.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Across", "elements_across"]
+
+_EDGES = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+_OPPOSITE = np.array([(1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)])
+"""Corners of the face opposite to each corner."""
+
+
+class Across(NamedTuple):
+    """Thickness and sizes of elements under each face of a surface.
+
+    Attributes:
+        faces: Corners of the faces, shape (n, 3).
+        thickness: Way from a face to the opposite side [m], shape (n,); infinite where it has more tetrahedra than were
+            followed.
+        along: Mean of h^2 on the way [m^2], shape (n,).
+        aside: Mean of l^2 on the way [m^2], shape (n,).
+        end: Corners of the face at which the way ends, shape (n, 3); -1 where it was not followed to its end.
+    """
+
+    faces: np.ndarray
+    thickness: np.ndarray
+    along: np.ndarray
+    aside: np.ndarray
+    end: np.ndarray
+
+
+def elements_across(position: np.ndarray, tets: np.ndarray, most: int = 24) -> Across:
+    """Thickness and sizes of elements under the surface of a mesh.
+
+    Args:
+        position: Vertices [m], shape (n_vertices, 3).
+        tets: Corners of the tetrahedra, shape (n_tets, 4).
+        most: Number of tetrahedra after which a ray is given up.
+    """
+    neighbor = _neighbors(tets, len(position))
+    tet, corner = np.nonzero(neighbor < 0)  # the faces of the surface, opposite to a corner
+    faces = tets[tet[:, None], _OPPOSITE[corner]]
+    x = position[faces].mean(axis=1)
+    normal = np.cross(position[faces[:, 1]] - position[faces[:, 0]], position[faces[:, 2]] - position[faces[:, 0]])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    inward = np.einsum("nd,nd->n", position[tets[tet, corner]] - x, normal)
+    d = np.sign(inward)[:, None] * normal
+    count = len(faces)
+    thickness, along, aside = np.full(count, np.inf), np.zeros(count), np.zeros(count)
+    end = np.full((count, 3), -1)
+    way = np.zeros(count)
+    ray, inside, entered = np.arange(count), tet, corner
+    for _ in range(most):
+        if not len(ray):
+            break
+        step, leave = _crossing(position[tets[inside]], x[ray] + way[ray, None] * d[ray], d[ray], entered)
+        h, l = _sizes(position[tets[inside]], d[ray])
+        way[ray] += step
+        along[ray] += step * h
+        aside[ray] += step * l
+        beyond = neighbor[inside, leave]
+        out = beyond < 0
+        thickness[ray[out]] = way[ray[out]]
+        end[ray[out]] = tets[inside[out][:, None], _OPPOSITE[leave[out]]]
+        ray, inside, left = ray[~out], beyond[~out], inside[~out]
+        entered = (neighbor[inside] == left[:, None]).argmax(axis=1)
+    total = np.maximum(way, np.finfo(float).tiny)
+    return Across(faces, thickness, along / total, aside / total, end)
+
+
+def _neighbors(tets: np.ndarray, vertices: int) -> np.ndarray:
+    """The tetrahedron beyond the face opposite to each corner, -1 for none, shape (n_tets, 4)."""
+    corners = np.sort(tets[:, _OPPOSITE].reshape(-1, 3), axis=1).astype(np.int64)
+    key = (corners[:, 0] * vertices + corners[:, 1]) * vertices + corners[:, 2]
+    order = np.argsort(key, kind="stable")
+    twin = np.flatnonzero(key[order][1:] == key[order][:-1])
+    beyond = np.full(len(key), -1)
+    beyond[order[twin]], beyond[order[twin + 1]] = order[twin + 1] // 4, order[twin] // 4
+    return beyond.reshape(-1, 4)
+
+
+def _crossing(corners: np.ndarray, x: np.ndarray, d: np.ndarray, entered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Way from x along d to the face by which a ray leaves each tetrahedron, and the corner opposite to that face."""
+    slopes = np.linalg.inv((corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1))  # of the last three coordinates
+    last = np.einsum("nij,nj->ni", slopes, x - corners[:, 0])
+    change = np.einsum("nij,nj->ni", slopes, d)
+    share = np.concatenate([1.0 - last.sum(axis=1, keepdims=True), last], axis=1)
+    change = np.concatenate([-change.sum(axis=1, keepdims=True), change], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.where(change < 0.0, np.maximum(-share / change, 0.0), np.inf)
+    step[np.arange(len(step)), entered] = np.inf
+    leave = step.argmin(axis=1)
+    return step[np.arange(len(step)), leave], leave
+
+
+def _sizes(corners: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """h^2 and l^2 of tetrahedra."""
+    edges = corners[:, _EDGES[:, 1]] - corners[:, _EDGES[:, 0]]
+    normal = np.einsum("nki,ni->nk", edges, d)
+    flat = edges - normal[:, :, None] * d[:, None]
+    across = np.linalg.eigvalsh(np.einsum("nki,nkj->nij", flat, flat) / 3.0)[:, -1]
+    return (normal**2).sum(axis=1) / 3.0, across

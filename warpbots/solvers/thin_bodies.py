@@ -1,0 +1,51 @@
+"""A warning of slender bodies that have so few cells across that they do not bend as matter does."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from warpbots.contact import width
+from warpbots.materials import FLUIDS
+from warpbots.scene import Points, Scene, Sheet, SoftBody, Truss, parts_of
+
+__all__ = ["SLENDER", "warn_of_thin_bodies"]
+
+SLENDER = 2.9
+"""Least extent of a part over its thickness, from which it bends [1]."""
+
+
+def warn_of_thin_bodies(
+    scene: Scene, size: float, fault: Callable[[float], str | None], option: str, enough: float, above: int
+) -> None:
+    """Warn, once for a scene, of its thinnest slender body.
+
+    Args:
+        scene: The scene.
+        size: Size of cells [m].
+        fault: What is wrong with a body that has so many cells across, None for nothing.
+        option: Name of the option of the solver that is the size of cells.
+        enough: Number of cells across for which nothing is wrong.
+        above: Number of calls between the caller that builds the simulation and this function.
+    """
+    found = [(t, body) for body in scene.soft if (t := _slender_width(body)) is not None]
+    said = [(t, body, words) for t, body in found if (words := fault(t / size)) is not None]
+    if not said:
+        return
+    t, body, words = min(said, key=lambda each: each[0])
+    others = f" ({len(said) - 1} more bodies likewise)" if len(said) > 1 else ""
+    warnings.warn(
+        f"SoftBody {body.name!r}: {t / size:.2g} cells of {size:.2g} m fill its thickness of {t:.2g} m, and {words}"
+        f"{others}; use {option} of at most {t / enough:.2g} m",
+        stacklevel=above + 1,
+    )
+
+
+def _slender_width(body: SoftBody) -> float | None:
+    """Width of the thin part of a body [m]; None where it is not slender, or no elastic solid."""
+    soft = any(m.law in FLUIDS or m.plasticity is not None for m in body.materials)
+    if soft or any(isinstance(part, Points | Sheet | Truss) for part in parts_of(body.shape)):
+        return None
+    lower, upper = body.shape.bounds
+    t = width(body.shape)
+    return t if float(np.max(upper - lower)) >= SLENDER * t else None
