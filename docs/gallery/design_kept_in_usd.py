@@ -12,7 +12,7 @@ bar = Box((0, 0, 0), (0.4, 0.06, 0.06))
 rubber = wb.Material(youngs_modulus=1e5, poissons_ratio=0.3, density=1000.0, damping=0.01)
 beam = wb.SoftBody("beam", bar, rubber, {"root": wb.shapes.HalfSpace((1e-4, 0, 0), (1, 0, 0))})
 scene = wb.Scene([beam], constraints=[wb.Constraint("root")])
-sim = wb.Simulation(scene, wb.ProjectiveDynamics(cell_size=0.02), dt=0.01)
+sim = wb.Simulation(scene, wb.ProjectiveDynamics(cell_size=0.015), dt=0.01)
 mesh = sim.model.matter
 middle = torch.as_tensor(mesh.position[mesh.tets].mean(axis=1)[:, 0])
 graded = 1e5 * torch.exp(2.0 * torch.cos(20.0 * middle))[None].float()
