@@ -126,7 +126,8 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
         with bounded_memory(path, _BYTES):
             mesh = meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio raises whatever its readers raise, or ends the process
-        raise SceneError(f"{path} cannot be read as a mesh: {error}") from error
+        reason = "its content is not of the format of its ending" if isinstance(error, SystemExit) else error
+        raise SceneError(f"{path} cannot be read as a mesh: {reason}") from error
     tets = [block.data[:, :4] for block in mesh.cells if block.type in ("tetra", "tetra10")]
     if not tets:
         found = ", ".join(f"{len(block.data)} of type {block.type}" for block in mesh.cells) or "no cells"

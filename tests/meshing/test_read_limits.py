@@ -161,3 +161,12 @@ def test_states_and_controllers_that_unpack_to_much_more_are_not_read(tmp_path, 
     wb.usd.write(tmp_path / "ball.usda", scene)
     assert cli.main(["simulate", str(tmp_path / "ball.usda"), "--controller", str(tmp_path / "state.pt")]) == 2
     assert "would unpack to 60 MB" in capsys.readouterr().err
+
+
+def test_packages_of_usd_that_unpack_to_much_more_are_not_read(tmp_path):
+    wb.usd.write(tmp_path / "ball.usdz", wb.Scene([wb.RigidBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.0), 0.1))]))
+    assert wb.usd.read(tmp_path / "ball.usdz").rigid
+    with zipfile.ZipFile(tmp_path / "ball.usdz", "a", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("more.usda", b"#" * 6 * 10**7)
+    with pytest.raises(wb.SceneError, match=r"would unpack to 60 MB"):
+        wb.usd.read(tmp_path / "ball.usdz")

@@ -52,7 +52,8 @@ def _worlds(options: argparse.Namespace) -> dict[str, object]:
     return {"worlds": options.worlds, "vary": options.vary} if options.worlds > 1 else {}
 
 
-_RESULTS = ("controller.pt", "checkpoint.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda")
+_RESULTS = ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda", "checkpoint.pt")
+"""Files of a training, in the order in which a new one removes them; it writes over the last."""
 
 
 def train(options: argparse.Namespace) -> None:
@@ -95,7 +96,7 @@ def _trained(options: argparse.Namespace, group: Any) -> wb.History:
 
     def save(history: wb.History) -> None:
         if len(history.loss) == 1:  # a new run begins: remove the files of an earlier one
-            for name in set(_RESULTS) - {"checkpoint.pt"}:
+            for name in _RESULTS[:-1]:
                 (folder / name).unlink(missing_ok=True)
         with replacing(folder / "controller.pt") as (temporary,):
             torch.save(policy.state_dict(), temporary)

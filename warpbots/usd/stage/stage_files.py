@@ -13,6 +13,7 @@ from pxr import Sdf, Tf, Usd
 
 from warpbots import input_files
 from warpbots.output_files import replacing
+from warpbots.read_limits import refuse_unpacking
 from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
@@ -71,12 +72,13 @@ def open_stage(
 
 
 def _refuse_without_stage(path: Path) -> None:
-    """Raise if a package does not begin with a layer, which is its stage.
+    """Raise if a package does not begin with a layer, which is its stage, or unpacks to much more than itself.
 
     Raises:
         SceneError: It does not.
     """
     if path.suffix == PACKAGE and zipfile.is_zipfile(path):
+        refuse_unpacking(path)
         with zipfile.ZipFile(path) as package:
             first = next(iter(package.namelist()), None)
         if first is None or Path(first).suffix not in EXTENSIONS:
