@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Centroid", "Clusters"]
 
-_STARTS = 10
-"""Starts of k-means, whose iteration finds a local optimum."""
-
 _ROUNDS = 300
 """Iterations of k-means at most; it ends where no point changes its cluster."""
 
@@ -40,7 +37,7 @@ class Clusters:
     Attributes:
         count: Number of clusters.
         region: Name of the region to cluster, or None for all matter.
-        seed: Seed of k-means.
+        seed: 0 for clusters that begin at the ends of limbs, or the seed of a point where they begin instead.
         acceleration: Whether to add the acceleration of each cluster, its mean over the last control interval in
             lengths per second squared [1/s^2], 0 in the first call: such an observation remembers, see
             `warpbots.observers.Remembers`.
@@ -69,7 +66,7 @@ class Clusters:
         )
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} points of matter, got {self.count}")
-        centers = _k_means(samples.position, samples.volume, self.count, np.random.default_rng(self.seed))
+        centers = _k_means(samples.position, samples.volume, self.count, self.seed)
         label = cKDTree(centers).query(simulation.model.matter.position[chosen])[1]
         empty = np.setdiff1d(np.arange(self.count), label)
         if len(empty):
@@ -107,30 +104,30 @@ class Centroid:
         return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1, length, self.acceleration)
 
 
-def _k_means(position: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres of clusters, of several starts those with the least inertia, shape (count, dim).
+def _k_means(position: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Centres of clusters, shape (count, dim).
+
+    The first one begins at the point farthest from the centre, each other one at the point farthest from all before it
+    (Gonzalez 1985): at the ends of limbs, and alike on both sides of a robot that has two.
 
     Args:
         position: Points, shape (n, dim).
         weight: What each counts, shape (n,).
         count: Number of clusters.
-        rng: Draws the points that it begins with.
+        seed: 0, or the seed of a point to begin with.
     """
-    from scipy.spatial import cKDTree
-
-    starts = [_lloyd(position, weight, _spread(position, weight, count, rng)) for _ in range(_STARTS)]
-    return min(starts, key=lambda centers: float(weight @ cKDTree(centers).query(position)[0] ** 2))
-
-
-def _spread(position: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Points to begin with, far from one another (k-means++, Arthur and Vassilvitskii 2007), shape (count, dim)."""
-    from scipy.spatial import cKDTree
-
-    centers = position[rng.choice(len(position), 1, p=weight / weight.sum())]
+    middle = weight @ position / weight.sum()
+    first = int(np.random.default_rng(seed).integers(len(position))) if seed else _farthest(position, middle[None])
+    centers = position[[first]]
     while len(centers) < count:
-        chance = weight * cKDTree(centers).query(position)[0] ** 2
-        centers = np.concatenate([centers, position[rng.choice(len(position), 1, p=chance / chance.sum())]])
-    return centers
+        centers = np.concatenate([centers, position[[_farthest(position, centers)]]])
+    return _lloyd(position, weight, centers)
+
+
+def _farthest(position: np.ndarray, centers: np.ndarray) -> int:
+    from scipy.spatial import cKDTree
+
+    return int(cKDTree(centers).query(position)[0].argmax())
 
 
 def _lloyd(position: np.ndarray, weight: np.ndarray, centers: np.ndarray) -> np.ndarray:
