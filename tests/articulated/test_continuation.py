@@ -29,7 +29,7 @@ def tripod() -> Scene:
         joints.append(
             Joint(f"knee{i}", "revolute", f"thigh{i}", f"shin{i}", position=tuple(knee), axis=axis, damping=1e-3)
         )
-    contact = Contact("skin", "floor", 1e8, 1e9, 1.0, 1e7)
+    contact = Contact("skin", "floor", 1e8, 1e9, 1.0, 1e8)
     return Scene(bodies, joints=joints, obstacles=(floor(),), contacts=(contact,))
 
 
