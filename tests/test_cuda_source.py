@@ -22,6 +22,7 @@ SCENES = (
     "machine",
     "particles",
     "yielding",
+    "liquid",
     "springs",
     "cubes",
     "bricks",

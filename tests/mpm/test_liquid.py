@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from cases import block, to_numpy
+from cases import assert_gradients, block, to_numpy
 from scipy.optimize import minimize_scalar
 
 import warpbots as wb
@@ -135,6 +135,23 @@ def test_momentum_and_angular_momentum_stay(dim, rng):
     torch.testing.assert_close(after.momentum, before.momentum, rtol=0.0, atol=tolerance * size)
     torch.testing.assert_close(after.angular_momentum, before.angular_momentum, rtol=0.0, atol=tolerance * size)
     assert (final.position - rest.position).abs().max() > 0.01
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("dim", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_gradients_are_those_of_differences(dim, rng):
+    """By everything, of a damped fluid with branches, half of which is held, that a solid lies beside."""
+    scene = block(dim)
+    (body,) = scene.bodies
+    width = np.array([0.25] + [0.0] * (dim - 1))
+    lower, upper = (np.array(corner) for corner in body.shape.bounds)
+    dough = liquid(1e4, 50.0, branches=[wb.MaxwellBranch(2e3, 3e-3)])
+    solid = wb.SoftBody("solid", wb.shapes.Box(lower + width, upper + width), wb.Material(2e4, 0.3, RHO, damping=1e-2))
+    bodies = [dataclasses.replace(body, material=dough), solid]
+    held = dataclasses.replace(
+        scene, bodies=bodies, constraints=[wb.Constraint("root")], actuators=[wb.Pressure("air", "root", 1e3)]
+    )
+    assert_gradients(Simulation(held, MPM(1 / 8), 4e-3, 3), rng)
 
 
 def test_a_fluid_less_viscous_than_its_grid_is_named():

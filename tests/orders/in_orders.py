@@ -92,6 +92,16 @@ def yielding() -> dict[str, np.ndarray]:
     return moved(sim, velocity=np.array([1.5, -0.8]))
 
 
+def liquid() -> dict[str, np.ndarray]:
+    """MPM in a plane, of a liquid."""
+    import cases
+
+    import warpbots as wb
+
+    sim = wb.Simulation(cases.busy(2, "weakly_compressible"), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
+    return moved(sim, velocity=np.array([1.5, -0.8]))
+
+
 def machine() -> dict[str, np.ndarray]:
     """Springs in a plane: bars with a motor between them, which touch each other and the ground."""
     import warpbots as wb
