@@ -13,12 +13,12 @@ from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_workspace, workspace
+from warpbots.solvers.projective.islands import Components, islands_of
 from warpbots.solvers.projective.iterate import anderson_arrays, nested_dissection, sparse_cholesky
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
 from warpbots.solvers.projective.iterate.convergence import criterion
-from warpbots.solvers.projective.iterate.islands import Components, islands_of
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import factorise, solve

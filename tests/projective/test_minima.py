@@ -5,10 +5,10 @@ import pytest
 import warp as wp
 
 from warpbots.numerics import precision, real_numpy
+from warpbots.solvers.projective.islands import Components, islands_of
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion
-from warpbots.solvers.projective.iterate.islands import Components, islands_of
 
 TOLERANCE = 1e-5 if precision == "float32" else 1e-9
 

@@ -14,7 +14,7 @@ from warpbots.solvers.projective.bones import handles, handles_adjoint
 from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kernel
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact_points import Points
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 
 __all__ = ["Skeleton", "sense_bones"]

@@ -15,9 +15,9 @@ from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, free_bodies
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, around
 from warpbots.solvers.projective.guides import Guides
+from warpbots.solvers.projective.islands import Islands, islands_of
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, iteration
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
-from warpbots.solvers.projective.iterate.islands import Islands, islands_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, factorise, split
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.topology import Topology, constant_array

@@ -8,7 +8,7 @@ edges around. Where one leaves its box after all, all of the world begins again 
 import warp as wp
 
 from warpbots.numerics import real, vector
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.step_clock import HALVED, LOST, StepClock
 
 __all__ = ["REACH", "Boxes", "box_kernel", "choose_members_kernel", "join_kernel", "spread_kernel", "stray_kernel"]

@@ -12,9 +12,9 @@ from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.islands import conclude_kernel, rest_kernel, separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion, gather_kernel
-from warpbots.solvers.projective.iterate.islands import conclude_kernel, rest_kernel, separate_kernel
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative

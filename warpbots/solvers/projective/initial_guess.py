@@ -19,7 +19,7 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import Place, at
 from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, ReferenceElement
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = ["KERNELS", "shorten_kernel"]
 

@@ -16,9 +16,9 @@ from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.islands import separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import criterion
-from warpbots.solvers.projective.iterate.islands import separate_kernel
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative

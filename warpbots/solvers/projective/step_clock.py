@@ -3,8 +3,8 @@
 import warp as wp
 
 from warpbots.numerics import real
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
-from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "FOUND",

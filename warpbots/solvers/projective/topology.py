@@ -15,8 +15,8 @@ from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import kinds_of
+from warpbots.solvers.projective.islands import Components
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
-from warpbots.solvers.projective.iterate.islands import Components
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["Sizes", "Topology", "constant_array"]

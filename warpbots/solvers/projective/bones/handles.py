@@ -27,7 +27,7 @@ from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, 
 from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = [
     "HandleArrays",

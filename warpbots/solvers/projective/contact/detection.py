@@ -33,12 +33,12 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     HitArrays,
     PairArrays,
-    note,
+    note_change,
 )
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
@@ -267,7 +267,7 @@ def find_faces_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
-                note(pairs, islands_out, w, node)
+                note_change(pairs, islands_out, w, node)
 
 
 @wp.kernel(enable_backward=False)
@@ -311,4 +311,4 @@ def find_edges_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
-                note(pairs, islands_out, w, node)
+                note_change(pairs, islands_out, w, node)

@@ -3,12 +3,12 @@
 import warp as wp
 
 from warpbots.numerics import NODE, real
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays, note
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, note_change
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
 from warpbots.solvers.projective.iterate.convergence import look
-from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = [
     "ask_kernel",
@@ -158,7 +158,7 @@ def resolve_kernel(
         faces = wp.int64(pairs.face.shape[0])
         edge = pairs.edge[int((intersection_out[w] - wp.int64(1)) / faces)]
         face = pairs.face[int((intersection_out[w] - wp.int64(1)) % faces)]
-        note(pairs, islands_out, w, wp.vec4i(edge[0], edge[1], face[0], face[1]))
+        note_change(pairs, islands_out, w, wp.vec4i(edge[0], edge[1], face[0], face[1]))
     if not failed and (ended == 1 or searches_out[w] > 0):
         if ended == 1:
             lost_out[w] = int(intersects)

@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.islands import Islands, island_of
+from warpbots.solvers.projective.islands import Islands, island_of
 
 __all__ = ["fail_embedded_kernel", "find_embedded_kernel"]
 

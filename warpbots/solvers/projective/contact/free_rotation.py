@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import NodeArrays, packed
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = [
     "RotationArrays",

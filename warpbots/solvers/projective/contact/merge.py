@@ -5,10 +5,10 @@ import warp as wp
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import link
 from warpbots.solvers.projective.contact.detection import same_plane
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, note
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, note_change
+from warpbots.solvers.projective.islands import Islands, root_of, unite
 from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
-from warpbots.solvers.projective.iterate.islands import Islands, root_of, unite
 
 __all__ = ["link_kernel", "merge_kernel", "order_kernel"]
 
@@ -127,7 +127,7 @@ def merge_kernel(
                     gone = connect(pairs_out, islands_out, w, slot, hits_out.node[p])
                     if gone >= 0:
                         take_over(islands_out, progress_out, gone, root_of(islands_out, w, gone % islands_out.count))
-            note(pairs_out, islands_out, w, hits_out.node[p])
+            note_change(pairs_out, islands_out, w, hits_out.node[p])
             if slot < pairs_out.capacity:
                 m = w * pairs_out.capacity + slot
                 pairs_out.kind[m] = hits_out.kind[p]

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import real, vector
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = [
     "CLEARANCE",
@@ -14,7 +14,7 @@ __all__ = [
     "NONE",
     "HitArrays",
     "PairArrays",
-    "note",
+    "note_change",
     "obstacle_of",
 ]
 
@@ -93,7 +93,7 @@ def obstacle_of(pairs: PairArrays, node: wp.vec4i):
 
 
 @wp.func
-def note(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
+def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
     """Note that a pair of these nodes is another contact than before, or is none yet and should be."""
     for k in range(4):
         component = pairs.component[node[k]]

@@ -6,10 +6,10 @@ Planes are updated now and then and not in every iteration: those of a point far
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays, note
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays, note_change
 from warpbots.solvers.projective.contact.pair_geometry import gap_of, plane_of
 from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, friction_of
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = ["same_connection_kernel", "update_planes_kernel"]
 
@@ -111,7 +111,7 @@ def update_planes_kernel(
         pairs_out.weight[m] = weight
     if pairs_out.spare[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
         wp.atomic_add(added_out, w, 1)
-        note(pairs_out, islands_out, w, pairs_out.node[m])
+        note_change(pairs_out, islands_out, w, pairs_out.node[m])
 
 
 @wp.func
@@ -174,5 +174,5 @@ def same_connection_kernel(
             k += 1
     if spare != pairs_out.spare[m]:
         wp.atomic_add(added_out, w, 1)
-        note(pairs_out, islands_out, w, pairs_out.node[m])
+        note_change(pairs_out, islands_out, w, pairs_out.node[m])
     pairs_out.spare[m] = spare

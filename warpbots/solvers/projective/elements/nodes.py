@@ -12,7 +12,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.numerics.simd import fetch, index, multiply_add
 from warpbots.solvers.projective.elements.element import at, raise_to
-from warpbots.solvers.projective.iterate.islands import Islands, component_of
+from warpbots.solvers.projective.islands import Islands, component_of
 
 __all__ = [
     "NodeArrays",

@@ -31,7 +31,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     weight_of,
 )
 from warpbots.solvers.projective.elements.tetrahedra import weights
-from warpbots.solvers.projective.iterate.islands import Islands, island_of
+from warpbots.solvers.projective.islands import Islands, island_of
 
 __all__ = ["columns_adder", "solid_kind", "unit"]
 

@@ -29,7 +29,7 @@ from warpbots.solvers.projective.elements.element import (
     row,
     simplices,
 )
-from warpbots.solvers.projective.iterate.islands import Islands, island_of
+from warpbots.solvers.projective.islands import Islands, island_of
 
 __all__ = ["TETS", "TetArrays", "measure_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 

@@ -14,6 +14,7 @@ the changes and takes the plain step from there, or half of it.
 import warp as wp
 
 from warpbots.numerics import NODE, launch, launch_lanes, real
+from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     IDLE,
     LANES,
@@ -32,7 +33,6 @@ from warpbots.solvers.projective.iterate.convergence import (
     judge,
     slope_of,
 )
-from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 

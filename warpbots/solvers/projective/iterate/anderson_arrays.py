@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, parallel, real, real_numpy
-from warpbots.solvers.projective.iterate.islands import Islands
+from warpbots.solvers.projective.islands import Islands
 
 __all__ = [
     "CONVERGED",

@@ -20,6 +20,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, launch, launch_lanes, real, real_numpy
+from warpbots.solvers.projective.islands import Islands, root_of
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     CONVERGED,
     IDLE,
@@ -32,7 +33,6 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.islands import Islands, root_of
 
 __all__ = ["HUGE", "Criterion", "Energy", "clear_estimate", "criterion", "gather_kernel", "judge", "look", "slope_of"]
 

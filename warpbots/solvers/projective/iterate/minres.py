@@ -19,9 +19,9 @@ import warp as wp
 
 from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
+from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
 from warpbots.solvers.projective.iterate.convergence import look
-from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 
 __all__ = ["Krylov", "KrylovArrays", "hand_over", "krylov", "minres"]
 

@@ -10,10 +10,10 @@ have found is a lower bound of the error (their iterates grow, Fong & Saunders 2
 import warp as wp
 
 from warpbots.numerics import launch, launch_lanes, real
+from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson import mix
 from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
 from warpbots.solvers.projective.iterate.convergence import HUGE, look
-from warpbots.solvers.projective.iterate.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.minres import Krylov, KrylovArrays
 
 __all__ = ["take_newton_steps"]
