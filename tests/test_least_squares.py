@@ -147,7 +147,7 @@ def test_a_limit_of_iterations_and_a_callback_end_a_fit():
     ("noise must be positive, a number or a tensor of the shape \\(12,\\)", {"noise": torch.ones(3)}),
     ("noise must be positive, .* smallest value of 0", {"noise": 0.0}),
     ("iterations must be at least 1, tolerance and step positive, got 0", {"iterations": 0}),
-    ("jacobian must be 'adjoint', 'differences' or None, got 'exact'", {"jacobian": "exact"}),
+    ("jacobian must be 'adjoint' or 'differences', got 'exact'", {"jacobian": "exact"}),
 ])  # fmt: skip
 def test_arguments_out_of_range_are_refused(message, arguments):
     with pytest.raises(ValueError, match=message):

@@ -453,7 +453,7 @@ def test_starts_at_once_are_refused_by_name():
             fault()
     with pytest.raises(wb.RolloutError, match=r"the loss of start 1 is nan"):
         wb.minimize(lambda: x * torch.tensor([1.0, math.nan]), x, Starts(Torch(), 2), **QUIET)
-    with pytest.raises(TypeError, match=r"must be a methods.Torch, got SciPy"):
+    with pytest.raises(ValueError, match=r"BatchedStarts: method must be a Torch, got <"):
         Starts(wb.methods.SciPy(), 2)
 
 
@@ -537,7 +537,7 @@ REFUSED = {
     },
     "constraint 'line' must be a tensor, got float": lambda x: {"loss": lambda: wb.Outcome(x.sum(), {"line": 1.0})},
     "one name; rename one of them": lambda x: {"loss": lambda: wb.Outcome(x.sum(), {"a": x}, {"a": x})},
-    "a logger needs a method add_scalar or log, object has neither": lambda x: {"log": object()},
+    "log must be something with add_scalar, something with log": lambda x: {"log": object()},
     "torch.optim.LBFGS cannot keep bounds": lambda x: {
         "unknowns": wb.Unknown(x, 0.0), "method": wb.methods.Torch(torch.optim.LBFGS)
     },

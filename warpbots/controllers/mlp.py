@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from warpbots.observers import BoundObserver, Centroid, Joints, Observer, forget
-from warpbots.scene.field_types import fitted
+from warpbots.scene.field_types import checked, fitted, shown
+from warpbots.simulation import Simulation
 from warpbots.simulation.ages import ages
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["MLP"]
 
@@ -24,10 +22,11 @@ class MLP(torch.nn.Module):
         layers: The network, a `torch.nn.Sequential`.
     """
 
+    @checked
     def __init__(
         self,
         simulation: "Simulation[Any]",
-        observer: Any = None,
+        observer: Observer | Callable[[Any], torch.Tensor] | None = None,
         hidden: tuple[int, ...] = (64, 64),
         clock: float | None = None,
         seed: int = 0,
@@ -60,6 +59,13 @@ class MLP(torch.nn.Module):
             BoundObserver(observer, simulation) if isinstance(observer, Observer) else observer
         )
         self._clock = clock
+        seen = self._observe(simulation.state())
+        if not isinstance(seen, torch.Tensor) or seen.dim() != 2:
+            raise ValueError(
+                f"MLP: observer must return a torch tensor of shape (worlds, features), got "
+                f"{shown(seen) if not isinstance(seen, torch.Tensor) else tuple(seen.shape)}"
+            )
+        self.forget()
         seen = self._features(simulation.state(), 0.0)
         self.forget()
         sizes = [seen.shape[-1], *hidden, simulation.channels]

@@ -1,16 +1,14 @@
 """Open-loop control."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import warp as wp
 
-from warpbots.scene.field_types import fitted
+from warpbots.scene.field_types import checked
+from warpbots.simulation import Simulation
 from warpbots.simulation.ages import age
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["OpenLoop"]
 
@@ -22,6 +20,7 @@ class OpenLoop(torch.nn.Module):
         table: The parameter, shape (steps, channels); the control is its tanh.
     """
 
+    @checked
     def __init__(self, simulation: "Simulation[Any]", steps: int):
         """Start at rest: all controls zero.
 
@@ -33,7 +32,7 @@ class OpenLoop(torch.nn.Module):
             ValueError: `steps` is not an integer, or below 1.
         """
         super().__init__()
-        if fitted(steps, int, "OpenLoop: steps") < 1:
+        if steps < 1:
             raise ValueError(f"OpenLoop: steps must be at least 1, got {steps}")
         self._dt, self._worlds = simulation.dt, simulation.worlds
         dtype, device = wp.dtype_to_torch(simulation.model.scalar), wp.device_to_torch(simulation.model.device)

@@ -14,6 +14,7 @@ from warpbots.design.part import Part
 from warpbots.design.shape_parameters import shape_parameters
 from warpbots.design.tree import Node, instances_of
 from warpbots.scene import Cloud, Inertia, Joint, RigidBody
+from warpbots.scene.field_types import checked
 from warpbots.scene.shapes import TriangleMesh, Union
 from warpbots.simulation import Simulation
 
@@ -61,6 +62,7 @@ class Assembly:
         density: Density [kg/m^3].
     """
 
+    @checked
     def __init__(self, root: Node, constant: Sequence[str] = (), density: float = 1000.0):
         """Find the links and the free parameters.
 
@@ -92,6 +94,7 @@ class Assembly:
         """Scale factors of the nominal shape, all 1, shape (n,)."""
         return torch.ones(len(self.names), dtype=torch.float64)
 
+    @checked
     def shape(self, factors: torch.Tensor) -> AssemblyShape:
         """The shape under scale factors.
 

@@ -8,6 +8,7 @@ from warpbots.design.cage import box_cage
 from warpbots.design.component import Component, Hinge, Port
 from warpbots.design.part import Part
 from warpbots.design.section import Section
+from warpbots.scene.field_types import checked
 
 __all__ = ["box_component"]
 
@@ -18,6 +19,7 @@ _BACK = (8, 2, 0, 6, 4)
 """Those at the start as seen along -x."""
 
 
+@checked
 def box_component(
     name: str,
     length: float,

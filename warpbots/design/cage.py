@@ -8,6 +8,7 @@ import torch
 
 from warpbots.design.mass_properties import mass_properties
 from warpbots.design.mean_value import mean_value_weights
+from warpbots.scene.field_types import Triple, checked, conform
 
 __all__ = ["Cage", "CageMap", "box_cage", "grid_cage"]
 
@@ -28,6 +29,7 @@ class Cage:
     faces: np.ndarray
 
     def __post_init__(self):
+        conform(self)
         handles, faces = np.array(self.handles, dtype=np.float64), np.array(self.faces, dtype=np.int64)
         if handles.ndim != 2 or handles.shape[1] != 3 or faces.ndim != 2 or faces.shape[1] != 3 or not len(faces):
             raise ValueError(
@@ -50,6 +52,7 @@ class Cage:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
+    @checked
     def weights(self, points: torch.Tensor) -> torch.Tensor:
         """Mean value coordinates of points, by which they follow the handles [1], shape (n, k).
 
@@ -100,6 +103,7 @@ class CageMap:
     handles: torch.Tensor
 
     def __post_init__(self):
+        conform(self)
         if tuple(self.handles.shape) != self.cage.handles.shape:
             raise ValueError(
                 f"CageMap: handles must have shape {self.cage.handles.shape}, got {tuple(self.handles.shape)}"
@@ -114,7 +118,8 @@ class CageMap:
         return self.cage.weights(points) @ self.handles.to(points)
 
 
-def box_cage(lower: Sequence[float], upper: Sequence[float]) -> Cage:
+@checked
+def box_cage(lower: Triple[float], upper: Triple[float]) -> Cage:
     """A cage of 14 handles around a box: its 8 corners, x fastest, then the centres of its 6 faces.
 
     The faces are in the order low x, high x, low y, high y, low z, high z.
@@ -135,7 +140,8 @@ def box_cage(lower: Sequence[float], upper: Sequence[float]) -> Cage:
     return Cage(np.concatenate([corners, centers]), np.array(faces))
 
 
-def grid_cage(lower: Sequence[float], upper: Sequence[float], cells: Sequence[int]) -> Cage:
+@checked
+def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) -> Cage:
     """A cage around a box whose handles are a regular grid on its faces, edges and corners, x fastest, then y.
 
     With n cells along every edge it has 6 n^2 + 2 handles: 8, 98 and 386 for n of 1, 4 and 8.

@@ -8,9 +8,11 @@ import torch
 
 from warpbots.design.cage import Cage
 from warpbots.design.mass_properties import mass_properties
+from warpbots.design.mesh_arrays import check_mesh
 from warpbots.design.model_parameters import BodyShape, model_parameters
 from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.scene import Cloud, RigidBody
+from warpbots.scene.field_types import checked
 from warpbots.scene.shapes import TriangleMesh
 from warpbots.simulation import Simulation
 
@@ -32,6 +34,7 @@ class CagedBody:
         contacts: Contact points that move with the mesh, a `SurfacePoints`, or None.
     """
 
+    @checked
     def __init__(
         self,
         name: str,
@@ -55,6 +58,11 @@ class CagedBody:
         Raises:
             ValueError: The mesh is not within the cage, or has no volume.
         """
+        check_mesh(vertices, faces, f"CagedBody {name!r}")
+        if not density > 0.0:
+            raise ValueError(f"CagedBody {name!r}: density must be positive [kg/m^3], got {density:g}")
+        if not isinstance(points, SurfacePoints) and points < 0:
+            raise ValueError(f"CagedBody {name!r}: points must be a number of points >= 0, got {points}")
         self.name, self.cage, self.density = name, cage, density
         self.vertices = torch.tensor(np.asarray(vertices), dtype=torch.float64)
         self.faces = torch.tensor(np.asarray(faces), dtype=torch.int64)
@@ -78,6 +86,7 @@ class CagedBody:
         """The handles at rest [m], shape (k, 3)."""
         return torch.tensor(self.cage.handles)
 
+    @checked
     def deformed(self, handles: torch.Tensor) -> torch.Tensor:
         """Vertices of the mesh where the handles have moved [m], shape (n, 3).
 
@@ -155,6 +164,7 @@ class CagedBody:
         return RigidBody(self.name, TriangleMesh(vertices.numpy(), self.faces.numpy()), self.density, **options)
 
 
+@checked
 def designed_parameters(
     sim: Simulation[Any],
     bodies: Mapping[CagedBody, torch.Tensor],

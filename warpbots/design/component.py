@@ -10,6 +10,7 @@ import torch
 from warpbots.design.cage import Cage
 from warpbots.design.component_checks import check_hinge, check_port, check_sizes
 from warpbots.design.part import Part
+from warpbots.scene.field_types import checked, conform
 
 __all__ = ["Component", "Hinge", "Port"]
 
@@ -36,6 +37,9 @@ class Port:
     width: str
     height: str
 
+    def __post_init__(self):
+        conform(self)
+
 
 @dataclasses.dataclass(frozen=True)
 class Hinge:
@@ -59,6 +63,7 @@ class Hinge:
     locked: bool = False
 
     def __post_init__(self):
+        conform(self)
         if np.shape(self.axis) != (3,) or not np.linalg.norm(self.axis) > 0.0:
             raise ValueError(f"Hinge: axis must be a direction in space, got {self.axis}")
         if not self.lower < 0.0 < self.upper:
@@ -100,6 +105,7 @@ class Component:
     tied: Sequence[tuple[str, ...]] = ()
 
     def __post_init__(self):
+        conform(self)
         try:
             check_sizes(self)
             for name in self.ports:
@@ -132,6 +138,7 @@ class Component:
                 f"the axis of its hinge passes through {tuple(self.hinge.position)} m, which is outside of its cage"
             ) from None
 
+    @checked
     def section(self, port: str) -> tuple[float, float]:
         """Width and height of a port [m].
 

@@ -14,6 +14,7 @@ from warpbots.design.grid_mesh import check_grid
 from warpbots.design.hinge_mesh import hinge_meshes
 from warpbots.design.part import Part
 from warpbots.design.section import Section
+from warpbots.scene.field_types import checked
 
 __all__ = ["joint", "knuckle", "palm", "phalanx", "tip"]
 
@@ -28,6 +29,7 @@ _DOME = 0.1
 """Height of the dome at the end of a tip, per length [1]."""
 
 
+@checked
 def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail: int = 1) -> Component:
     """A palm for one finger at its port "out", or two with "back", with its frame in the middle.
 
@@ -42,6 +44,7 @@ def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail:
     return box_component("palm", length, section, section, (part,), joins=("out", "back"), centered=True)
 
 
+@checked
 def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57, detail: int = 1) -> Component:
     """A phalanx, with edges that are rounded between its ends.
 
@@ -57,6 +60,7 @@ def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57
     return box_component("phalanx", length, section, section, (part,))
 
 
+@checked
 def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, detail: int = 1) -> Component:
     """The tip of a finger, with a rounded end.
 
@@ -75,6 +79,7 @@ def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, de
     return box_component("tip", length, section, section, (part,), joins=("in",))
 
 
+@checked
 def joint(
     section: Section = FINGER,
     length: float = 20.6e-3,
@@ -99,6 +104,7 @@ def joint(
     return box_component("joint", length, section, section, parts, hinge, along="width")
 
 
+@checked
 def knuckle(
     root: Section = ROOT,
     section: Section = FINGER,

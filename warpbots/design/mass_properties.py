@@ -4,6 +4,9 @@ import dataclasses
 
 import torch
 
+from warpbots.design.mesh_arrays import check_mesh
+from warpbots.scene.field_types import checked
+
 __all__ = ["MassProperties", "mass_properties"]
 
 
@@ -24,6 +27,7 @@ class MassProperties:
     inertia: torch.Tensor
 
 
+@checked
 def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float | torch.Tensor = 1.0) -> MassProperties:
     """Mass properties of the solid that a closed triangle mesh encloses.
 
@@ -37,7 +41,11 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         vertices: Vertices [m], shape (k, 3).
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
         density: Density [kg/m^3].
+
+    Raises:
+        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
     """
+    check_mesh(vertices, faces, "mass_properties")
     origin = vertices.detach().mean(dim=0)  # where tetrahedra have few digits to lose
     r = (vertices - origin).T.contiguous()  # by coordinate: half the time of (k, 3)
     a, b, c = (r.index_select(1, corner) for corner in faces.T)

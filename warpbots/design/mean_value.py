@@ -19,6 +19,9 @@ whatever its condition. On a face, an edge or a vertex the coordinates are the b
 
 import torch
 
+from warpbots.design.mesh_arrays import check_mesh
+from warpbots.scene.field_types import checked
+
 __all__ = ["mean_value_weights"]
 
 _CHUNK = 1 << 21
@@ -31,6 +34,7 @@ _ON = 1e-14
 """How far a point on a face may be from it, per length of the face, and its barycentric coordinates below zero."""
 
 
+@checked
 def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Mean value coordinates of points with respect to the vertices of a closed triangle mesh.
 
@@ -43,7 +47,13 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
 
     Returns:
         Weights [1], shape (n, k); each row adds up to one.
+
+    Raises:
+        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
     """
+    check_mesh(vertices, faces, "mean_value_weights")
+    if points.dim() != 2 or points.shape[1] != 3:
+        raise ValueError(f"mean_value_weights: points must have shape (n, 3), got {tuple(points.shape)}")
     size = max(1, _CHUNK // len(faces))
     return torch.cat([_weights(part, vertices, faces) for part in points.split(size)])
 

@@ -5,10 +5,13 @@ from typing import Any
 import torch
 
 from warpbots.contact.mesh_distance import nearest_on_mesh
+from warpbots.design.mesh_arrays import check_mesh
+from warpbots.scene.field_types import checked
 
 __all__ = ["mesh_distance"]
 
 
+@checked
 def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Signed distance of points to a closed triangle mesh, concave or not [m], negative inside, shape (n,).
 
@@ -27,8 +30,12 @@ def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Ten
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
 
     Raises:
+        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
         NotImplementedError: A second derivative is asked for.
     """
+    check_mesh(vertices, faces, "mesh_distance")
+    if points.dim() != 2 or points.shape[1] != 3:
+        raise ValueError(f"mesh_distance: points must have shape (n, 3), got {tuple(points.shape)}")
     return _Distance.apply(points, vertices, faces)
 
 

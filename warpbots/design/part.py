@@ -11,6 +11,7 @@ from warpbots.design.closed_mesh import open_edge
 from warpbots.design.grid_mesh import surface_of_cells
 from warpbots.design.mass_properties import mass_properties
 from warpbots.design.surface_points import SurfacePoints, surface_points
+from warpbots.scene.field_types import checked, conform
 
 __all__ = ["Part"]
 
@@ -39,6 +40,7 @@ class Part:
     points: int = 0
 
     def __post_init__(self):
+        conform(self)
         if np.ndim(self.vertices) != 2 or np.shape(self.vertices)[1] != 3 or not np.isfinite(self.vertices).all():
             raise ValueError(
                 f"Part: vertices must be finite numbers of shape (n, 3), got shape {np.shape(self.vertices)}"
@@ -65,6 +67,7 @@ class Part:
             )
 
     @classmethod
+    @checked
     def of_mesh(
         cls, vertices: np.ndarray, faces: np.ndarray, hidden: Sequence[tuple[int, float]] = (), points: int = 0
     ) -> "Part":
@@ -83,6 +86,7 @@ class Part:
         return cls(vertices, faces, exposed, points)
 
     @classmethod
+    @checked
     def of_cells(
         cls,
         nodes: np.ndarray,
@@ -101,6 +105,7 @@ class Part:
         cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
         return cls.of_mesh(*surface_of_cells(nodes, cells), hidden, points)
 
+    @checked
     def moved(self, rotation: np.ndarray) -> "Part":
         """The part in a frame that is turned: x' = R x."""
         return dataclasses.replace(self, vertices=self.vertices @ rotation.T)

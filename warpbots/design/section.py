@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+from warpbots.scene.field_types import conform
+
 __all__ = ["Section"]
 
 
@@ -22,5 +24,6 @@ class Section:
     height: float
 
     def __post_init__(self):
+        conform(self)
         if not (0.0 < self.width < math.inf and 0.0 < self.height < math.inf):
             raise ValueError(f"Section: width and height must be positive, got {self.width:g} and {self.height:g} m")

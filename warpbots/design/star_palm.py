@@ -7,12 +7,14 @@ from warpbots.design.component import Component, Port
 from warpbots.design.hand_parts import ROOT
 from warpbots.design.part import Part
 from warpbots.design.section import Section
+from warpbots.scene.field_types import checked
 
 __all__ = ["star_palm"]
 
 _SIZES = ("gap", "width", "height")
 
 
+@checked
 def star_palm(
     fingers: int = 3, gap: float = 20e-3, section: Section = ROOT, points: int = 24, detail: int = 2
 ) -> Component:

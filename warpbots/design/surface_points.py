@@ -5,6 +5,9 @@ import dataclasses
 import numpy as np
 import torch
 
+from warpbots.design.mesh_arrays import check_mesh
+from warpbots.scene.field_types import checked
+
 __all__ = ["SurfacePoints", "surface_points"]
 
 _PATCHES = 32
@@ -38,6 +41,7 @@ class SurfacePoints:
         return self.share.to(vertices) @ (0.5 * torch.linalg.vector_norm(normal, dim=-1))
 
 
+@checked
 def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: int = 0) -> SurfacePoints:
     """About `count` points evenly over a triangle mesh, by Poisson disk sampling.
 
@@ -48,13 +52,14 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
         seed: Of the random numbers.
 
     Raises:
-        ValueError: `count` is below 1.
+        ValueError: `count` is below 1, or an argument is of another kind or shape.
     """
     import trimesh
     from scipy.spatial import cKDTree
 
     if count < 1:
         raise ValueError(f"surface_points: count must be at least 1, got {count}")
+    check_mesh(vertices, faces, "surface_points")
     mesh = trimesh.Trimesh(vertices, faces, process=False)
     points, face = trimesh.sample.sample_surface_even(mesh, count, seed=seed)
     barycentric = trimesh.triangles.points_to_barycentric(mesh.triangles[face], points)

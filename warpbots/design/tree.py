@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from warpbots.design.component import Component, Port
+from warpbots.scene.field_types import checked, conform
 
 __all__ = ["Instance", "Node", "chain", "instances_of"]
 
@@ -28,7 +29,11 @@ class Node:
     children: Mapping[str, "Node"] = dataclasses.field(default_factory=dict)
     name: str | None = None
 
+    def __post_init__(self):
+        conform(self)
 
+
+@checked
 def chain(*components: "Component | Node") -> Node:
     """Components that join one another at their ports "out".
 
@@ -38,6 +43,8 @@ def chain(*components: "Component | Node") -> Node:
     Raises:
         ValueError: A node before the last one has a child at its port "out" already.
     """
+    if not components:
+        raise ValueError("chain: components must be at least one, got none")
     *before, last = components
     node = last if isinstance(last, Node) else Node(last)
     for component in reversed(before):

@@ -1,17 +1,15 @@
 """A convolutional variational autoencoder of matter on a grid, whose latent variables a controller observes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from warpbots.observers.grid import Grid, GridFields
 from warpbots.observers.observer import Observation
-from warpbots.scene.field_types import fitted
+from warpbots.scene.field_types import checked, fitted
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Autoencoder"]
 
@@ -30,6 +28,7 @@ class Autoencoder(torch.nn.Module):
         beta: Weight of the divergence of the latent variables from a normal distribution.
     """
 
+    @checked
     def __init__(
         self,
         simulation: "Simulation[Any]",
@@ -107,6 +106,7 @@ class Autoencoder(torch.nn.Module):
         divergence = 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(dim=1).mean()
         return (self.decode(sample) - fields).square().mean() + self.beta * divergence
 
+    @checked
     def learn(self, fields: torch.Tensor, iterations: int = 100, *, lr: float = 1e-3, batch: int = 64) -> list[float]:
         """Minimise `loss` by Adam on random batches, which come from torch's global generator.
 
@@ -145,6 +145,7 @@ class Autoencoder(torch.nn.Module):
                 losses.append(loss.item())
         return losses
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> means of the latent variables, shape (worlds, latent).
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +11,9 @@ from warpbots.observers.memory import Recall
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import points_of
 from warpbots.observers.rest_samples import RestSamples
-from warpbots.scene.field_types import conform
+from warpbots.scene.field_types import checked, conform
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Centroid", "Clusters"]
 
@@ -51,6 +49,7 @@ class Clusters:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim), or 3 count dim.
 
@@ -92,6 +91,7 @@ class Centroid:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim), or 3 dim.
 

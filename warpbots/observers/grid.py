@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,11 +10,9 @@ import torch
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import points_of
 from warpbots.observers.rest_samples import RestSamples
-from warpbots.scene.field_types import conform
+from warpbots.scene.field_types import checked, conform
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Grid", "GridFields"]
 
@@ -44,6 +42,7 @@ class Grid:
                 f"Grid: cells must be at least 2 and margin at least 1, got {self.cells} and {self.margin:g}"
             )
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, (1 + dim) cells of the grid).
 

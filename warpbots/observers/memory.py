@@ -4,18 +4,16 @@ import dataclasses
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 
 from warpbots.observers.observer import Observation, Observer, forget
-from warpbots.scene.field_types import conform
+from warpbots.scene.field_types import checked, conform, shown
+from warpbots.simulation import Simulation
 from warpbots.simulation.ages import chosen_worlds
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Delayed", "Noisy", "Recall"]
 
@@ -124,6 +122,7 @@ class Delayed:
         if self.intervals < 1:
             raise ValueError(f"Delayed: intervals must be at least 1 control interval, got {self.intervals}")
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`, of the shape that `observer` has.
 
@@ -165,6 +164,7 @@ class Noisy:
         if not all(math.isfinite(d) and d >= 0.0 for d in deviations):
             raise ValueError(f"Noisy: deviation must be finite and at least 0, got {self.deviation}")
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`, of the shape that `observer` has.
 
@@ -212,5 +212,5 @@ def _check_observer(wrapper: Delayed | Noisy) -> None:
     if not isinstance(wrapper.observer, Observer):
         raise TypeError(
             f"{type(wrapper).__name__}: observer must be an observer of warpbots.observers, got "
-            f"{type(wrapper.observer).__name__}"
+            f"{shown(wrapper.observer)}"
         )

@@ -1,13 +1,12 @@
 """What an observer is: something that is told the simulation, and then sees its states."""
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
+from warpbots.scene.field_types import checked
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "forget"]
 
@@ -59,6 +58,7 @@ class BoundObserver:
     Copies share it, unless it remembers.
     """
 
+    @checked
     def __init__(self, observer: Observer, simulation: "Simulation[Any]"):
         """Bind an observer.
 

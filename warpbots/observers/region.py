@@ -1,14 +1,12 @@
 """How the matter of a region moves as a whole: centre, mean deformation, rotation and angular velocity."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Region", "points_of", "polar_rotation"]
 

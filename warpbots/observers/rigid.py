@@ -5,18 +5,17 @@ rollout that replaces parameters has to replace them in its observations, too.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from warpbots.observers.observer import Observation
+from warpbots.scene.field_types import checked, conform
 from warpbots.scene.record import point
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
 from warpbots.solvers.robot import Robot
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Poses", "Tactile"]
 
@@ -25,6 +24,7 @@ __all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Poses", "T
 class Joints:
     """Joint coordinates q and velocities qd, in the order of `simulation.model.robot.coordinates`."""
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
 
@@ -51,6 +51,10 @@ class Poses:
 
     bodies: tuple[str, ...] | None = None
 
+    def __post_init__(self):
+        conform(self)
+
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 12 bodies).
 
@@ -82,6 +86,10 @@ class EndEffector:
     body: str
     point: tuple[float, ...] = (0.0, 0.0, 0.0)
 
+    def __post_init__(self):
+        conform(self)
+
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world [m].
 
@@ -107,6 +115,7 @@ class JointTorques:
     The control is not part of a state: it is an argument of the observation, and None means u = 0.
     """
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, channels).
 
@@ -133,6 +142,10 @@ class ContactForces:
 
     bodies: tuple[str, ...] | None = None
 
+    def __post_init__(self):
+        conform(self)
+
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies), in the world [N].
 
@@ -163,6 +176,10 @@ class Tactile:
 
     body: str
 
+    def __post_init__(self):
+        conform(self)
+
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
 

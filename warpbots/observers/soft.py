@@ -1,19 +1,17 @@
 """Observers of regions of soft bodies: strain, pressure, forces of obstacles, gyroscope and accelerometer."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from warpbots.observers.memory import Recall
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import Region, points_of
-from warpbots.scene.field_types import conform
+from warpbots.scene.field_types import checked, conform
+from warpbots.simulation import Simulation
 from warpbots.solvers import State
 from warpbots.solvers.scene_parts import takers
-
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
 
 __all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "Pressure", "Strain"]
 
@@ -37,6 +35,7 @@ class Strain:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 6) or, in 2D, (worlds, 3).
 
@@ -73,6 +72,7 @@ class Pressure:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, 1) [Pa].
 
@@ -126,6 +126,7 @@ class ObstacleForces:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, obstacles dim) [N].
 
@@ -171,6 +172,7 @@ class Gyroscope:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3) or, in 2D, (worlds, 1).
 
@@ -205,6 +207,7 @@ class Accelerometer:
     def __post_init__(self):
         conform(self)
 
+    @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, dim) [m/s^2].
 

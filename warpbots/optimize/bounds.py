@@ -2,6 +2,8 @@
 
 import torch
 
+from warpbots.scene.field_types import checked
+
 __all__ = ["Bounded"]
 
 
@@ -14,6 +16,7 @@ class Bounded(torch.nn.Module):
         raw: The unbounded parameter, of any shape.
     """
 
+    @checked
     def __init__(self, value: torch.Tensor, lower: float, upper: float):
         """Start at `value`, strictly between `lower` and `upper`.
 

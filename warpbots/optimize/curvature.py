@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 import torch
 
+from warpbots.scene.field_types import checked
+
 __all__ = ["hessian_product"]
 
 
+@checked
 def hessian_product(
     loss: Callable[[torch.Tensor], torch.Tensor],
     x: torch.Tensor,

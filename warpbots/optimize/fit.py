@@ -9,6 +9,7 @@ import torch
 from warpbots.optimize.history import History
 from warpbots.optimize.methods.torch_method import Torch
 from warpbots.optimize.minimize import minimize
+from warpbots.scene.field_types import checked, shown
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+@checked
 def fit(
     parameters: Iterable[torch.Tensor],
     loss: Callable[[], torch.Tensor],
@@ -63,9 +65,13 @@ def fit(
         RolloutError: A rollout failed, or its loss is not finite.
         FloatingPointError: A gradient is not finite.
     """
+    tensors = list(parameters)
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"fit: parameters[{i}] must be a torch tensor, got {shown(tensor)}")
     return minimize(
         loss,
-        [p for p in parameters if p.requires_grad],
+        [p for p in tensors if p.requires_grad],
         Torch(optimizer, max_norm=max_norm, project=project, **options),
         iterations=iterations,
         progress=progress,

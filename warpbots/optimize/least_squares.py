@@ -13,10 +13,12 @@ from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import LIMIT, Complete, Ending, Progress, Run
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
+from warpbots.scene.field_types import checked
 
 __all__ = ["least_squares"]
 
 
+@checked
 def least_squares(
     residual: Callable[[], torch.Tensor],
     unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
@@ -65,8 +67,6 @@ def least_squares(
             f"least_squares: iterations must be at least 1, tolerance and step positive, got {iterations}, "
             f"{tolerance:g} and {step}"
         )
-    if jacobian not in (None, "adjoint", "differences"):
-        raise ValueError(f"least_squares: jacobian must be 'adjoint', 'differences' or None, got {jacobian!r}")
     search = _Search(residual, Unknowns(unknowns), noise, jacobian, step, tolerance)
     history = History()
     with progress_bar(total=iterations, unit="it", desc="fitting", **({} if progress else {"disable": True})) as bar:

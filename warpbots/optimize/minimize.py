@@ -14,6 +14,7 @@ from warpbots.optimize.processes import Processes
 from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.run import Method, Run
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["minimize"]
 
 
+@checked
 def minimize(
     loss: Callable[[], torch.Tensor | Outcome],
     unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],

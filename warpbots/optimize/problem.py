@@ -13,6 +13,7 @@ from warpbots.optimize.processes import Processes
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError, described
 from warpbots.optimize.unknowns import Unknowns
+from warpbots.scene.field_types import shown
 from warpbots.simulation import SimulationError
 
 __all__ = ["Evaluation", "Outcome", "Problem", "Spent"]
@@ -274,6 +275,13 @@ class Problem:
             outcome = Outcome(outcome)
         if not isinstance(outcome, Outcome):
             raise TypeError(f"the loss must be a tensor or a warpbots.Outcome, got {type(outcome).__name__}")
+        if not isinstance(outcome.loss, torch.Tensor):
+            raise TypeError(f"the loss of an Outcome must be a tensor, got {shown(outcome.loss)}")
+        for kind in ("equality", "inequality"):
+            if not isinstance(getattr(outcome, kind), Mapping):
+                raise TypeError(
+                    f"{kind} of an Outcome must be a dict of tensors by name, got {shown(getattr(outcome, kind))}"
+                )
         self._check_loss(outcome.loss, iteration)
         self._check_constraints(outcome, iteration)
         return outcome

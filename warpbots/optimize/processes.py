@@ -9,6 +9,8 @@ import numpy as np
 import torch
 import torch.distributed
 
+from warpbots.scene.field_types import shown
+
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
@@ -25,6 +27,13 @@ class Processes:
 
     def __init__(self, group: "ProcessGroup | None" = None):
         """Join `group`; without one, this process is the only one."""
+        if group is not None and not (
+            torch.distributed.is_available() and isinstance(group, torch.distributed.ProcessGroup)
+        ):
+            raise ValueError(
+                f"minimize: group must be a torch.distributed.ProcessGroup, such as group.WORLD after "
+                f"init_process_group, or None, got {shown(group)}"
+            )
         self._group = group
         self.count = 1 if group is None else torch.distributed.get_world_size(group)
         self.rank = 0 if group is None else torch.distributed.get_rank(group)

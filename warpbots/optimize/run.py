@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from tqdm import tqdm
@@ -100,6 +100,7 @@ class Search(Protocol):
         """Continue from a state that `state_dict` gave."""
 
 
+@runtime_checkable
 class Method(Protocol):
     """Settings of a method of optimisation."""
 

@@ -18,6 +18,7 @@ from warpbots.optimize.search_checkpoint import SearchCheckpoint
 from warpbots.optimize.search_history import Leg, SearchHistory
 from warpbots.optimize.unknowns import Unknown, UnknownLike, named_unknowns
 from warpbots.scene import SceneError
+from warpbots.scene.field_types import checked
 from warpbots.simulation import SimulationError
 
 __all__ = ["search"]
@@ -30,6 +31,7 @@ _Stated: TypeAlias = tuple[
 """Loss and unknowns, as `warpbots.minimize` takes them."""
 
 
+@checked
 def search(
     candidates: Mapping[str, _Candidate],
     problem: Callable[[_Candidate], _Stated],

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from warpbots.scene.field_types import shown
+
 __all__ = ["Unknown", "UnknownLike", "Unknowns", "named_unknowns"]
 
 
@@ -237,6 +239,11 @@ def named_unknowns(
     """Name and record of each tensor."""
     if isinstance(unknowns, torch.Tensor | torch.nn.Module | Unknown):
         unknowns = [unknowns]
+    if not isinstance(unknowns, Iterable):
+        raise TypeError(
+            f"unknowns must be a tensor, a torch module, a warpbots.Unknown, several of them, or several by name, got "
+            f"{shown(unknowns)}"
+        )
     named = unknowns.items() if isinstance(unknowns, Mapping) else ((str(i), u) for i, u in enumerate(unknowns))
     for name, unknown in named:
         if isinstance(unknown, torch.nn.Module):
@@ -253,6 +260,8 @@ def named_unknowns(
 
 
 def _check_tensor(name: str, tensor: torch.Tensor) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"unknown {name!r}: its tensor must be a torch tensor, got {shown(tensor)}")
     if not tensor.is_leaf:
         raise ValueError(f"unknown {name!r} is computed from other tensors; give those instead, or detach() it")
     if not tensor.requires_grad:
@@ -261,7 +270,12 @@ def _check_tensor(name: str, tensor: torch.Tensor) -> None:
 
 def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     """A bound or scale as a tensor of the shape of `tensor`."""
-    value = torch.as_tensor(value, dtype=tensor.dtype, device=tensor.device).detach()
+    try:
+        value = torch.as_tensor(value, dtype=tensor.dtype, device=tensor.device).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"unknown {name!r}: its {what} must be a number or a tensor, got {shown(value)}") from None
+    if value.isnan().any():
+        raise ValueError(f"unknown {name!r}: its {what} must be a number, got nan")
     try:
         return value.expand(tensor.shape)
     except RuntimeError:

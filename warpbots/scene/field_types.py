@@ -4,9 +4,10 @@ import dataclasses
 import functools
 import inspect
 import numbers
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -50,9 +51,19 @@ def checked(function: Callable) -> Callable:
             bound, kinds = signature.bind(*args, **options), _kinds(function)
         except TypeError:  # Python's own message names missing or unknown arguments
             return function(*args, **options)
+        who = function.__qualname__.removesuffix(".__init__")
         for name, value in bound.arguments.items():
-            if name in kinds:
-                bound.arguments[name] = fitted(value, kinds[name], f"{function.__qualname__}: {name}")
+            if name not in kinds:
+                continue
+            kind, what = kinds[name], f"{who}: {name}"
+            match signature.parameters[name].kind:
+                case inspect.Parameter.VAR_KEYWORD:
+                    found = {n: fitted(v, kind, f"{who}: {n}") for n, v in value.items()}
+                case inspect.Parameter.VAR_POSITIONAL:
+                    found = tuple(fitted(v, kind, f"{what}[{i}]") for i, v in enumerate(value))
+                case _:
+                    found = fitted(value, kind, what)
+            bound.arguments[name] = found
         return function(*bound.args, **bound.kwargs)
 
     return call
@@ -61,10 +72,12 @@ def checked(function: Callable) -> Callable:
 def fitted(value: Any, kind: Any, what: str) -> Any:
     """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
 
+    Tensors of torch stay what they are, with their gradient.
+
     Args:
         value: Any object.
-        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, a function, or a tuple,
-            sequence, mapping or union of such.
+        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, ``torch.Tensor``, a function, a protocol,
+            literals, or a tuple, sequence, mapping or union of such.
         what: Name of the value in messages.
 
     Raises:
@@ -73,10 +86,16 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _any_of(value, kind, what)
-    if kind is Any:
+    if kind is Any or isinstance(kind, TypeVar | ForwardRef):
         return value
     if kind is np.ndarray:
         return _array(value, what)
+    if origin is Literal or origin is Callable or _is_protocol(origin or kind):
+        if _fits(value, kind):
+            return value
+        raise _misfit(value, kind, what)
+    if _is_tensor(kind) and isinstance(value, kind):
+        return _finite_tensor(value, what)
     if (row := _row_of(kind)) is not None:
         return _tuple(value, row, what)
     if origin is Mapping:
@@ -103,9 +122,84 @@ def _row_of(kind: Any) -> Any:
     return kind if origin is tuple else None
 
 
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is one of some literals, a function of so many arguments, or has what a protocol asks for."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return any(value is part or (type(value) is type(part) and value == part) for part in parts)
+    if origin is not Callable:
+        protocol = origin or kind
+        if isinstance(value, type):
+            return False
+        if "__call__" in vars(protocol):
+            return callable(value) and _takes(value, len(inspect.signature(protocol.__call__).parameters) - 1)
+        return not _is_runtime(protocol) or isinstance(value, protocol)
+    return callable(value) and (not parts or not isinstance(parts[0], list) or _takes(value, len(parts[0])))
+
+
+def _takes(function: Callable, count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # what is written in C may have no signature
+        return True
+    return True
+
+
+def _is_protocol(kind: Any) -> bool:
+    return isinstance(kind, type) and Protocol in kind.__bases__
+
+
+def _offers(value: type, protocol: Any) -> bool:
+    """Whether instances of a class would have what a protocol asks for."""
+    return _is_protocol(protocol) and _public(protocol) <= set(dir(value))
+
+
+def _public(kind: type) -> set[str]:
+    return {name for name in vars(kind) if not name.startswith("_")}
+
+
+def _is_runtime(protocol: type) -> bool:
+    """Whether ``isinstance`` knows a protocol."""
+    try:
+        isinstance(None, protocol)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_tensor(kind: Any) -> bool:
+    """Whether a kind is the tensor of torch, which this package does not import."""
+    return isinstance(kind, type) and (kind.__module__, kind.__name__) == ("torch", "Tensor")
+
+
+def _finite_tensor(value: Any, what: str) -> Any:
+    if value.is_complex():
+        raise ValueError(f"{what} must be real, got numbers of type {value.dtype}")
+    if not (finite := value.isfinite()).all():
+        at = tuple((~finite).nonzero()[0].tolist())
+        where = f" at index {at}" if at else ""
+        raise ValueError(f"{what} must be finite, got {value[at].item():g}{where}")
+    return value
+
+
 @functools.cache
 def _kinds(of: Any) -> dict[str, Any]:
-    return get_type_hints(of, include_extras=True)
+    """Annotated types by name; those that only type checkers import count as any."""
+    try:
+        return get_type_hints(of, include_extras=True)
+    except NameError:
+        known = vars(sys.modules[of.__module__])
+    found = {}
+    for each in reversed(of.__mro__) if isinstance(of, type) else (of,):
+        for name, kind in inspect.get_annotations(each).items():
+            try:
+                found[name] = eval(kind, dict(known)) if isinstance(kind, str) else kind
+            except NameError:
+                found[name] = Any
+    return found
 
 
 def _any_of(value: Any, kind: Any, what: str) -> Any:
@@ -114,6 +208,9 @@ def _any_of(value: Any, kind: Any, what: str) -> Any:
         return None
     if len(kinds) == 1:
         return fitted(value, kinds[0], what)
+    own = [k for k in kinds if _is_tensor(k) and isinstance(value, k)]  # or a number would lose its gradient
+    if own:
+        return fitted(value, own[0], what)
     for one in kinds:
         try:
             return fitted(value, one, what)
@@ -173,7 +270,12 @@ def _array(value: Any, what: str) -> np.ndarray:
 
 def _misfit(value: Any, kind: Any, what: str) -> ValueError:
     text = f"{what} must be {_words(kind)}, got {shown(value)}"
-    if isinstance(value, type) and issubclass(value, _classes(kind)):
+    kinds = get_args(kind) if get_origin(kind) in _UNIONS else (kind,)
+    if any(map(_is_tensor, kinds)) and isinstance(value, np.ndarray):
+        text += "; torch.as_tensor(...) makes one of an array"
+    elif np.ndarray in kinds and _is_tensor(type(value)):
+        text += "; value.detach().cpu().numpy() makes one of a tensor"
+    elif isinstance(value, type) and (issubclass(value, _classes(kind)) or any(_offers(value, k) for k in kinds)):
         text += f"; make one with {value.__name__}(...)"
     elif (row := _row_of(kind)) is not None and isinstance(value, _classes(get_args(row)[0])):
         text += "; put it in a list: [...]"
@@ -190,7 +292,15 @@ def _words(kind: Any, many: bool = False) -> str:
         count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
         return f"{'lists' if many else 'a list'} of {count}{_words(parts[0], many=True)}"
     if origin is Callable:
-        return "functions" if many else "a function"
+        count = len(parts[0]) if parts and isinstance(parts[0], list) else None
+        of = {None: "", 0: " of no arguments", 1: " of one argument"}.get(count, f" of {count} arguments")
+        return f"functions{of}" if many else f"a function{of}"
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    if _is_tensor(kind):
+        return "torch tensors" if many else "a torch tensor"
+    if isinstance(kind, TypeVar | ForwardRef) or kind is Any:
+        return "any objects" if many else "any object"
     if origin is Mapping:
         return f"a dict of {_words(parts[1], many=True)} by name"
     named = {
@@ -200,6 +310,9 @@ def _words(kind: Any, many: bool = False) -> str:
     }  # fmt: skip
     if kind in named:
         return named[kind][many]
+    kind = origin or kind
+    if _is_protocol(kind) and len(names := _public(kind)) == 1:
+        return f"something with {names.pop()}"
     return kind.__name__ if many else f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 

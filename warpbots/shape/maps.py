@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from warpbots.scene.field_types import checked, conform
+
 __all__ = ["Affine", "Composition", "Deformation", "FreeForm", "Stretch", "jacobian"]
 
 
@@ -43,8 +45,20 @@ class Affine:
     center: torch.Tensor | Sequence[float]
     offset: torch.Tensor | None = None
 
+    def __post_init__(self):
+        conform(self)
+        dim = len(self.matrix) if self.matrix.dim() else 0
+        given = [tuple(self.matrix.shape), tuple(torch.as_tensor(self.center).shape)]
+        given += [] if self.offset is None else [tuple(self.offset.shape)]
+        if dim not in (2, 3) or given != [(dim, dim), (dim,), (dim,)][: len(given)]:
+            raise ValueError(
+                f"Affine: matrix must have shape (dim, dim), center and offset shape (dim,), with dim 2 or 3, got "
+                f"{', '.join(map(str, given))}"
+            )
+
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
         """Where points go [m], shape (n, dim)."""
+        _check_points(points, len(self.matrix), "Affine")
         c = torch.as_tensor(self.center).to(points)
         moved = c + (points - c) @ self.matrix.to(points).T
         return moved if self.offset is None else moved + self.offset.to(points)
@@ -73,11 +87,15 @@ class Stretch:
     end: float
 
     def __post_init__(self):
+        conform(self)
         if not self.start < self.end:
             raise ValueError(f"Stretch: end must be greater than start, got {self.start:g} m and {self.end:g} m")
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
         """Where points go [m], shape (n, dim)."""
+        _check_points(points, None, "Stretch")
+        if not 0 <= self.axis < points.shape[1]:
+            raise ValueError(f"Stretch: axis must be from 0 to {points.shape[1] - 1}, got {self.axis}")
         along = torch.zeros(points.shape[1]).to(points)
         along[self.axis] = 1.0
         factor = torch.as_tensor(self.factor).to(points)
@@ -105,7 +123,12 @@ class FreeForm:
     upper: Sequence[float]
 
     def __post_init__(self):
+        conform(self)
         dim, shape = len(self.lower), tuple(self.displacement.shape)
+        if len(self.upper) != dim:
+            raise ValueError(
+                f"FreeForm: lower and upper must have as many coordinates, got {self.lower} and {self.upper} m"
+            )
         if len(shape) != dim + 1 or shape[-1] != dim or min(shape[:-1]) < 2:
             raise ValueError(
                 f"FreeForm: displacement must have a shape of at least 2 handles along each of {dim} axes, then {dim}, "
@@ -120,6 +143,7 @@ class FreeForm:
         Raises:
             ValueError: A point lies outside of the box.
         """
+        _check_points(points, len(self.lower), "FreeForm")
         lower, upper = (torch.as_tensor(a).to(points) for a in (self.lower, self.upper))
         t = (points - lower) / (upper - lower)
         if bool(((t < -1e-9) | (t > 1.0 + 1e-9)).any()):
@@ -142,6 +166,9 @@ class Composition:
 
     maps: Sequence[Deformation]
 
+    def __post_init__(self):
+        conform(self)
+
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
         """Where points go [m], shape (n, dim)."""
         for each in self.maps:
@@ -149,6 +176,7 @@ class Composition:
         return points
 
 
+@checked
 def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Where points go [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
 
@@ -179,6 +207,12 @@ def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, t
         at = int((~finite).nonzero()[0])
         raise ValueError(f"shape: the map of point {at} at {points[at].tolist()} m, or its derivative, is not finite")
     return (moved, found) if recording else (moved.detach(), found.detach())
+
+
+def _check_points(points: torch.Tensor, dim: int | None, who: str) -> None:
+    """Raise if points have not the dimension of a map; None for any."""
+    if points.dim() != 2 or points.shape[1] not in ((2, 3) if dim is None else (dim,)):
+        raise ValueError(f"{who}: points must have shape (n, {dim or '2 or 3'}), got {tuple(points.shape)}")
 
 
 def _bernstein(t: torch.Tensor, n: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ from scipy.sparse import diags_array, spmatrix
 from scipy.spatial import cKDTree
 
 from warpbots.scene import Muscle, Pressure, RigidBody, Scene, SceneError, Servo, Torque, bars_of, sheets_of
+from warpbots.scene.field_types import checked
 from warpbots.shape.maps import Deformation, jacobian
 from warpbots.simulation import Simulation
 from warpbots.solvers.mass_spring import MassSpringModel
@@ -23,6 +24,7 @@ _ROUNDING = 1e-9
 """Part by which particles may be further apart than the grid permits."""
 
 
+@checked
 def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, torch.Tensor]]:
     """The state at rest and the parameters of bodies whose shape a map has changed.
 

@@ -9,6 +9,7 @@ import torch
 import warp as wp
 
 from warpbots.gradients import Tensors, at_turn, refuse_transforms
+from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
 from warpbots.solvers import Model, Parameter
 from warpbots.trajectory import TensorState_co
@@ -141,7 +142,7 @@ class Inputs:
         if controller is None:
             return lambda state, time: self.no_control
         if callable(controller) and not isinstance(controller, type):
-            return controller
+            return fitted_to(controller, Callable[[Any, Any], Any], "rollout: controller")
         worlds, channels = self.no_control.shape
         like = self.no_control[:, None].expand((worlds, steps, channels))
         table = self.fit(controller, like, "the table of controls")

@@ -43,6 +43,7 @@ from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.region_values import per_region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
+from warpbots.simulation.states import Kind
 from warpbots.simulation.summary import choice, simulation_table
 from warpbots.solvers import Grows, Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
 from warpbots.solvers.baking import at_rest, baked, with_fields
@@ -200,7 +201,7 @@ class Simulation(Generic[TensorState_co]):
         Raises:
             KeyError: The model has no such parameter.
         """
-        if name not in self.parameters():
+        if fitted(name, str, "parameter: name") not in self.parameters():
             raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
         with at_turn(self.model.device):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
@@ -230,12 +231,13 @@ class Simulation(Generic[TensorState_co]):
             ValueError: A parameter has the wrong shape or an illegal value, `start` is no state of this simulation, or
                 there is no such world.
         """
-        if not 0 <= fitted(world, int, "scene_with: world") < self.worlds:
+        world, records = fitted(world, int, "scene_with: world"), fitted(records, bool, "scene_with: records")
+        if not 0 <= world < self.worlds:
             raise ValueError(f"scene_with: world must be from 0 to {self.worlds - 1}, got {world}")
         given = self._inputs.parameters(parameters)
         values = {name: tensor[world].detach().cpu().numpy() for name, tensor in given.items()}
         rest = self.state()
-        begin = rest if fitted(start, type(rest) | None, "scene_with: start") is None else self.state(**_fields(start))
+        begin = rest if start is None else self.state(**_fields(self._states.own(start, "scene_with: start")))
         one = {name: field[world].detach().cpu().numpy() for name, field in _fields(begin).items()}
         with turn:
             return baked(self.solver, self.model, values, world, records, one)
@@ -249,7 +251,7 @@ class Simulation(Generic[TensorState_co]):
         if self.model.matter is None:
             raise KeyError(f"there is no region {name!r}: regions are parts of soft bodies, and the scene has none")
         regions = self.model.matter.regions
-        if name not in regions:
+        if fitted(name, str, "region: name") not in regions:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
@@ -273,6 +275,7 @@ class Simulation(Generic[TensorState_co]):
             KeyError: The model has no such parameter, or the scene no such region or body.
             ValueError: The parameter has no places, as gravity, a region selects nothing, or a value has a wrong shape.
         """
+        values = fitted(values, Mapping[str, Any], "per_region: values")
         return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
 
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
@@ -292,6 +295,7 @@ class Simulation(Generic[TensorState_co]):
             TypeError: Densities are replaced under a solver that measures nothing.
             ValueError: A parameter has the wrong shape or an illegal value.
         """
+        state, region = self._states.own(state, "center_of_mass"), fitted(region, str | None, "center_of_mass: region")
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
 
     def state(self, **fields: torch.Tensor) -> TensorState_co:
@@ -335,6 +339,7 @@ class Simulation(Generic[TensorState_co]):
         Raises:
             ValueError: `worlds` has another shape or an index that there is not, or `start` is no state of this kind.
         """
+        self._states.own(state, "reset")
         return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
 
     def save_state(self, path: str | Path, state: TensorState_co) -> None:
@@ -348,7 +353,8 @@ class Simulation(Generic[TensorState_co]):
             ValueError: It is a state of another simulation.
             OSError: The file cannot be written.
         """
-        state_files.save(path, state, self.state(), self.scene, self.solver)
+        path = fitted(path, str | Path, "save_state: path")
+        state_files.save(path, self._states.own(state, "save_state"), self.state(), self.scene, self.solver)
 
     def load_state(self, path: str | Path) -> TensorState_co:
         """Read a state from a file of `save_state`; files are data, and nothing in them is run.
@@ -361,6 +367,7 @@ class Simulation(Generic[TensorState_co]):
             ValueError: The file is no state, or one of another scene, solver, precision, number of worlds or
                 discretisation.
         """
+        path = fitted(path, str | Path, "load_state: path")
         return state_files.load(path, self.state(), self.scene, self.solver)
 
     def cost(self, intervals: int = 5) -> Cost:
@@ -376,7 +383,8 @@ class Simulation(Generic[TensorState_co]):
             ValueError: `intervals` is below 1.
             SimulationError: The motion diverged or left the grid.
         """
-        if fitted(intervals, int, "cost: intervals") < 1:
+        intervals = fitted(intervals, int, "cost: intervals")
+        if intervals < 1:
             raise ValueError(f"cost: intervals must be at least 1, got {intervals}")
         with torch.no_grad():
             state = self.step(self.state(), self._inputs.no_control)
@@ -406,7 +414,7 @@ class Simulation(Generic[TensorState_co]):
         """
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
-        inputs = _fields(state) | {"control": self._inputs.control(control)} | parameters
+        inputs = _fields(self._states.own(state, "step")) | {"control": self._inputs.control(control)} | parameters
         outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
         losses = Losses(self.worlds)
         Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0, outputs, losses))
@@ -433,7 +441,7 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Senses):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
-        return self._readings.of(state, control, parameters)
+        return self._readings.of(self._states.own(state, "sense"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
@@ -456,7 +464,7 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Multibody):
             name = type(self.solver).__name__
             raise TypeError(f"{name} has no equations of motion in joint coordinates; Articulated has")
-        return self._dynamics.of(state, control, parameters)
+        return self._dynamics.of(self._states.own(state, "dynamics"), control, parameters)
 
     def equilibrium(
         self,
@@ -495,7 +503,10 @@ class Simulation(Generic[TensorState_co]):
                 f"equilibrium: {type(self.solver).__name__} finds none; {other}give the material damping and simulate "
                 f"until the motion is gone"
             )
-        return self._statics.of(control, self.state() if state is None else state, dt, steps, tolerance, parameters)
+        start = self.state() if state is None else self._states.own(state, "equilibrium")
+        dt, steps = fitted(dt, float, "equilibrium: dt"), fitted(steps, int, "equilibrium: steps")
+        tolerance = fitted(tolerance, float | None, "equilibrium: tolerance")
+        return self._statics.of(control, start, dt, steps, tolerance, parameters)
 
     def report(self) -> object:
         """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
@@ -510,6 +521,10 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Reports):
             raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
         return self.solver.report(self.model, self._time_step.length)
+
+    @functools.cached_property
+    def _states(self) -> Kind:
+        return Kind(self.state())
 
     @functools.cached_property
     def _statics(self) -> StaticEquilibrium:
@@ -584,10 +599,12 @@ class Simulation(Generic[TensorState_co]):
             SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
                 cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory says which.
         """
-        if fitted(steps, int, "rollout: steps") < 1:
+        steps = fitted(steps, int, "rollout: steps")
+        if steps < 1:
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
-        start = state = self.state() if state is None else state
+        observe = fitted(observe, Callable[[Any], Any] | None, "rollout: observe")
+        start = state = self.state() if state is None else self._states.own(state, "rollout")
         controller = self._inputs.controller(controller, steps)
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
@@ -608,7 +625,7 @@ class Simulation(Generic[TensorState_co]):
                         watch.note(marks, judge)
                         state = type(state)(**outputs)
                         if observe is not None:
-                            observations.append(observe(state))
+                            observations.append(_observed(observe(state), observations))
         return Trajectory(
             simulation=self,
             start=start.mapped(lambda field: field.detach().clone()),
@@ -678,6 +695,18 @@ def _device(device: wp.DeviceLike) -> wp.Device:
     except (ValueError, RuntimeError):
         known = ", ".join(str(d) for d in wp.get_devices())
         raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
+
+
+def _observed(value: Any, before: list[torch.Tensor]) -> torch.Tensor:
+    """What `observe` has returned, a tensor of the shape of the first one."""
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"rollout: observe must return a torch tensor of shape (worlds, ...), got {shown(value)}")
+    if before and value.shape != before[0].shape:
+        raise ValueError(
+            f"rollout: observe must return tensors of one shape, got {tuple(before[0].shape)} and then "
+            f"{tuple(value.shape)}"
+        )
+    return value
 
 
 def _fields(state: Any) -> Tensors:

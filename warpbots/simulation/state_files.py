@@ -65,6 +65,13 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
         raise ValueError(f"load_state: {path} is a state of {data.get('solver')}, and this is {expected['solver']}")
     if fault := _misfit(fields, own):
         raise ValueError(f"load_state: {path} is a state of another simulation: {fault}")
+    for name, field in fields.items():
+        if not (finite := field.isfinite()).all():
+            at = tuple((~finite).nonzero()[0].tolist())
+            raise ValueError(
+                f"load_state: {path} is no state to continue from: its {name} is {field[at].item():g} at index {at}; "
+                f"take one from before the motion diverged"
+            )
     for what, words in (("scene", "another scene"), ("rest", "another mesh, lattice or set of particles")):
         if data.get(what) != expected[what]:
             raise ValueError(

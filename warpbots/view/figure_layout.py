@@ -1,10 +1,14 @@
 """Layout of pictures of one camera on a figure, without empty space around them."""
 
 import math
+import os
+from pathlib import Path
+from typing import Any
 
+from warpbots.scene.field_types import shown
 from warpbots.view.camera import Camera
 
-__all__ = ["axes_layout", "columns_for", "width_for"]
+__all__ = ["axes_layout", "columns_for", "refuse_format", "refuse_no_axes", "width_for"]
 
 _FLAT = (0.56, 0.42, 0.10, 0.08)  # left, bottom, right and top margin [inch]: room for ticks and their labels
 _SPACE = (0.08, 0.20, 0.42, 0.04)
@@ -56,3 +60,28 @@ def columns_for(camera: Camera, width: float, count: int) -> int:
         return ragged * places[0][2] * min(1.0, _TALLEST * width / height)
 
     return max(range(1, count + 1), key=scale)
+
+
+def refuse_no_axes(ax: Any, who: str) -> None:
+    """Raise if something to draw on is no axes of matplotlib.
+
+    Raises:
+        ValueError: It is none.
+    """
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise ValueError(f"{who}: ax must be axes of matplotlib, as those of plt.subplots(), or None, got {shown(ax)}")
+
+
+def refuse_format(path: str | os.PathLike, who: str) -> None:
+    """Raise if matplotlib writes no pictures with the ending of a path.
+
+    Raises:
+        ValueError: It does not.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    ending, known = Path(path).suffix.removeprefix(".").lower(), FigureCanvasBase.get_supported_filetypes()
+    if ending not in known:
+        raise ValueError(f"{who}: path must end in .{', .'.join(sorted(known))}, got {str(path)!r}")

@@ -14,6 +14,8 @@ import numpy as np
 
 from warpbots.output_files import replacing
 from warpbots.scene import Shape
+from warpbots.scene.field_types import checked
+from warpbots.trajectory import Trajectory
 from warpbots.view.camera import Camera
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.figure_layout import axes_layout, columns_for, width_for
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
-    from warpbots.trajectory import Trajectory
 
 __all__ = ["animate", "film_strip", "film_writer", "strip"]
 
@@ -36,6 +37,7 @@ _SAMPLES = 12  # frames from which the palette is chosen
 _LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 
+@checked
 def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
     """Evenly spaced moments of a motion side by side, from the start to the end.
 
@@ -72,6 +74,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     return image_of(figure)
 
 
+@checked
 def animate(
     path: str | os.PathLike,
     trajectory: "Trajectory[Any]",

@@ -6,14 +6,13 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warpbots.output_files import replacing
+from warpbots.scene.field_types import checked
+from warpbots.trajectory import Trajectory
 from warpbots.view.k3d_plot import EXTRA, missing_packages, moments, new_plot, unsent
 from warpbots.view.motion import Motion, collect, evenly
-
-if TYPE_CHECKING:
-    from warpbots.trajectory import Trajectory
 
 __all__ = ["cell_player", "page_of", "require_k3d", "save_html"]
 
@@ -82,6 +81,7 @@ def page_of(motion: Motion) -> str:
     return re.sub(r"<title>.*?</title>", lambda _: title, page, count=1)
 
 
+@checked
 def save_html(
     path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
 ) -> Path:

@@ -12,6 +12,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from warpbots.notebook_cells import in_notebook
+from warpbots.scene.field_types import checked
+from warpbots.trajectory import Trajectory
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.film import strip
 from warpbots.view.html_page import cell_player
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
     from PIL.Image import Image
 
-    from warpbots.trajectory import Trajectory
 
 __all__ = ["View", "live_view", "mimebundle", "show"]
 
@@ -62,6 +63,7 @@ class View:
         return bundle
 
 
+@checked
 def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
     """A film strip of a trajectory and, in a notebook, a player to rotate, play and scrub it, with or without a kernel.
 
@@ -89,6 +91,7 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
     return View(picture, f"{text}; the player shows {shows}" if shows else text, player)
 
 
+@checked
 def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> "Widget":
     """A trajectory as a widget, for notebooks with a kernel that change it after it has been shown.
 
@@ -110,6 +113,7 @@ def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world:
     return with_controls(new_plot(motion), motion)
 
 
+@checked
 def mimebundle(trajectory: "Trajectory[Any]") -> dict:
     """Representations of a trajectory for a notebook: MIME type -> data."""
     return show(trajectory)._repr_mimebundle_()

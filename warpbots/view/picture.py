@@ -7,9 +7,10 @@ import torch
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
+from warpbots.scene.field_types import checked
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
-from warpbots.view.figure_layout import axes_layout, width_for
+from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
 from warpbots.view.ground_height import floor_height, is_floor
@@ -28,6 +29,7 @@ __all__ = ["Stage", "draw", "radii"]
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
 
+@checked
 def draw(
     scene: Scene,
     particles: object | None = None,
@@ -83,6 +85,7 @@ def draw(
 
         size, rectangles = axes_layout(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
+    refuse_no_axes(ax, "draw")
     stage = Stage(scene, particles, camera, ax, solids, cut)
     stage.show(position, control, value, poses=poses, label=label, time=time)
     return ax

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.actuation_laws.contraction import contraction
+from warpbots.optimize import History
 from warpbots.output_files import replacing
+from warpbots.scene.field_types import checked
+from warpbots.trajectory import Trajectory
+from warpbots.view.figure_layout import refuse_format, refuse_no_axes
 from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from warpbots.optimize import History
-    from warpbots.trajectory import Trajectory
 
 __all__ = ["controls", "loss_curve", "save_loss", "save_losses"]
 
@@ -26,6 +28,7 @@ _CYCLE = ("#3b6ea8", "#d0653a", "#5a9e6f", "#8a62a8", "#c2a13c", "#5f6b76")
 _DECADES = 2.0  # range of losses above which the axis is logarithmic
 
 
+@checked
 def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
     """Loss over the iterations, on a logarithmic axis if it is positive and spans more than two decades.
 
@@ -53,6 +56,7 @@ def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
+@checked
 def save_loss(path: str | os.PathLike, history: "History") -> Path:
     """Write the plot of `loss_curve` to a file.
 
@@ -67,6 +71,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
         ValueError: The history is empty, or the format is unknown.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
+    refuse_format(path, "save_loss")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
@@ -76,6 +81,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
     return Path(path)
 
 
+@checked
 def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
     """Write a plot of the losses of several runs of each kind: their mean, and its interval of 90 % by Student's t.
 
@@ -92,6 +98,7 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
         ValueError: There are no runs, or the format is unknown.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
+    refuse_format(path, "save_losses")
     from matplotlib.figure import Figure
     from scipy.stats import t
 
@@ -113,6 +120,7 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
     return Path(path)
 
 
+@checked
 def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
     """Control signals over time: curves by actuator, or bands of colour for more than six actuators.
 
@@ -167,6 +175,7 @@ def _axes(ax: "Axes | None", x: str, y: str, height: float = _HEIGHT) -> "Axes":
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+    refuse_no_axes(ax, "a plot")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(color=QUIET, linewidth=0.7)
     ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)

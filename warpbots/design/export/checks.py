@@ -10,6 +10,7 @@ from warpbots.design.export.orientation import overhang_share, turned_to_fit
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.solids import MM, enclosed_volume, manifold_of, pieces
 from warpbots.design.export.wall_thickness import Wall, thinnest_wall
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     import trimesh
@@ -78,6 +79,7 @@ def measured(mesh: "trimesh.Trimesh", printer: Printer) -> Measures:
     return Measures((width, depth, height), float(mesh.volume), wall, overhang)
 
 
+@checked
 def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: Measures | None = None) -> list[Fault]:
     """The faults of a part as it lies on the bed.
 

@@ -20,6 +20,7 @@ import numpy as np
 from warpbots.design.export.motion import Path, moves_of, path_between
 from warpbots.design.export.parts import PrintedPart
 from warpbots.scene import Scene, SceneError
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     from manifold3d import Manifold
@@ -69,6 +70,7 @@ class Sweep:
     notes: tuple[str, ...]
 
 
+@checked
 def sweep(
     scene: Scene,
     parts: Sequence[PrintedPart],

@@ -11,6 +11,7 @@ import numpy as np
 from warpbots.design.export.checks import Fault
 from warpbots.design.export.report import PrintReport
 from warpbots.output_files import replacing
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     import trimesh
@@ -34,6 +35,7 @@ class PrintError(ValueError):
         self.faults = faults
 
 
+@checked
 def write(
     folder: str | Path, report: PrintReport, format: Literal["stl", "3mf"] = "stl", anyway: bool = False
 ) -> list[Path]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.solids import MM
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     import trimesh
@@ -23,6 +24,7 @@ _APART = np.cos(np.radians(2.0))
 """Sides whose normals include less than 2 degrees count as one."""
 
 
+@checked
 def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None = None) -> float:
     """The share of a surface that hangs over: it faces down, further from the vertical than an angle, off the bed.
 

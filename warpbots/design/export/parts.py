@@ -12,6 +12,7 @@ from warpbots.design.export.orientation import lay_down
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.solids import MM, body_solid, mesh_of
 from warpbots.scene import RigidBody, Scene, SceneError
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     import trimesh
@@ -41,6 +42,7 @@ class PrintedPart:
     drilled: tuple[Drilled, ...] = ()
 
 
+@checked
 def printed_parts(
     scene: Scene,
     holes: Sequence[AxleHole | TendonChannel] = (),

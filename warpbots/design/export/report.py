@@ -11,6 +11,7 @@ from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
 from warpbots.design.export.parts import PrintedPart, printed_parts
 from warpbots.design.export.printer import Printer
 from warpbots.scene import Scene, SceneError
+from warpbots.scene.field_types import checked
 
 __all__ = ["PrintReport", "check"]
 
@@ -143,6 +144,7 @@ class PrintReport:
         return "\n".join(f"- {line}" for line in said)
 
 
+@checked
 def check(
     scene: Scene,
     holes: Sequence[AxleHole | TendonChannel] = (),

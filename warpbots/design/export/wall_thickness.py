@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpbots.design.export.solids import manifold_of
+from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
     import trimesh
@@ -58,6 +59,7 @@ def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, lon
     return found
 
 
+@checked
 def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
     """The thinnest wall of a solid; None if nothing of it is a wall.
 

@@ -15,6 +15,7 @@ from warpbots.design.component import Component
 from warpbots.design.grammar.topology import Topology
 from warpbots.input_files import readable
 from warpbots.output_files import replacing
+from warpbots.scene.field_types import checked, conform
 
 __all__ = ["Design"]
 
@@ -46,6 +47,7 @@ class Design:
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
+        conform(self)
         for name, factor in self.factors.items():
             if name not in self.assembly.names:
                 names = ", ".join(self.assembly.names)
@@ -54,6 +56,7 @@ class Design:
                 raise ValueError(f"Design: the factor of {name!r} must be positive and finite, got {factor!r}")
 
     @classmethod
+    @checked
     def of(cls, topology: Topology, factors: torch.Tensor, **options: Any) -> "Design":
         """A design with factors in the order of `Assembly.names`, shape (n,).
 
@@ -81,6 +84,7 @@ class Design:
         """Scale factors in the order of the names of the assembly [1], shape (n,), float64."""
         return torch.tensor([self.factors.get(name, 1.0) for name in self.assembly.names], dtype=torch.float64)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write it as JSON, completely or not at all.
 
@@ -110,6 +114,7 @@ class Design:
             temporary.write_text(text + "\n", encoding="utf-8")
 
     @classmethod
+    @checked
     def load(cls, path: str | Path, components: Mapping[str, Component]) -> "Design":
         """Read what `save` has written.
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from warpbots.design.component import Component
 from warpbots.design.grammar.grammar import Grammar
 from warpbots.design.hand_parts import FINGER, joint, knuckle, palm, phalanx, tip
+from warpbots.scene.field_types import checked
 
 __all__ = ["HAND_RULES", "hand_components", "hand_grammar"]
 
@@ -27,6 +28,7 @@ def hand_components() -> dict[str, Component]:
     }
 
 
+@checked
 def hand_grammar(
     rules: Mapping[str, Sequence[str] | Mapping[str, float]] | None = None,
     components: Mapping[str, Component] | None = None,

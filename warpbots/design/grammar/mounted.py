@@ -6,10 +6,12 @@ import torch
 
 from warpbots.design.assembly import Assembly
 from warpbots.scene import Joint, Scene, Torque
+from warpbots.scene.field_types import checked
 
 __all__ = ["mounted"]
 
 
+@checked
 def mounted(
     assembly: Assembly,
     factors: torch.Tensor | None = None,

@@ -8,6 +8,7 @@ from warpbots.design.assembly import Assembly
 from warpbots.design.component import Component
 from warpbots.design.grammar.term import Term
 from warpbots.design.tree import Node
+from warpbots.scene.field_types import checked
 
 __all__ = ["Topology"]
 
@@ -55,6 +56,7 @@ class Topology:
         """The tree of its components."""
         return self._node(self.term)
 
+    @checked
     def assembly(self, constant: Sequence[str] = (), density: float = 1000.0) -> Assembly:
         """It as articulated bodies with free sizes.
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from warpbots.optimize.problem import Evaluation
+from warpbots.scene.field_types import conform
 
 __all__ = ["AugmentedLagrangian", "Multipliers"]
 
@@ -34,6 +35,7 @@ class AugmentedLagrangian:
     growth: float = 1.0
 
     def __post_init__(self):
+        conform(self)
         if not (self.penalty > 0.0 and self.every >= 1 and self.growth >= 1.0):
             raise ValueError(
                 f"AugmentedLagrangian: penalty must be positive, every and growth at least 1, got {self.penalty:g}, "

@@ -9,6 +9,7 @@ import torch
 from warpbots.optimize.methods.torch_method import Torch, TorchSearch
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.run import Ending, Progress
+from warpbots.scene.field_types import checked
 
 __all__ = ["BatchedStarts"]
 
@@ -31,6 +32,7 @@ class BatchedStarts:
 
     constrained = False
 
+    @checked
     def __init__(self, method: Torch, starts: int, *, deviation: float = 1.0, seed: int = 0):
         """Choose the starts.
 
@@ -41,11 +43,9 @@ class BatchedStarts:
             seed: Of the starts.
 
         Raises:
-            ValueError: `starts` is below 2, `deviation` not positive, or the method has constraints or smoothing.
-            TypeError: The method is no `Torch`.
+            ValueError: The method is no `Torch`, or has constraints or smoothing, `starts` is below 2, or `deviation`
+                not positive.
         """
-        if not isinstance(method, Torch):
-            raise TypeError(f"methods.BatchedStarts: method must be a methods.Torch, got {type(method).__name__}")
         if starts < 2 or not deviation > 0.0:
             raise ValueError(
                 f"methods.BatchedStarts: starts must be at least 2 and deviation positive, got {starts} and "

@@ -9,6 +9,7 @@ import numpy as np
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.recorded import RecordedEvaluations
 from warpbots.optimize.run import Ending, Progress
+from warpbots.scene.field_types import checked
 
 __all__ = ["CMA"]
 
@@ -22,6 +23,7 @@ class CMA:
     rollout that fails ranks behind all others of its generation; if all of them fail, the search ends.
     """
 
+    @checked
     def __init__(self, step: float = 0.3, *, population: int | None = None, seed: int = 0):
         """Choose the width of the search.
 

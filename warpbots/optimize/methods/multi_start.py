@@ -8,6 +8,7 @@ import numpy as np
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import FAILED, LIMIT, Complete, Ending, Method, Progress, Search
+from warpbots.scene.field_types import checked
 
 __all__ = ["MultiStart"]
 
@@ -21,6 +22,7 @@ class MultiStart:
     ``History.message`` says how each ended.
     """
 
+    @checked
     def __init__(self, method: Method, starts: int, *, deviation: float = 1.0, seed: int = 0):
         """Choose the starts.
 

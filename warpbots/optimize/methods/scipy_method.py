@@ -9,6 +9,7 @@ import numpy as np
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.recorded import Recorded, RecordedEvaluations
 from warpbots.optimize.run import LIMIT, Ending, Progress
+from warpbots.scene.field_types import checked
 
 __all__ = ["SciPy"]
 
@@ -40,6 +41,7 @@ class SciPy:
     not finite.
     """
 
+    @checked
     def __init__(self, name: str = "SLSQP", **options: Any):
         """Choose a method.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import torch
 
 from warpbots.optimize.unknowns import Unknowns
+from warpbots.scene.field_types import conform
 
 __all__ = ["Smoothing"]
 
@@ -33,6 +34,7 @@ class Smoothing:
     order: int = 1
 
     def __post_init__(self):
+        conform(self)
         if not (self.deviation > 0.0 and self.samples >= 2 and self.samples % 2 == 0 and self.order in (0, 1)):
             raise ValueError(
                 f"Smoothing: deviation must be positive, samples even and at least 2, order 0 or 1, got "

@@ -11,6 +11,7 @@ from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian, 
 from warpbots.optimize.methods.smoothing import Smoothing
 from warpbots.optimize.problem import Evaluation, Problem
 from warpbots.optimize.run import LIMIT, Ending, Progress
+from warpbots.scene.field_types import checked, shown
 
 __all__ = ["Torch", "TorchSearch"]
 
@@ -26,6 +27,7 @@ class Torch:
     These optimisers do not turn back: a rollout that fails ends the search with an error, the best unknowns in place.
     """
 
+    @checked
     def __init__(
         self,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
@@ -80,9 +82,17 @@ class Torch:
         """The optimiser at work on a problem.
 
         Raises:
-            ValueError: It cannot keep the bounds of an unknown.
+            ValueError: The optimiser refuses its options, or cannot keep the bounds of an unknown.
         """
-        rule = self._optimizer(problem.unknowns.leaves, **self._options)
+        try:
+            rule = self._optimizer(problem.unknowns.leaves, **self._options)
+        except (TypeError, ValueError) as fault:
+            raise ValueError(
+                f"methods.Torch: optimizer {shown(self._optimizer)} does not take the unknowns with the options "
+                f"{self._options}: {fault}"
+            ) from fault
+        if not isinstance(rule, torch.optim.Optimizer):
+            raise ValueError(f"methods.Torch: optimizer must make a torch.optim.Optimizer, got {shown(rule)}")
         if isinstance(rule, torch.optim.LBFGS) and problem.unknowns.bounded:
             raise ValueError(
                 "methods.Torch: torch.optim.LBFGS cannot keep bounds; use methods.SciPy('L-BFGS-B'), or a "

@@ -1,0 +1,30 @@
+"""Vertices and faces of meshes, as arrays or tensors: whether they belong together."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_mesh"]
+
+
+def check_mesh(vertices: Any, faces: Any, who: str) -> None:
+    """Raise if arrays or tensors are no vertices in space and triangles of them.
+
+    Args:
+        vertices: Vertices [m], shape (n, 3).
+        faces: Vertices of the faces, shape (m, 3), int.
+        who: Who is given them, for messages.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if len(vertices.shape) != 2 or vertices.shape[1] != 3 or not len(vertices):
+        raise ValueError(f"{who}: vertices must have shape (n, 3), got {tuple(vertices.shape)}")
+    if len(faces.shape) != 2 or faces.shape[1] != 3 or not len(faces):
+        raise ValueError(f"{who}: faces must name three vertices each, shape (m, 3), got {tuple(faces.shape)}")
+    lowest, highest = faces.min().item(), faces.max().item()
+    if lowest < 0 or highest >= len(vertices) or (isinstance(faces, np.ndarray) and (faces % 1).any()):
+        raise ValueError(
+            f"{who}: faces must be whole numbers from 0 to {len(vertices) - 1}, the vertices, got {lowest:g} to "
+            f"{highest:g}"
+        )
