@@ -17,7 +17,7 @@ from warpbots.numerics import precision
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* that the grid of MPM")  # heavy as it is, it is moved as it is told
+pytestmark = pytest.mark.filterwarnings("ignore:.* that the grid of MPM")  # which matter as heavy does not feel
 
 DX, RHO = 0.01, 1000.0
 E, NU = 2e5, 1 / 3
