@@ -17,6 +17,8 @@ from warpbots.numerics import precision
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* that the grid of MPM")  # which matter as heavy does not feel
+
 DX, RHO = 0.01, 1000.0
 E, NU = 2e5, 1 / 3
 MU = E / (2.0 * (1.0 + NU))
