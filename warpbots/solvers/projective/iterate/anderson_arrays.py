@@ -186,7 +186,7 @@ def iteration(
         device: Device of the arrays.
     """
     count, units = len(weight), islands.root.size
-    chunks = chunks_of(islands.run.numpy()[:, 1].max(), device)
+    chunks = chunks_of(int(islands.run.numpy()[:, 1].max()), device)
     history, progress = History(), Progress()
     for name in ("z", "f", "last_z", "last_f", "last_r"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
