@@ -476,3 +476,49 @@ def test_the_same_scene_in_other_units(metres, kilograms):
     assert a.gravity[2] == pytest.approx(-3.7)
     assert a.bodies[0].material.density == pytest.approx(2000.0) and a.bodies[0].velocity == (1.0, 2.0, 3.0)
     np.testing.assert_allclose(numbers(b), numbers(a), rtol=2e-6, atol=1e-9)
+
+
+# where prims come from, and what hides them
+
+
+BALL = 'def Sphere "Ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"{}])\n{{\n    double radius = 0.1\n{}}}\n'
+
+
+def test_what_comes_by_reference_payload_and_instance_is_named_there(tmp_path, heard):
+    """An attribute that nobody reads is named at every place to which its file is brought; a missing payload, too."""
+    head = SCENE[: SCENE.index("def PhysicsScene")]
+    odd = BALL.format(', "PhysxRigidBodyAPI"', "    float physxRigidBody:linearDamping = 0.5\n")
+    (tmp_path / "part.usda").write_text(f'{head}def Xform "Part"\n{{\n{odd}}}\n')
+    arcs = {
+        "A": "references = @part.usda@</Part>",
+        "B": "payload = @part.usda@</Part>",
+        "C": "payload = @gone.usda@</Part>",
+    }
+    prims = [f'def Xform "{n}" (\n    prepend {arc}\n)\n{{\n}}\n' for n, arc in arcs.items()]
+    prims += [
+        f'def Xform "I{k}" (\n    instanceable = true\n    prepend references = @part.usda@</Part>\n)\n{{\n}}\n'
+        for k in (0, 1)
+    ]
+    (tmp_path / "all.usda").write_text(head + "".join(prims))
+    scene = wb.usd.read(tmp_path / "all.usda", contact_points=0)
+    assert len(scene.rigid) == 4
+    text = "physxRigidBody:linearDamping = 0.5, which is not read"
+    assert f"/A/Ball and 3 others: {text}" in heard.lines
+    assert any(line.startswith("/C: it refers to a file that cannot be found") for line in heard.lines)
+
+
+@pytest.mark.parametrize(
+    ("hides", "there"), [("active = false", False), ('visibility = "invisible"', True), ('purpose = "guide"', True)]
+)
+def test_what_is_seen_is_not_what_is_simulated(hides, there, tmp_path, heard):
+    """An inactive prim is not there, with nothing to say of it; physics takes part invisibly and as a guide."""
+    head = SCENE[: SCENE.index("def PhysicsScene")]
+    extra = "    float physxRigidBody:linearDamping = 0.5\n"
+    if not there:
+        ball = BALL.format("", extra).replace("(prepend", "(\n    active = false\n    prepend")
+    else:
+        ball = BALL.format("", f"{extra}    {'uniform ' if 'purpose' in hides else ''}token {hides}\n")
+    (tmp_path / "hidden.usda").write_text(head + ball + BALL.format("", "").replace("Ball", "Other"))
+    scene = wb.usd.read(tmp_path / "hidden.usda")
+    assert [b.name for b in scene.rigid] == ["Ball", "Other"][not there :]
+    assert ("linearDamping" in heard.text) == there
