@@ -27,7 +27,7 @@ ODD = {
 """Values that few arguments can be."""
 
 ERRORS = (ValueError, TypeError, KeyError, IndexError, OSError, ImportError, wb.SimulationError)
-RAW = ("NoneType", "object has no", "object is not", "unhashable", "positional argument", "could not be broadcast")
+RAW = ("NoneType", "object has no", "object is not", "unhashable", "could not be broadcast")
 
 RESULTS = {
     "AssemblyShape", "Estimate", "History", "Leg", "MassProperties", "RolloutError", "SearchHistory", "SurfacePoints",
@@ -102,6 +102,7 @@ def fault_of(call, name, value, others):
         if callable(value) and any(frame.line and f"{name}(" in frame.line for frame in frames[-3:]):
             return None  # the function of the caller itself has raised
         named = name[:7].rstrip("s") in words or getattr(call, "__name__", "") in words or "unknown" in words
+        named = named or "Component 'n'" in words  # of which the argument is a part
         ours = frames[-1].filename.startswith(PACKAGE) and isinstance(fault, ERRORS) and named
         return None if ours and not any(raw in words for raw in RAW) else text
     return None

@@ -274,7 +274,7 @@ def test_bad_ports():
         (lambda: knuckle(length=0.0), r"knuckle: length must be positive \[m\], got 0"),
         (lambda: phalanx(length=-1.0), r"phalanx: length must be positive \[m\], got -1"),
         (lambda: tip(detail=0), "tip: detail must be an integer of at least 1, got 0"),
-        (lambda: palm(detail=1.5), "palm: detail must be an integer of at least 1, got 1.5"),
+        (lambda: palm(detail=1.5), "palm: detail must be a whole number, got 1.5"),
         (lambda: star_palm(2), "star_palm: fingers must be an integer of at least 3, got 2; `palm` is for 1 and 2"),
         (lambda: star_palm(gap=0.0), r"star_palm: gap must be positive \[m\], got 0"),
         (lambda: star_palm(detail=-1), "star_palm: detail must be an integer of at least 0, got -1"),
