@@ -89,7 +89,7 @@ def markers(lift: float) -> dict[str, wb.shapes.Box]:
 def joints(lift: float, velocity: np.ndarray) -> list[wb.Joint]:
     """A torso that flies, hips that swing forwards and shoulders that lift the arms."""
     thrown = (*velocity, 0.0, 0.0, 0.0)
-    found = [wb.Joint("flight", "free", None, "torso", start_velocity=thrown)]
+    found = [wb.Joint("flight", "free", None, "torso", (0.0, 0.0, 0.0), start_velocity=thrown)]
     for bone, pivot in PIVOTS.items():
         at = tuple(0.5 * CELL * np.array(pivot) + (0.0, 0.0, lift))
         axis = {"left_arm": (0, 1, 0), "right_arm": (0, -1, 0)}.get(bone, (1, 0, 0))
