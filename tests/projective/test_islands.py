@@ -208,10 +208,13 @@ def crashed(more: list[wb.SoftBody], constraints: list[wb.Constraint]) -> tuple[
 
 
 def test_shorter_steps_belong_to_what_needs_them():
-    """A crash beside a cloth takes the shorter steps that it takes alone, with the same end and gradient."""
+    """A crash beside a cloth takes the shorter steps that it takes alone, with the same end and gradient.
+
+    But for the clearance of surfaces, a hundredth of the mean edge of all bodies: here it differs by 20 um.
+    """
     alone_, beside = crashed([], []), crashed([cloth()], [wb.Constraint("cloth edge")])
     assert alone_[2] == beside[2] > 0
-    close = {"float32": 2e-5, "float64": 1e-8}[precision]
+    close = 3e-5
     np.testing.assert_allclose(beside[0], alone_[0], atol=close)
     np.testing.assert_allclose(beside[1], alone_[1], atol=1e3 * close * np.abs(alone_[1]).max())
 
