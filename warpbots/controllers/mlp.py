@@ -53,6 +53,10 @@ class MLP(torch.nn.Module):
         clock = fitted(clock, float | None, "MLP: clock")
         if clock is not None and clock <= 0.0:
             raise ValueError(f"MLP: clock must be a positive period [s], or None for no clock, got {clock:g}")
+        if isinstance(observer, type):
+            raise ValueError(
+                f"MLP: observer must be an observer, got {shown(observer)}; make one with {observer.__name__}(...)"
+            )
         if observer is None:
             observer = Centroid() if simulation.model.robot is None else Joints()
         self._observe: Callable[[State], torch.Tensor] = (

@@ -34,8 +34,8 @@ def per_region(
     for name, value in values.items():
         if name not in regions and name not in bodies:
             raise KeyError(
-                f"there is no region or body {name!r}; the scene has the regions {', '.join(regions) or '(none)'} and "
-                f"the bodies {', '.join(bodies)}"
+                f"per_region: there is no region or body {name!r}; the scene has the regions "
+                f"{', '.join(regions) or '(none)'} and the bodies {', '.join(bodies)}"
             )
         members = torch.as_tensor(places.members(scene, name), device=own.device)
         if not members.any():
