@@ -46,6 +46,8 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
     """
     check_mesh(vertices, faces, "mass_properties")
+    if isinstance(density, torch.Tensor) and density.numel() != 1:
+        raise ValueError(f"mass_properties: density must be one number [kg/m^3], got shape {tuple(density.shape)}")
     origin = vertices.detach().mean(dim=0)  # where tetrahedra have few digits to lose
     r = (vertices - origin).T.contiguous()  # by coordinate: half the time of (k, 3)
     a, b, c = (r.index_select(1, corner) for corner in faces.T)

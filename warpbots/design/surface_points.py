@@ -60,6 +60,8 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
     if count < 1:
         raise ValueError(f"surface_points: count must be at least 1, got {count}")
     check_mesh(vertices, faces, "surface_points")
+    if seed < 0:
+        raise ValueError(f"surface_points: seed must be at least 0, got {seed}")
     mesh = trimesh.Trimesh(vertices, faces, process=False)
     points, face = trimesh.sample.sample_surface_even(mesh, count, seed=seed)
     barycentric = trimesh.triangles.points_to_barycentric(mesh.triangles[face], points)
