@@ -1,7 +1,6 @@
 """A walker learns its gait by gradient.
 
 A perceptron sees clusters of the body and a clock, and drives four muscles. One or two minutes on one core.
-Two cells of springs across its legs are 30 % too stiff in bending, which the simulation says; they make it fast.
 """
 
 import torch
