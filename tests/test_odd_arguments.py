@@ -164,6 +164,14 @@ def test_whole_numbers_may_be_written_as_floats(known):
         sim.rollout(None, 2.5)
 
 
+def touched_points() -> wb.Simulation:
+    """A box that may touch an obstacle of a single point."""
+    cube = wb.RigidBody("a", wb.shapes.Box((-0.05,) * 3, (0.05,) * 3), points=8)
+    point = wb.Obstacle(wb.shapes.Points(np.zeros((1, 3)), np.ones(1)), name="o")
+    scene = wb.Scene([cube], obstacles=[point], contacts=[wb.Contact("a", "o", 1e5)])
+    return wb.Simulation(scene, wb.Articulated(), 1e-3)
+
+
 @pytest.mark.parametrize(("make", "said"), [
     (lambda sim, x: wb.minimize(lambda: wb.Outcome(3.0), x, methods.Torch()), "the loss of an Outcome must be a tensor"),
     (lambda sim, x: wb.minimize(lambda: wb.Outcome(x.sum(), [x]), x, methods.Torch()), "equality of an Outcome must be"),
@@ -179,7 +187,7 @@ def test_whole_numbers_may_be_written_as_floats(known):
      "observe must return tensors of one shape"),
     (lambda sim, x: sim.rollout(lambda state: None, 1), "controller must be a function of 2 arguments"),
     (lambda sim, x: controllers.MLP(sim, lambda state: 1.0), "observer must return a torch tensor of shape"),
-    (lambda sim, x: wb.Obstacle(wb.shapes.Points(np.zeros((1, 3)), np.ones(1))), "Points are matter without a surface"),
+    (lambda sim, x: touched_points(), "a Points at .* alone has no extent and is no solid; use a Sphere"),
 ])  # fmt: skip
 def test_what_functions_return_and_records_hold_is_checked(make, said, known):
     with pytest.raises((ValueError, TypeError), match=said):

@@ -9,7 +9,7 @@ from warpbots.contact.distance import signed_distance
 from warpbots.scene import SceneError, Shape
 from warpbots.scene.memory_limit import refuse_excess
 
-__all__ = ["AROUND", "SampleGrid", "lost_surface"]
+__all__ = ["AROUND", "SampleGrid", "lost_surface", "refuse_flat"]
 
 AROUND = 6
 """Samples along an axis beside those in the shape."""
@@ -53,11 +53,12 @@ class SampleGrid:
             room: How much farther the grid reaches [m].
 
         Raises:
-            SceneError: The shape has no end, or the samples do not fit into memory.
+            SceneError: The shape has no end or no extent, or the samples do not fit into memory.
         """
         lower, upper = shape.bounds
         if not np.isfinite(upper - lower).all():
             raise SceneError(f"a {type(shape).__name__} has no end and cannot be sampled; cut it, or use a HalfSpace")
+        refuse_flat(shape)
         h = float((upper - lower).max()) / (samples - 1)
         counts = np.ceil((upper - lower + 2.0 * room) / h) + AROUND
         refuse_excess(
@@ -98,6 +99,20 @@ class SampleGrid:
         low = self.origin + _MARGIN * self.spacing
         high = self.origin + (np.array(self.counts) - 1 - _MARGIN) * self.spacing
         return float(np.maximum(low - lower, upper - high).max())
+
+
+def refuse_flat(shape: Shape) -> None:
+    """Raise if a shape has no extent along any axis, and so no inside that samples could find.
+
+    Raises:
+        SceneError: It has none.
+    """
+    lower, upper = shape.bounds
+    if not (upper > lower).any():
+        raise SceneError(
+            f"a {type(shape).__name__} at {np.asarray(lower).tolist()} m alone has no extent and is no solid; use a "
+            f"Sphere, a Box or another shape with a surface"
+        )
 
 
 def _filtered(values: np.ndarray, axis: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from warpbots.contact.distance import signed_distance
+from warpbots.contact.sample_grid import refuse_flat
 from warpbots.scene import Shape
 from warpbots.scene.memory_limit import refuse_excess
 
@@ -23,7 +24,11 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
 
     Returns:
         Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3).
+
+    Raises:
+        SceneError: The shape has no extent, or its samples do not fit into memory.
     """
+    refuse_flat(shape)
     low, high = shape.bounds
     low, high = np.maximum(low, lower), np.minimum(high, upper)
     counts = np.ceil((high - low) / cell) + 4.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.scene.field_types import checked
 from warpbots.scene.record import SceneError, record
-from warpbots.scene.shapes import HalfSpace, Points, Shape, parts_of
+from warpbots.scene.shapes import HalfSpace, Shape
 
 __all__ = ["CONDITIONS", "Obstacle", "floor", "walls"]
 
@@ -39,11 +39,6 @@ class Obstacle:
         if self.condition not in CONDITIONS:
             raise SceneError(
                 f"Obstacle {self.name!r}: condition must be one of {', '.join(CONDITIONS)}, got {self.condition!r}"
-            )
-        if any(isinstance(part, Points) for part in parts_of(self.shape)):
-            raise SceneError(
-                f"Obstacle {self.name!r}: Points are matter without a surface, and no solid; use a Box, Sphere, "
-                f"TriangleMesh or another shape with a surface"
             )
         mu, rest = self.friction, self.static_friction
         if mu < 0.0:
