@@ -1,6 +1,7 @@
 """The training loop, controllers, observers, and designs by gradient."""
 
 import csv
+import dataclasses
 import os
 import subprocess
 import sys
@@ -189,9 +190,39 @@ def test_clusters_see_displacement_and_velocity_of_their_centres(sim):
     assert observe(sim.state()).abs().max() == 0.0
     rest = sim.state().position
     moved = sim.state(position=rest + torch.tensor([0.02, 0.0]), velocity=torch.tensor([0.0, 0.4]))
-    seen = observe(moved).reshape(3, 4)  # lengths of the robot: 0.2 m less a particle spacing
-    length = rest[0, :, 0].max() - rest[0, :, 0].min()
+    seen = observe(moved).reshape(3, 4)
+    length = max(sim.scene.bodies[0].shape.bounds[1] - sim.scene.bodies[0].shape.bounds[0])
     assert torch.allclose(seen, torch.tensor([0.02, 0.0, 0.0, 0.4]) / length, atol=1e-5)
+
+
+def places(resolution: wb.solvers.Solver, scene: wb.Scene, observer: wb.observers.Clusters) -> torch.Tensor:
+    """Centres of clusters in lengths of the robot: what is observed where velocities are the positions at rest."""
+    sim = wb.Simulation(scene, resolution, 1e-3, None)
+    rest = sim.state()
+    seen = observer.bind(sim)(dataclasses.replace(rest, velocity=rest.position))
+    return seen.reshape(observer.count, 2 * scene.dim)[:, scene.dim :]
+
+
+@pytest.mark.parametrize("region", [None, "half"])
+def test_clusters_are_at_the_same_places_in_the_same_order_under_every_resolution_and_solver(region):
+    """Up to half a particle spacing; before, they came in another order, so that a policy sensed other places."""
+    Box = wb.shapes.Box
+    legs = wb.shapes.Union((Box((0.4, 0.1), (0.5, 0.2)), Box((0.6, 0.1), (0.7, 0.2)), Box((0.4, 0.2), (0.7, 0.3))))
+    robot = wb.SoftBody("robot", legs, wb.Material(1e4, 0.25, 1e3), {"half": Box((0.4, 0.1), (0.55, 0.3))})
+    flat = wb.Scene([robot], domain=((0, 0), (1.2, 0.6)))
+    block = wb.shapes.Union((Box((0, 0, 0), (0.1, 0.1, 0.3)), Box((0, 0, 0.2), (0.3, 0.1, 0.3))))
+    spatial = wb.Scene(
+        [wb.SoftBody("b", block, wb.Material(1e4, 0.25), {"half": Box((0, 0, 0), (0.15, 0.1, 0.3))})],
+        domain=((-0.2,) * 3, (0.5,) * 3),
+    )
+    for scene, solvers in (
+        (flat, [wb.MPM(1 / 80), wb.MPM(1 / 100), wb.MPM(1 / 47), wb.MassSpring(0.0125)]),
+        (spatial, [wb.MPM(0.025), wb.MassSpring(0.025), wb.ProjectiveDynamics(0.05)]),
+    ):
+        first, *others = (places(solver, scene, wb.observers.Clusters(4, region)) for solver in solvers)
+        for other in others:
+            torch.testing.assert_close(other, first, rtol=0, atol=0.06)
+        assert torch.cdist(first, first).fill_diagonal_(1.0).min() > 0.12
 
 
 def test_clusters_of_a_region_and_the_centroid(sim):

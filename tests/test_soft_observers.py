@@ -166,8 +166,7 @@ def test_clusters_are_measured_in_lengths_of_their_own_bodies():
         x = sim.state().position
         seen.append(Clusters(2, "all").bind(sim)(sim.state(position=x + 0.05, velocity=0.1 + x * 0.0)))
     assert_is(seen[1], seen[0].numpy())
-    between = 0.25 - 1 / 32  # from the first particle to the last
-    assert_is(seen[0], np.tile([0.05, 0.05, 0.1, 0.1], (1, 2)) / between)
+    assert_is(seen[0], np.tile([0.05, 0.05, 0.1, 0.1], (1, 2)) / 0.25)
 
 
 def test_a_delayed_observation_is_that_of_earlier_calls_until_it_forgets():
