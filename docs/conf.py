@@ -52,6 +52,7 @@ suppress_warnings = ["ref.python"]  # an argument that is called as attributes o
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the tests execute tutorials; the site shows what they have stored
+nb_render_error_lexer = "text"  # stored errors are sentences of open exercises, not tracebacks
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
