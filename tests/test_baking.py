@@ -81,7 +81,7 @@ def test_who_cannot_begin_there_says_so():
         again(sim, other)
     with pytest.raises(ValueError, match="scene_with: start must be"):
         sim.scene_with(start={"position": 0.0})
-    with pytest.raises(ValueError, match="state field 'position'"):
+    with pytest.raises(ValueError, match="scene_with: start is one of another simulation: field 'position'"):
         sim.scene_with(start=dataclasses.replace(sim.state(), position=torch.zeros(1, 3, 2)))
 
 

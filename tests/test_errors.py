@@ -345,6 +345,12 @@ def test_numbers_that_single_precision_has_not():
                 simulation(scene=scene(bodies=[body(material=material)]), substeps=None)
 
 
+def touching(shape):
+    """A floor under a body that is to have a billion contact points."""
+    bodies, contacts = [wb.RigidBody("r", shape, points=1e9)], [wb.Contact("r", "floor", 1e6)]
+    return wb.Articulated().build(wb.Scene(bodies, obstacles=[wb.floor(-1.0)], contacts=contacts))
+
+
 TOO_LARGE = wb.shapes.Box((0.0, 0.0), (1e5, 1e5))
 
 
@@ -358,15 +364,8 @@ TOO_LARGE = wb.shapes.Box((0.0, 0.0), (1e5, 1e5))
         (lambda: simulation(worlds=10**12), "MPM: worlds: 1e\\+12 of them need .* use fewer"),
         (lambda: wb.meshing.tetrahedra(wb.shapes.Sphere((0, 0, 0), 1e3), 0.01), "meshing: cells of a Sphere: .* larger cells"),
         (lambda: wb.shapes.Sheet.rectangle((0, 0), (1, 1), 1e-3, (10**6, 10**6)), "Sheet.rectangle: cells: 1e\\+12"),
-        (
-            lambda: wb.Articulated().build(
-                wb.Scene(
-                    [wb.RigidBody("r", wb.shapes.Sphere((0, 0, 0), 0.1), points=1e9)],
-                    obstacles=[wb.floor(-1.0)], contacts=[wb.Contact("r", "floor", 1e6)],
-                )
-            ),
-            r"RigidBody 'r': points: 1e\+09 of them need",
-        ),
+        (lambda: touching(wb.shapes.Box((0, 0, 0), (0.1, 0.1, 0.1))), r"RigidBody 'r': points: 1e\+09 of them need"),
+        (lambda: touching(wb.shapes.TriangleMesh(*tetrahedron())), r"RigidBody 'r': points: 1e\+09 of them need"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_into_memory(build, words, monkeypatch):

@@ -249,7 +249,11 @@ def test_noise_has_its_deviation_and_repeats_with_a_seed():
     [
         (lambda sim: Strain("leg").bind(sim), ValueError, "there is no region 'leg'; the scene has low, high"),
         (lambda sim: Delayed(Centroid(), 0), ValueError, "intervals must be at least 1 control interval, got 0"),
-        (lambda sim: Delayed(len, 2), TypeError, "observer must be an observer of warpbots.observers, got builtin_"),
+        (
+            lambda sim: Delayed(len, 2),
+            TypeError,
+            "observer must be an observer of warpbots.observers, got <built-in function len>",
+        ),
         (lambda sim: Noisy(Centroid(), -0.1), ValueError, "deviation must be finite and at least 0, got -0.1"),
         (lambda sim: Noisy(Centroid(), (0.1, 0.2)).bind(sim)(sim.state()), ValueError, "one number or 6, one for each"),
         (lambda sim: ObstacleForces().bind(sim), TypeError, "under ProjectiveDynamics contact forces are unknowns"),

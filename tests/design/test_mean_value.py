@@ -193,9 +193,18 @@ def test_a_cage_moves_what_is_in_it(rng):
         (lambda: CageMap(BOX, torch.zeros(3, 3)), r"handles must have shape \(14, 3\)"),
         (lambda: box_cage((0, 0, 0), (1, 0, 1)), "box_cage: lower must be below upper"),
         (lambda: grid_cage((0, 0, 0), (1, 0, 1), (2, 2, 2)), "grid_cage: lower must be below upper"),
-        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 0, 2)), r"cells must be three integers .* got \(2, 0, 2\)"),
-        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 2)), "cells must be three integers"),
-        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2.5, 2, 2)), "cells must be three integers"),
+        (
+            lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 0, 2)),
+            r"grid_cage: cells must be at least 1 along x, y and z, got \(2, 0, 2\)",
+        ),
+        (
+            lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 2)),
+            r"grid_cage: cells must be a list of 3 whole numbers, got \(2, 2\)",
+        ),
+        (
+            lambda: grid_cage((0, 0, 0), (1, 1, 1), (2.5, 2, 2)),
+            r"grid_cage: cells\[0\] must be a whole number, got 2.5",
+        ),
     ],
 )
 def test_bad_input(make, words):

@@ -709,7 +709,7 @@ def hinged(*holes, kind: str = "revolute"):
         (lambda: hinged(export.TendonChannel("c", [(0, 0, 0), (1, 0, 0)], 0.001)), r"there is no body 'c' with a shape; the scene has a, b"),
         (lambda: one(block(), export.TendonChannel("block", [(-1, 0.01, 0), (1, 0.01, 0)], 0.1)), r"'block': its holes leave nothing of it"),
         (lambda: one(block(), up={"blok": (0, 0, 1)}), r"up: there is no body 'blok'"),
-        (lambda: one(block(), up={"block": (0, 0, 0)}), r"up\['block'\] must be three numbers, not all zero, got \[0, 0, 0\]"),
+        (lambda: one(block(), up={"block": (0, 0, 0)}), r"up\['block'\] must be three numbers, not all zero, got \[0.0, 0.0, 0.0\]"),
         (lambda: export.AxleHole("h", 0.0), r"AxleHole at 'h': diameter must be a positive number, got 0"),
         (lambda: export.AxleHole("h", 1e-3, -1e-4), r"clearance must not be negative \[m\], got -0.0001"),
         (lambda: export.AxleHole("h", 1e-3, grip=2e-3), r"grip must be smaller than the diameter 0.001 m, got 0.002"),

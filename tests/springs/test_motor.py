@@ -175,7 +175,7 @@ def test_a_motor_bounds_the_time_step():
         (lambda: Motor("m", "a", "r", "s", 0.0, 1.0), r"Motor 'm': max_torque must be positive \[N m\], got 0"),
         (lambda: Motor("m", "a", "r", "s", 1.0, -1.0), r"max_speed must be positive \[rad/s\]"),
         (lambda: machine(attachments=[]), "Motor 'motor': there is no attachment 'axle'; the scene has none"),
-        (lambda: machine(attachments=[Attachment("axle", "stator", "leg", ((0, 0, 0), (0, 0, 1)))]), "no body 'leg'"),
+        (lambda: machine(attachments=[Attachment("axle", "stator", "leg", ((0, 0, 0), (0, 0, 1)))]), "Attachment 'axle': there is no soft body 'leg'; the scene has stator, rotor"),
         (
             lambda: machine(attachments=[Attachment("axle", "stator", "rotor", ((0, 0, 0),))]),
             "its attachment 'axle' must have two points, which define its axis, got 1",

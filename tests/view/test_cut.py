@@ -78,5 +78,5 @@ def test_a_cut_of_a_solid_has_to_be_one():
     sim = arm(wb.ProjectiveDynamics(0.02))
     with pytest.raises(ValueError, match="this scene is 3D and the cut, a Box, is 2D"):
         film_strip(sim.rollout(None, 1), 2, cut=Box((0.0, 0.0), (1.0, 1.0)))
-    with pytest.raises(TypeError, match="a cut must be a shape .*, got str 'left half'"):
+    with pytest.raises(ValueError, match="draw: cut must be a Box, Sphere, .*, HalfSpace, .* or None, got 'left half'"):
         draw(sim.scene, sim.model.matter, cut="left half")

@@ -7,6 +7,8 @@ from PIL import Image
 
 from warpbots.optimize import History
 from warpbots.scene import Material, Muscle, Pressure, Scene, SoftBody, Sphere
+from warpbots.simulation import Simulation
+from warpbots.solvers import MPM
 from warpbots.view import controls, loss_curve, save_loss
 from warpbots.view.palette import CONTRACT, EXPAND
 
@@ -56,16 +58,12 @@ def test_controls_are_steps_by_name_over_time(solid, axes):
 
 
 def test_many_controls_are_bands_red_where_they_contract(axes):
-    class Driven:
-        """A trajectory as far as its controls go."""
-
-        scene = Scene(
-            (SoftBody("b", Sphere((0.0, 0.0), 0.1), Material(1e4), regions={"r": Sphere((0.0, 0.0), 0.1)}),),
-            tuple(Muscle(f"m{k}", "r", (1.0, 0.0), 1.0) for k in range(6)) + (Pressure("p", "r", 1.0),),
-        )
-        control, control_interval, steps = torch.ones(1, 3, 7), 0.1, 3
-
-    ax = controls(Driven(), axes())
+    ball = Sphere((0.0, 0.0), 0.1)
+    scene = Scene(
+        (SoftBody("b", ball, Material(1e4), regions={"r": ball}),),
+        tuple(Muscle(f"m{k}", "r", (1.0, 0.0), 1.0) for k in range(6)) + (Pressure("p", "r", 1.0),),
+    )
+    ax = controls(Simulation(scene, MPM(0.05), 1e-3).rollout(torch.ones(3, 7), 3), axes())
     assert [t.get_text() for t in ax.get_yticklabels()] == ["m0", "m1", "m2", "m3", "m4", "m5", "p"]
     mesh = ax.collections[0]
     mesh.update_scalarmappable()
@@ -79,11 +77,6 @@ def test_controls_of_nothing_and_of_no_world_are_refused(flat, axes):
     with pytest.raises(ValueError, match="world must be in 0 to 0, got -1"):
         controls(flat, axes(), world=-1)
 
-    class Undriven:
-        scene, control = (
-            Scene((SoftBody("b", Sphere((0.0, 0.0), 0.1), Material(1e4)),), name="stone"),
-            torch.ones(1, 3, 0),
-        )
-
+    stone = Scene((SoftBody("b", Sphere((0.0, 0.0), 0.1), Material(1e4)),), name="stone")
     with pytest.raises(ValueError, match="scene 'stone' has no actuators"):
-        controls(Undriven(), axes())
+        controls(Simulation(stone, MPM(0.05), 1e-3).rollout(None, 3), axes())

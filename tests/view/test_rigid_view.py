@@ -306,10 +306,10 @@ def test_what_makes_no_sense_is_refused(swing, flat, axes):
     with pytest.raises(ValueError, match=r"poses: scene 'bar & disc' has no rigid bodies; see frames"):
         next(flat.poses())
     p, R = np.zeros((3, 3)), np.array([np.eye(3)] * 3)
-    with pytest.raises(ValueError, match=r"the first of poses must have shape \(3, 3\), got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"draw: poses\[0\] must have shape \(3, 3\), got \(2, 3\)"):
         draw(swing.scene, ax=axes(), poses=(p[:2], R))
     R[1, 0, 2] = np.nan
-    with pytest.raises(ValueError, match=r"the second of poses must be finite, got nan at index \(1, 0, 2\)"):
+    with pytest.raises(ValueError, match=r"draw: poses\[1\] must be finite, got nan at index \(1, 0, 2\)"):
         draw(swing.scene, ax=axes(), poses=(p, R))
 
 

@@ -156,8 +156,8 @@ def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) ->
     """
     ends = _ends("grid_cage", lower, upper)
     n = np.array(cells)
-    if n.shape != (3,) or not np.issubdtype(n.dtype, np.integer) or (n < 1).any():
-        raise ValueError(f"grid_cage: cells must be three integers of at least 1, along x, y and z, got {cells}")
+    if (n < 1).any():
+        raise ValueError(f"grid_cage: cells must be at least 1 along x, y and z, got {cells}")
     grid = np.indices(n[::-1] + 1).reshape(3, -1).T[:, ::-1]  # x fastest
     outside = ((grid == 0) | (grid == n)).any(axis=1)
     number = (np.cumsum(outside) - 1).reshape(n[::-1] + 1).T  # of a handle at (i, j, k)

@@ -58,8 +58,11 @@ class Segment:
         self._fields: dict[int, tuple[str, int]] = {}  # address -> name and version of the current state
 
     def saving_places(self) -> contextlib.AbstractContextManager:
-        """A context in which autograd saves states as references, unless the segment keeps them."""
-        if self.keep or not torch.is_grad_enabled():
+        """A context in which autograd saves states as references, unless the segment keeps them.
+
+        What it saves must not be changed in place before the gradient; such a change is refused by `_unpack`.
+        """
+        if not torch.is_grad_enabled():
             return contextlib.nullcontext()
         return saved_tensors_hooks(self._pack, self._unpack)
 
@@ -70,7 +73,8 @@ class Segment:
     def reach(self, index: int, state: Tensors) -> None:
         """Set the tensors of the state before interval `index`."""
         self._index = index
-        self._fields = {t.untyped_storage().data_ptr(): (n, t._version) for n, t in state.items() if t.numel()}
+        if not self.keep:
+            self._fields = {t.untyped_storage().data_ptr(): (n, t._version) for n, t in state.items() if t.numel()}
 
     def hold(self, index: int, key: tuple, interval: Replay) -> None:
         """Keep the buffers of call `index`."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Protocol, TypeVar, Union
 
 import numpy as np
 
-__all__ = ["Bound", "Pair", "Triple", "checked", "conform", "fitted", "shown"]
+__all__ = ["Bound", "Pair", "Triple", "checked", "conform", "fitted", "shown", "with_article"]
 
 Bound = Annotated[float, "or infinite"]
 """A number that may be infinite."""
@@ -313,13 +313,20 @@ def _words(kind: Any, many: bool = False) -> str:
     kind = origin or kind
     if _is_protocol(kind) and len(names := _public(kind)) == 1:
         return f"something with {names.pop()}"
-    return kind.__name__ if many else f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    return kind.__name__ if many else with_article(kind.__name__)
+
+
+def with_article(name: str) -> str:
+    """The name of a class as it is spoken: a Box, a Union, an Axes, an Unknown, an MPM."""
+    spelled = name[:2].isupper()  # letter by letter
+    vowel = name[0] in ("AEFHILMNORSX" if spelled else "AEIOU") and not name.startswith("Uni")
+    return f"{'an' if vowel else 'a'} {name}"
 
 
 def _joined(words: list[str]) -> str:
     """Alternatives; between bare names the article is not repeated."""
     bare = [w.removeprefix("a ").removeprefix("an ") for w in words]
-    if not any(" " in w for w in bare) and "None" not in words:
+    if not any(" " in w for w in bare):
         words = [words[0], *bare[1:]]
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 

@@ -295,7 +295,10 @@ class Simulation(Generic[TensorState_co]):
             TypeError: Densities are replaced under a solver that measures nothing.
             ValueError: A parameter has the wrong shape or an illegal value.
         """
-        state, region = self._states.own(state, "center_of_mass"), fitted(region, str | None, "center_of_mass: region")
+        state, region = (
+            self._states.own(state, "center_of_mass: state"),
+            fitted(region, str | None, "center_of_mass: region"),
+        )
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
 
     def state(self, **fields: torch.Tensor) -> TensorState_co:
@@ -339,7 +342,7 @@ class Simulation(Generic[TensorState_co]):
         Raises:
             ValueError: `worlds` has another shape or an index that there is not, or `start` is no state of this kind.
         """
-        self._states.own(state, "reset")
+        self._states.own(state, "reset: state")
         return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
 
     def save_state(self, path: str | Path, state: TensorState_co) -> None:
@@ -354,7 +357,7 @@ class Simulation(Generic[TensorState_co]):
             OSError: The file cannot be written.
         """
         path = fitted(path, str | Path, "save_state: path")
-        state_files.save(path, self._states.own(state, "save_state"), self.state(), self.scene, self.solver)
+        state_files.save(path, self._states.own(state, "save_state: state"), self.state(), self.scene, self.solver)
 
     def load_state(self, path: str | Path) -> TensorState_co:
         """Read a state from a file of `save_state`; files are data, and nothing in them is run.
@@ -414,7 +417,9 @@ class Simulation(Generic[TensorState_co]):
         """
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
-        inputs = _fields(self._states.own(state, "step")) | {"control": self._inputs.control(control)} | parameters
+        inputs = (
+            _fields(self._states.own(state, "step: state")) | {"control": self._inputs.control(control)} | parameters
+        )
         outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
         losses = Losses(self.worlds)
         Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0, outputs, losses))
@@ -441,7 +446,7 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Senses):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
-        return self._readings.of(self._states.own(state, "sense"), control, parameters)
+        return self._readings.of(self._states.own(state, "sense: state"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
@@ -464,7 +469,7 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Multibody):
             name = type(self.solver).__name__
             raise TypeError(f"{name} has no equations of motion in joint coordinates; Articulated has")
-        return self._dynamics.of(self._states.own(state, "dynamics"), control, parameters)
+        return self._dynamics.of(self._states.own(state, "dynamics: state"), control, parameters)
 
     def equilibrium(
         self,
@@ -503,7 +508,7 @@ class Simulation(Generic[TensorState_co]):
                 f"equilibrium: {type(self.solver).__name__} finds none; {other}give the material damping and simulate "
                 f"until the motion is gone"
             )
-        start = self.state() if state is None else self._states.own(state, "equilibrium")
+        start = self.state() if state is None else self._states.own(state, "equilibrium: state")
         dt, steps = fitted(dt, float, "equilibrium: dt"), fitted(steps, int, "equilibrium: steps")
         tolerance = fitted(tolerance, float | None, "equilibrium: tolerance")
         return self._statics.of(control, start, dt, steps, tolerance, parameters)
@@ -604,7 +609,7 @@ class Simulation(Generic[TensorState_co]):
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
         observe = fitted(observe, Callable[[Any], Any] | None, "rollout: observe")
-        start = state = self.state() if state is None else self._states.own(state, "rollout")
+        start = state = self.state() if state is None else self._states.own(state, "rollout: state")
         controller = self._inputs.controller(controller, steps)
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from warpbots.scene.field_types import shown
+from warpbots.scene.field_types import shown, with_article
 
 __all__ = ["Kind"]
 
@@ -22,28 +22,28 @@ class Kind:
         self._class = type(example)
         self._fields = {f.name: getattr(example, f.name).detach().to("meta") for f in dataclasses.fields(example)}
 
-    def own(self, state: Any, who: str) -> Any:
+    def own(self, state: Any, what: str) -> Any:
         """The state, if it is one of the simulation.
 
         Args:
             state: Any object.
-            who: Who is given it, for messages.
+            what: Name of the state in messages.
 
         Raises:
             ValueError: It is none, or one of another simulation.
         """
         if type(state) is not self._class:
             raise ValueError(
-                f"{who}: state must be a {self._class.__name__} of this simulation, as sim.state() or the final of a "
-                f"trajectory, got {shown(state)}"
+                f"{what} must be {with_article(self._class.__name__)} of this simulation, as sim.state() or the final "
+                f"of a trajectory, got {shown(state)}"
             )
         for name, own in self._fields.items():
             value = getattr(state, name)
             if not isinstance(value, torch.Tensor):
-                raise ValueError(f"{who}: field {name!r} of state must be a torch tensor, got {shown(value)}")
+                raise ValueError(f"{what}: field {name!r} must be a torch tensor, got {shown(value)}")
             if (value.shape, value.dtype) != (own.shape, own.dtype):
                 raise ValueError(
-                    f"{who}: state is one of another simulation: field {name!r} has shape {tuple(value.shape)} and "
+                    f"{what} is one of another simulation: field {name!r} has shape {tuple(value.shape)} and "
                     f"type {value.dtype}, and must have {tuple(own.shape)} and {own.dtype}"
                 )
         return state

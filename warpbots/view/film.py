@@ -51,8 +51,7 @@ def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0
         An image 1200 pixels wide, which a notebook displays; ``.save("strip.png")`` writes it.
 
     Raises:
-        TypeError: `cut` is not a shape.
-        ValueError: `frames` is below 2, there is no such world, or there is a `cut` in 2D.
+        ValueError: `cut` is not a shape, `frames` is below 2, there is no such world, or there is a `cut` in 2D.
     """
     return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)
 

@@ -68,9 +68,8 @@ def draw(
         The axes.
 
     Raises:
-        TypeError: `cut` is not a shape.
-        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or there is a `cut`
-            in 2D.
+        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, `cut` is not a
+            shape, or there is a `cut` in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else Poses(*poses)
@@ -104,8 +103,8 @@ def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray
 
 def _checked_poses(poses: Poses, count: int) -> Poses:
     return Poses(
-        _checked(poses.position, (count, 3), "the first of poses"),
-        _checked(poses.rotation, (count, 3, 3), "the second of poses"),
+        _checked(poses.position, (count, 3), "poses[0]"),
+        _checked(poses.rotation, (count, 3, 3), "poses[1]"),
     )
 
 
@@ -149,13 +148,8 @@ class Stage:
             skins: From `skins_of`, if it is known; a cut body has none.
 
         Raises:
-            TypeError: `cut` is not a shape.
             ValueError: There is a `cut` in 2D.
         """
-        if cut is not None and not isinstance(cut, Shape):
-            raise TypeError(
-                f"a cut must be a shape such as Box or HalfSpace of warpbots.scene, got {type(cut).__name__} {cut!r}"
-            )
         if cut is not None and not dimension(cut) == scene.dim == 3:
             raise ValueError(
                 f"a cut opens bodies in 3D; this scene is {scene.dim}D and the cut, a {type(cut).__name__}, is "

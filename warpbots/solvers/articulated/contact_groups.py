@@ -7,10 +7,10 @@ import numpy as np
 
 from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, SolidForm, closed_form
 from warpbots.scene import Cloud, RigidBody, Shape, parts_of
-from warpbots.solvers.articulated.point_cloud import box_grid, clouds
+from warpbots.solvers.articulated.point_cloud import box_grid, clouds, refuse_too_many
 from warpbots.solvers.articulated.rolling_points import AXIS, BALLS, RIMS
 
-__all__ = ["PointGroup", "closed_group", "cloud_groups", "facing", "points_of"]
+__all__ = ["PointGroup", "closed_group", "closed_group_of", "cloud_groups", "facing", "points_of"]
 
 _CORNERS = 8
 
@@ -64,6 +64,20 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
     n = len(positions)
     areas = np.full(n, _surface(form) / (n if form.kind == BOX else _PARTS))
     return PointGroup(int(kind), positions @ form.rotation.T + form.position, areas, np.full(n, radius), resting)
+
+
+def closed_group_of(body: RigidBody, part: Shape) -> PointGroup | None:
+    """The `closed_group` of a part of a body, with as many points as the body has where it has no cloud of its own.
+
+    Raises:
+        SceneError: So many points of a box do not fit into memory.
+    """
+    if isinstance(body.points, Cloud):
+        return closed_group(part, 0)
+    form = closed_form(part)
+    if form is not None and form.kind == BOX:
+        refuse_too_many(body)
+    return closed_group(part, body.points)
 
 
 def _surface(form: SolidForm) -> float:
@@ -123,5 +137,5 @@ def points_of(body: RigidBody) -> list[PointGroup]:
     if isinstance(body.points, Cloud):
         return cloud_groups(body)
     parts = parts_of(body.shape)
-    closed = [closed_group(part, body.points) for part in parts]
+    closed = [closed_group_of(body, part) for part in parts]
     return [own or cloud for own, cloud in zip(closed, cloud_groups(body), strict=True)] if None in closed else closed

@@ -7,7 +7,14 @@ import warp as wp
 
 from warpbots.contact.solid import PLANE, closed_form
 from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, Shape, neighbours, parts_of
-from warpbots.solvers.articulated.contact_groups import PointGroup, closed_group, cloud_groups, facing, points_of
+from warpbots.solvers.articulated.contact_groups import (
+    PointGroup,
+    closed_group,
+    closed_group_of,
+    cloud_groups,
+    facing,
+    points_of,
+)
 from warpbots.solvers.articulated.robot_arrays import Contacts
 from warpbots.solvers.device_arrays import device_array
 
@@ -146,7 +153,7 @@ class _Meeting:
             return closed_group(self._parts[k][part], 0)
         body = self._scene.rigid[k]
         if closed:
-            return closed_group(self._parts[k][part], 0 if isinstance(body.points, Cloud) else body.points)
+            return closed_group_of(body, self._parts[k][part])
         if k not in self._clouds:
             self._clouds[k] = cloud_groups(body)
         return self._clouds[k][part]

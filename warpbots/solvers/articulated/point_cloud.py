@@ -21,7 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.scene.memory_limit import refuse_excess
 
-__all__ = ["box_grid", "clouds", "surface_mesh"]
+__all__ = ["box_grid", "clouds", "refuse_too_many", "surface_mesh"]
 
 logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
 
@@ -36,9 +36,9 @@ def clouds(body: RigidBody) -> list[Cloud]:
     and as symmetrically as they are.
 
     Raises:
-        SceneError: Its shape has no surface that is known.
+        SceneError: Its shape has no surface that is known, or so many points do not fit into memory.
     """
-    refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
+    refuse_too_many(body)
     parts = parts_of(body.shape)
     try:
         areas = np.array([surface_mesh(s).area for s in parts])
@@ -49,6 +49,11 @@ def clouds(body: RigidBody) -> list[Cloud]:
     except TypeError as fault:
         raise SceneError(f"RigidBody {body.name!r}: {fault}; give it points=Cloud(...)") from None
     return [Cloud(p, a / len(p)) for p, a in zip(positions, areas, strict=True)]
+
+
+def refuse_too_many(body: RigidBody) -> None:
+    """Raise a `SceneError` if a body has more contact points than fit into memory."""
+    refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
 
 
 @functools.singledispatch
@@ -137,6 +142,8 @@ def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
             break
         best = n
     axes = [np.linspace(a, b, k) for a, b, k in zip(lower, upper, best, strict=True)]
-    index = np.stack(np.meshgrid(*map(np.arange, best), indexing="ij"), axis=-1).reshape(-1, 3)
-    outside = ((index == 0) | (index == best - 1)).any(axis=1)
-    return np.stack([axis[i] for axis, i in zip(axes, index[outside].T, strict=True)], axis=1)
+    face = np.stack(np.meshgrid(*map(np.arange, best[1:]), indexing="ij"), axis=-1).reshape(-1, 2)
+    rim = face[((face == 0) | (face == best[1:] - 1)).any(axis=1)]  # of the layers between two faces
+    layers = [face if i in (0, best[0] - 1) else rim for i in range(best[0])]
+    index = np.column_stack([np.repeat(np.arange(best[0]), [len(layer) for layer in layers]), np.concatenate(layers)])
+    return np.stack([axis[i] for axis, i in zip(axes, index.T, strict=True)], axis=1)
