@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from warpbots.design.limit_parameters import limit_parameters
 from warpbots.design.mass_properties import MassProperties
 from warpbots.design.sampled_solids import mesh_samples
 from warpbots.simulation import Simulation
@@ -88,7 +89,7 @@ def model_parameters(
         pairs = zip(own, origins.values(), strict=True)
         moved = [_in_joint(sim, robot.joints[k].parent, origin) for k, origin in pairs]
         found["joint_position"] = _put(sim, "joint_position", own, moved)
-    return found
+    return found | limit_parameters(sim, found, rows)
 
 
 def _refuse_other_points(bodies: Mapping[str, BodyShape], touching: Mapping[str, np.ndarray]) -> None:
