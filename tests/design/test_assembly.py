@@ -222,6 +222,32 @@ def test_gradients_of_the_whole_chain(rng):
     assert orders == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.parametrize("base", [None, wb.Joint("base", "free", None, "palm", rotation=TURN)], ids=["none", "free"])
+def test_a_hand_that_floats_has_the_frame_of_its_new_centre(base, rng):
+    """Its coordinates are those of a scene that is built in the new shape, at the start and after it has turned."""
+    hand = Assembly(of("palm", "knuckle", "joint", "phalanx", "tip"))  # the length of its palm is free
+    new = factors(hand, rng, 0.7, 1.5)
+    pose = {"position": (0.02, 0.01, 0.3), "rotation": TURN}
+
+    def made(shape: torch.Tensor | None = None) -> wb.Simulation:
+        joints = hand.joints(shape, damping=1e-3, **pose)
+        motors = [wb.Torque(own.name, own.name, 0.1) for own in joints]
+        bodies = hand.bodies(shape, points=0, **pose)
+        return wb.Simulation(
+            wb.Scene(bodies, motors, joints=[*filter(None, [base]), *joints]), wb.Articulated(), 2e-3, 1
+        )
+
+    sim, anew = made(), made(new)
+    found = hand.model_parameters(sim, hand.shape(new))
+    for name in anew.parameters():
+        own, value = anew.parameter(name), found.get(name, sim.parameter(name))
+        torch.testing.assert_close(value, own, rtol=1e-9, atol=1e-12 * own.abs().max().item(), msg=name)
+    assert (found["body_position"] - sim.parameter("body_position")).abs().max() > 1e-4
+    control = torch.as_tensor(rng.uniform(-0.6, 0.2, (30, sim.channels)))
+    a, b = sim.rollout(control, 30, **found).final, anew.rollout(control, 30).final
+    torch.testing.assert_close(a.q, b.q, rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize("given", [{}, {"limit_stiffness": 40.0}, {"limit_damping": 0.03}], ids=str)
 def test_open_limits_follow_from_the_inertia_beyond_them(given, rng):
     """On a slide by the mass, at hinges by moments; what a joint gives stays, and gradients are central differences."""

@@ -13,7 +13,7 @@ from warpbots.scene import Joint
 from warpbots.simulation import Simulation
 from warpbots.solvers.articulated.joint_limits import TIME, drive_stiffness, is_angle
 
-__all__ = ["limit_parameters"]
+__all__ = ["limit_parameters", "matrices"]
 
 
 def limit_parameters(
@@ -66,7 +66,7 @@ class _Places:
         self.parents = sim.model.robot.parents
         names = ("joint_position", "body_position", "mass", "center_of_mass", "inertia")
         self.values = {name: found.get(name, sim.parameter(name))[0] for name in names}
-        self.axes = {name: _matrices(sim.parameter(name)[0]) for name in ("joint_rotation", "body_rotation")}
+        self.axes = {name: matrices(sim.parameter(name)[0]) for name in ("joint_rotation", "body_rotation")}
 
     def inertia(self, k: int, joint: Joint, beyond: list[int]) -> torch.Tensor:
         """Inertia that a joint carries, for each of its velocities [kg m^2 or kg], shape (velocities,)."""
@@ -89,7 +89,7 @@ class _Places:
         return p + R @ self.values["joint_position"][k], R @ self.axes["joint_rotation"][k]
 
 
-def _matrices(rotations: torch.Tensor) -> torch.Tensor:
+def matrices(rotations: torch.Tensor) -> torch.Tensor:
     """Rotation matrices of quaternions (x, y, z, w), shape (n, 3, 3)."""
     q = torch.nn.functional.normalize(rotations, dim=-1)
     x, y, z, w = q.unbind(-1)
