@@ -18,7 +18,7 @@ scene = wb.Scene([upper, lower], motors, joints=[shoulder, elbow])
 sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
 start = sim.state(q=torch.tensor([[-0.6, 0.9]]))
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-for held in (0.0, 0.9, 1.0):
+for held in (1.0, 0.9, 0.0):
     motion = sim.rollout(
         lambda s, t, held=held: held * sim.dynamics(s).bias / 20.0, 60, start, observe=lambda s: s.q[:, 0]
     )

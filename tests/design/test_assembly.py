@@ -172,7 +172,10 @@ def test_parameters_are_those_of_a_scene_that_is_built_in_the_new_shape(case, rn
     new = factors(hand, rng, 0.7, 1.5)
     sim, anew = scene(hand, None, base, **pose), scene(hand, new, base, **pose)
     found = hand.model_parameters(sim, hand.shape(new))
-    assert set(found) == {"mass", "center_of_mass", "inertia", "joint_position", "contact_point", "contact_area"}
+    assert set(found) == {
+        "mass", "center_of_mass", "inertia", "joint_position", "contact_point", "contact_area", "limit_stiffness",
+        "limit_damping",
+    }  # fmt: skip
     for name in anew.parameters():
         own = anew.parameter(name)
         value = found.get(name, sim.parameter(name))
@@ -217,6 +220,62 @@ def test_gradients_of_the_whole_chain(rng):
     orders = np.log2(np.array(rest[:-1]) / rest[1:])
     print("Taylor", rest, orders)
     assert orders == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("base", [None, wb.Joint("base", "free", None, "palm", rotation=TURN)], ids=["none", "free"])
+def test_a_hand_that_floats_has_the_frame_of_its_new_centre(base, rng):
+    """Its coordinates are those of a scene that is built in the new shape, at the start and after it has turned."""
+    hand = Assembly(of("palm", "knuckle", "joint", "phalanx", "tip"))  # the length of its palm is free
+    new = factors(hand, rng, 0.7, 1.5)
+    pose = {"position": (0.02, 0.01, 0.3), "rotation": TURN}
+
+    def made(shape: torch.Tensor | None = None) -> wb.Simulation:
+        joints = hand.joints(shape, damping=1e-3, **pose)
+        motors = [wb.Torque(own.name, own.name, 0.1) for own in joints]
+        bodies = hand.bodies(shape, points=0, **pose)
+        return wb.Simulation(
+            wb.Scene(bodies, motors, joints=[*filter(None, [base]), *joints]), wb.Articulated(), 2e-3, 1
+        )
+
+    sim, anew = made(), made(new)
+    found = hand.model_parameters(sim, hand.shape(new))
+    for name in anew.parameters():
+        own, value = anew.parameter(name), found.get(name, sim.parameter(name))
+        torch.testing.assert_close(value, own, rtol=1e-9, atol=1e-12 * own.abs().max().item(), msg=name)
+    assert (found["body_position"] - sim.parameter("body_position")).abs().max() > 1e-4
+    control = torch.as_tensor(rng.uniform(-0.6, 0.2, (30, sim.channels)))
+    a, b = sim.rollout(control, 30, **found).final, anew.rollout(control, 30).final
+    torch.testing.assert_close(a.q, b.q, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("given", [{}, {"limit_stiffness": 40.0}, {"limit_damping": 0.03}], ids=str)
+def test_open_limits_follow_from_the_inertia_beyond_them(given, rng):
+    """On a slide by the mass, at hinges by moments; what a joint gives stays, and gradients are central differences."""
+    hand = HANDS["two fingers"]
+    slide = wb.Joint("base", "prismatic", None, "palm", axis=(0, 0, 1), armature=0.02, lower=-0.1, upper=0.1, **given)
+
+    def made(shape: torch.Tensor | None = None) -> wb.Simulation:
+        joints = hand.joints(shape, armature=1e-5, **given)
+        return wb.Simulation(wb.Scene(hand.bodies(shape, points=0), joints=[slide, *joints]), wb.Articulated(), 2e-3, 1)
+
+    sim, new = made(), factors(hand, rng, 0.7, 1.5)
+    open_ones = {"limit_stiffness", "limit_damping"} - set(given)
+
+    def limits(x: torch.Tensor) -> torch.Tensor:
+        found = hand.model_parameters(sim, hand.shape(x))
+        return torch.cat([found[name][0] for name in sorted(open_ones)])
+
+    anew = made(new)
+    expected = torch.cat([anew.parameter(name)[0] for name in sorted(open_ones)])
+    torch.testing.assert_close(limits(new), expected, rtol=1e-9, atol=0)
+    for name in given:
+        kept = hand.model_parameters(sim, hand.shape(new))[name]
+        torch.testing.assert_close(kept, torch.full_like(kept, given[name]), rtol=1e-15, atol=0)
+    leaf, d, h = new.clone().requires_grad_(), torch.as_tensor(rng.normal(size=len(new))), 1e-6
+    weights = 1.0 / expected
+    (slope,) = torch.autograd.grad(limits(leaf) @ weights, leaf)
+    quotient = (limits(new + h * d) - limits(new - h * d)) @ weights / (2 * h)
+    assert (slope @ d).item() == pytest.approx(quotient.item(), rel=1e-7)
 
 
 def test_links_and_names():
@@ -275,7 +334,8 @@ def test_a_design_without_contact_in_several_worlds(rng):
     made = wb.Scene(hand.bodies(points=0), [wb.Torque("m", "joint-1", 0.1)], joints=hand.joints())
     sim = wb.Simulation(made, wb.Articulated(), 2e-3, 1, worlds=2)
     found = hand.model_parameters(sim, hand.shape(factors(hand, rng)))
-    assert set(found) == {"mass", "center_of_mass", "inertia", "joint_position"}
+    limits = {"limit_stiffness", "limit_damping"}
+    assert set(found) == {"mass", "center_of_mass", "inertia", "joint_position"} | limits
     assert all(len(value) == 2 and torch.equal(value[0], value[1]) for value in found.values())
 
 

@@ -188,8 +188,8 @@ class Assembly:
     def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
         """Parameters of a model in another shape, for `Simulation.step` and `rollout`.
 
-        Masses, contact points and their areas, and the origins of joints follow; all are differentiable with respect
-        to the scale factors.
+        Masses, contact points and their areas, the origins of joints, and limits that joints leave open follow; all are
+        differentiable with respect to the scale factors.
 
         Args:
             sim: A simulation of a scene with `bodies` and `joints`, under `Articulated`.

@@ -173,8 +173,9 @@ def designed_parameters(
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
     Masses, centres and moments of inertia are those of the deformed meshes, contact points and their areas those of
-    their surfaces, and the samples of solids that contacts have of them those of their distances. All is differentiable
-    with respect to the handles; what is not designed keeps its value.
+    their surfaces, and the samples of solids that contacts have of them those of their distances. Limits that joints
+    leave open follow from the new inertia, and the frame of a body that floats without a position of its joint follows
+    its new centre of mass. All is differentiable with respect to the handles; what is not designed keeps its value.
 
     Args:
         sim: A simulation of a scene that has the bodies, under `Articulated`.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from warpbots.design.limit_parameters import limit_parameters, matrices
 from warpbots.design.mass_properties import MassProperties
 from warpbots.design.sampled_solids import mesh_samples
 from warpbots.simulation import Simulation
@@ -88,7 +89,29 @@ def model_parameters(
         pairs = zip(own, origins.values(), strict=True)
         moved = [_in_joint(sim, robot.joints[k].parent, origin) for k, origin in pairs]
         found["joint_position"] = _put(sim, "joint_position", own, moved)
-    return found
+    found |= _centred_frames(sim, found, rows)
+    return found | limit_parameters(sim, found, rows)
+
+
+def _centred_frames(
+    sim: Simulation[Any], found: Mapping[str, torch.Tensor], rows: Sequence[int]
+) -> dict[str, torch.Tensor]:
+    """Frames of bodies that float about their centre of mass, which the frames of their joints follow."""
+    given = {joint.child for joint in sim.scene.joints if joint.position is not None}
+    floating = [k for k in rows if sim.model.robot.bodies[k] not in given]
+    if not floating:
+        return {}
+    moved = (found["center_of_mass"] - sim.parameter("center_of_mass"))[0]
+    body_axes, joint_axes = (matrices(sim.parameter(name)[0]) for name in ("body_rotation", "joint_rotation"))
+    bodies = sim.parameter("body_position").clone()
+    joints = found.get("joint_position", sim.parameter("joint_position")).clone()
+    for k in floating:
+        shift = body_axes[k] @ moved[k]
+        bodies[:, k] = bodies[:, k] - shift
+        joints[:, k] = joints[:, k] + joint_axes[k] @ shift
+        for child in (i for i, parent in enumerate(sim.model.robot.parents) if parent == k):
+            joints[:, child] = joints[:, child] - shift
+    return {"body_position": bodies, "joint_position": joints}
 
 
 def _refuse_other_points(bodies: Mapping[str, BodyShape], touching: Mapping[str, np.ndarray]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from warpbots.scene import Joint, Scene, Servo, Torque
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
 
-__all__ = ["GIVES", "TIME", "limit_laws"]
+__all__ = ["GIVES", "TIME", "drive_stiffness", "is_angle", "limit_laws"]
 
 TIME = 5e-3
 """Time constant of a limit [s]; 4.5 ms are MuJoCo's default for a load that rests on a limit."""
@@ -41,7 +41,7 @@ def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> 
         Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m], each of shape (velocities,).
     """
     inertia = _inertia(scene, joint, matter)
-    k = np.maximum(inertia / TIME**2, _drive(scene, joint))
+    k = np.maximum(inertia / TIME**2, drive_stiffness(scene, joint))
     if joint.limit_stiffness is not None:
         k = np.full(joint.freedom, joint.limit_stiffness)
     d = 2.0 * np.sqrt(k * inertia)
@@ -50,7 +50,7 @@ def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> 
     return k, d
 
 
-def _angles(joint: Joint) -> np.ndarray:
+def is_angle(joint: Joint) -> np.ndarray:
     """Which coordinates of a joint with limits are angles, shape (velocities,)."""
     return np.arange(joint.freedom) >= {"revolute": 0, "free_2d": 2}.get(joint.kind, joint.freedom)
 
@@ -75,12 +75,12 @@ def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndar
         r = center - np.array(joint.position)
         about += moments + m * (r @ r * np.eye(3) - np.outer(r, r))
     largest, mass = float(np.linalg.eigvalsh(about)[-1]), sum(m for m, _, _ in parts)
-    return np.where(_angles(joint), largest, mass) + np.array(joint.armature)
+    return np.where(is_angle(joint), largest, mass) + np.array(joint.armature)
 
 
-def _drive(scene: Scene, joint: Joint) -> np.ndarray:
-    """Stiffness of a limit that withstands the springs and motors of a joint, shape (velocities,)."""
-    k, gives = _STIFFER * np.array(joint.stiffness), np.where(_angles(joint), GIVES[True], GIVES[False])
+def drive_stiffness(scene: Scene, joint: Joint) -> np.ndarray:
+    """Stiffness of a limit that withstands the springs and motors of a joint [N m/rad or N/m], shape (velocities,)."""
+    k, gives = _STIFFER * np.array(joint.stiffness), np.where(is_angle(joint), GIVES[True], GIVES[False])
     for motor in scene.actuators:
         if isinstance(motor, Torque | Servo) and motor.joint == joint.name:
             i = motor.axis
