@@ -131,7 +131,7 @@ def test_training_of_something_else_is_not_resumed(scene_file, tmp_path, capsys)
         (r"controller was Sequential\(.*its unknowns have the shapes", tmp_path / "seen.usda", []),
         (r"solver was MPM\(.*there and is MassSpring\(", scene_file, ["--solver", "springs"]),
         (r"steps was 12 there and is 11 here", scene_file, ["--steps", "11"]),
-        (r"seed was 3 there and is 4 here", scene_file, ["--seed", "4"]),
+        (r"seed was 1 there and is 4 here", scene_file, ["--seed", "4"]),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own

@@ -145,7 +145,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
         help="iterations of the optimiser, including those before --resume (%(default)s)",
     )
     command.add_argument("--lr", type=positive, default=3e-2, help="learning rate of Adam (%(default)s)")
-    command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
+    command.add_argument("--seed", type=int, default=1, help="seed of the initial weights (%(default)s)")
     command.add_argument(
         "--worlds",
         type=count,
