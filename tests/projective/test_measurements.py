@@ -156,13 +156,13 @@ def test_energy_and_momenta_of_a_body_that_turns_and_flies():
 def test_momenta_of_soft_bodies_and_bones_are_slopes_of_their_kinetic_energy(rng):
     """dT/dV = p for a common velocity V, and dT/dw = L for a common rotation w about the origin.
 
-    The root is a free joint whose axes are those of the world at rest.
+    The root is a free joint at the centre of mass of its body, whose axes are those of the world at rest.
     """
     sim = simulated(arm("free"), cell=0.02)
     start = sim.state(qd=torch.as_tensor(rng.normal(size=sim.state().qd.shape)))
     v = torch.as_tensor(rng.normal(size=start.velocity.shape))
     V, w = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
-    x, root = start.position[0], sim.sense(start).position[0, 0]
+    x, root = start.position[0], sim.sense(start).center[0, 0]
     at_root = torch.cat([V + torch.linalg.cross(w, root), w, torch.zeros(start.qd.shape[1] - 6)])
     turning = V + torch.linalg.cross(w.expand_as(x), x)
     r = sim.sense(sim.state(velocity=v + turning, qd=start.qd + at_root))
