@@ -135,6 +135,12 @@ METHODS = (
 )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """What takes an odd name of a file for one writes it here."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def known(tmp_path_factory):
     return examples(tmp_path_factory.mktemp("odd"))
