@@ -336,7 +336,7 @@ def test_the_search_finds_the_finger_that_brute_force_finds():
         scene = mounted(finger, gravity=(0.0, 0.0, 0.0))
         sim = wb.Simulation(scene, wb.Articulated(), dt=0.1, substeps=5, checkpoints=wb.Checkpoints.all())
         factors = finger.rest.requires_grad_()
-        control = torch.zeros(4, sim.channels, dtype=torch.float64, requires_grad=True)
+        control = torch.full((4, sim.channels), 0.3, dtype=torch.float64, requires_grad=True)  # straight is a saddle
 
         def loss():
             shape = finger.shape(factors)
