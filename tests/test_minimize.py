@@ -521,6 +521,16 @@ REFUSED = {
         "unknowns": {"E": wb.Unknown(x, torch.zeros(3))}
     },
     "unknown 'E': its scale must be positive and finite, got 0": lambda x: {"unknowns": {"E": wb.Unknown(x, scale=0.0)}},
+    "unknown 'E': its tensor must be of real numbers, such as float64, got torch.complex64": lambda x: {
+        "unknowns": {"E": torch.zeros(2, dtype=torch.complex64, requires_grad=True)}
+    },
+    "unknown 'E': its tensor must have at least 1 number, got (0, 3)": lambda x: {
+        "unknowns": {"E": torch.zeros(0, 3, requires_grad=True)}
+    },
+    "the loss must be a real number, got torch.complex128; take its abs()": lambda x: {"loss": lambda: x.sum() * 1j},
+    "constraint 'line' must be of real numbers, got torch.complex128": lambda x: {
+        "loss": lambda: wb.Outcome(x.sum(), {"line": 1j * x})
+    },
     "depend on the unknown 'idle': no gradient path leads there": lambda x: {"unknowns": {"x": x, "idle": leaf(1.0)}},
     "depend on the unknowns '1.weight', '1.bias'": lambda x: {"unknowns": [x, torch.nn.Linear(1, 1).double()]},
     "the loss has no gradient path to any of the unknowns '0'": lambda x: {"loss": lambda: x.detach().sum()},
@@ -572,6 +582,12 @@ def test_settings_out_of_range_are_refused():
         wb.methods.SciPy("WORHP")
     with pytest.raises(ValueError, match="maxiter is the option iterations"):
         wb.methods.SciPy(maxiter=3)
+    with pytest.raises(ValueError, match="SLSQP does not take the option gtol=0.1: .*[Uu]nknown"):
+        wb.methods.SciPy(gtol=0.1)
+    with pytest.raises(ValueError, match="trust-constr does not take the option seed=1: .* unexpected keyword"):
+        wb.methods.SciPy("trust-constr", seed=1)
+    with pytest.raises(ValueError, match="L-BFGS-B does not take the option ftol='a': "):
+        wb.methods.SciPy("L-BFGS-B", ftol="a")
     with pytest.raises(ValueError, match="penalty must be positive"):
         Lagrangian(penalty=0.0)
     with pytest.raises(ValueError, match="samples even and at least 2"):
@@ -580,6 +596,16 @@ def test_settings_out_of_range_are_refused():
         wb.methods.MultiStart(wb.methods.Torch(), 1)
     with pytest.raises(ValueError, match="step must be positive"):
         wb.methods.CMA(0.0)
+    with pytest.raises(ValueError, match="population 2 to 1,000,000, got 0.3 and 10000000"):
+        wb.methods.CMA(population=10_000_000)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_lagrangian_without_constraints_is_the_loss(dtype):
+    """In either precision, whatever the default one of torch is."""
+    x = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
+    history = wb.minimize(lambda: x.square().sum(), x, wb.methods.Torch(lr=0.3, constraints=Lagrangian()), **QUIET)
+    assert history.loss[history.best] < 0.1
 
 
 def test_cma_without_its_package_says_what_to_install(monkeypatch):

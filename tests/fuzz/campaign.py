@@ -1,8 +1,9 @@
 """Random scenes and spoilt files by the thousand: ``python tests/fuzz/campaign.py build 0 10000 results.jsonl``.
 
 ``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``gradient`` compares such
-gradients with differences (``WARPBOTS_PRECISION=float64``), ``usd`` and ``mesh`` read spoilt files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
-has the seed at which the process died.
+gradients with differences (``WARPBOTS_PRECISION=float64``), ``minimise`` solves small problems by every method, ``usd``
+and ``mesh`` read spoilt files. Each line of the results has a seed, a verdict, a time and what was said. The last line
+of a run that ended early has the seed at which the process died.
 """
 
 import json
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 import fuzz_files
+import fuzz_optimize
 import fuzz_scenes
 import numpy as np
 import torch
@@ -124,7 +126,13 @@ def mesh(seed: int) -> None:
         fuzz_files.read_mesh(Path(folder), seed)
 
 
-KINDS = {"build": build, "step": step, "gradient": gradient, "usd": usd, "mesh": mesh}
+def minimise(seed: int) -> str | None:
+    """Minimise by a random method."""
+    with tempfile.TemporaryDirectory() as folder:
+        return fuzz_optimize.minimise(seed, Path(folder))
+
+
+KINDS = {"build": build, "step": step, "gradient": gradient, "minimise": minimise, "usd": usd, "mesh": mesh}
 
 
 def main(kind: str, first: str, last: str, results: str) -> None:

@@ -1,4 +1,4 @@
-"""A slice of the fuzzing of `campaign.py`: no raw error, no silent NaN, in scenes, steps and files that people spoil."""
+"""A slice of the fuzzing of `campaign.py`: no raw error, no silent NaN, in scenes, steps, problems and files that people spoil."""
 
 import campaign
 import pytest
@@ -28,6 +28,11 @@ def test_scenes():
 def test_steps():
     """A dozen scenes of all solvers with at most one accident: finite, with a finite gradient."""
     assert judged("step", range(12)) > 4
+
+
+def test_minimisations():
+    """Sixty problems for every method with up to two accidents; more than one in five is solved."""
+    assert judged("minimise", range(60)) > 12
 
 
 def test_files():

@@ -13,8 +13,8 @@ import warpbots
 ON_PURPOSE = (ValueError, TypeError, KeyError, IndexError, OSError, FloatingPointError, RuntimeError, ImportError)
 """Classes of errors, besides their own, in which warpbots says what is wrong."""
 
-_MISSING = re.compile(r"\(\) missing \d+ required positional argument")
-"""How Python itself names what a caller did not give."""
+_MISSING = re.compile(r"\(\) (missing \d+ required positional argument|got an unexpected keyword argument)")
+"""How Python itself names what a caller did not give, or gave too much."""
 
 _PACKAGE = Path(warpbots.__file__).parent
 

@@ -287,6 +287,8 @@ class Problem:
         return outcome
 
     def _check_loss(self, loss: torch.Tensor, iteration: int) -> None:
+        if loss.is_complex():
+            raise TypeError(f"the loss must be a real number, got {loss.dtype}; take its abs() or its real part")
         if self.starts == 1 and loss.numel() != 1:
             raise ValueError(f"the loss must be one number, got a tensor of shape {tuple(loss.shape)}; take its mean()")
         if self.starts > 1 and loss.shape != (self.starts,):
@@ -316,6 +318,8 @@ class Problem:
         for name, value in both.items():
             if not isinstance(value, torch.Tensor):
                 raise TypeError(f"constraint {name!r} must be a tensor, got {type(value).__name__}")
+            if value.is_complex():
+                raise TypeError(f"constraint {name!r} must be of real numbers, got {value.dtype}; take its abs()")
             if not value.isfinite().all():
                 raise FloatingPointError(f"constraint {name!r} is not finite in iteration {iteration}: {_bad(value)}")
             if torch.is_grad_enabled() and not value.requires_grad:

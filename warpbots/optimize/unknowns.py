@@ -51,9 +51,9 @@ class Unknowns:
         """Take the tensors and check them.
 
         Raises:
-            ValueError: There is nothing to optimise, a tensor is computed from others or requires no gradient, a scale
-                is not positive, a lower bound is above the upper one, or a start is outside.
-            TypeError: Something is no tensor, module or `Unknown`.
+            ValueError: There is nothing to optimise, a tensor is empty, computed from others or requires no gradient,
+                a scale is not positive, a lower bound is above the upper one, or a start is outside.
+            TypeError: Something is no tensor, module or `Unknown`, or of complex numbers.
         """
         entries = list(named_unknowns(unknowns))
         if not entries:
@@ -266,6 +266,10 @@ def _check_tensor(name: str, tensor: torch.Tensor) -> None:
         raise ValueError(f"unknown {name!r} is computed from other tensors; give those instead, or detach() it")
     if not tensor.requires_grad:
         raise ValueError(f"unknown {name!r} requires no gradient; call requires_grad_() on it, or leave it out")
+    if not tensor.is_floating_point():
+        raise TypeError(f"unknown {name!r}: its tensor must be of real numbers, such as float64, got {tensor.dtype}")
+    if not tensor.numel():
+        raise ValueError(f"unknown {name!r}: its tensor must have at least 1 number, got {tuple(tensor.shape)}")
 
 
 def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

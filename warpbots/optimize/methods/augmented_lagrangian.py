@@ -57,8 +57,8 @@ class Multipliers:
         h, g, rho = now.equality, now.inequality, self._penalty
         if self._equality.shape != h.shape or self._inequality.shape != g.shape:  # the first evaluation
             self._equality, self._inequality = torch.zeros_like(h).detach(), torch.zeros_like(g).detach()
-        bent = torch.relu(self._inequality + rho * g).square().sum()
-        return now.loss + self._equality @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
+        bent = torch.relu(self._inequality.to(g) + rho * g).square().sum()
+        return now.loss + self._equality.to(h) @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
 
     def after(self, iteration: int, now: Evaluation) -> bool:
         """Update the multipliers if it is time, from the last evaluation of an iteration; return whether it was."""

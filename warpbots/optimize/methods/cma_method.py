@@ -29,15 +29,15 @@ class CMA:
 
         Args:
             step: Standard deviation of the first generation, in units of the scales.
-            population: Rollouts per generation, at least 2; None for 4 + 3 ln n.
+            population: Rollouts per generation, from 2 to 1,000,000; None for 4 + 3 ln n.
             seed: Of its random numbers; it uses no global generator.
 
         Raises:
-            ValueError: `step` is not positive, or `population` is below 2.
+            ValueError: `step` is not positive, or `population` out of range.
         """
-        if not (step > 0.0 and (population is None or population >= 2)):
+        if not (step > 0.0 and (population is None or 2 <= population <= 1_000_000)):
             raise ValueError(
-                f"methods.CMA: step must be positive and population at least 2, got {step:g} and {population}"
+                f"methods.CMA: step must be positive and population 2 to 1,000,000, got {step:g} and {population}"
             )
         self.step, self.population, self.seed = step, population, seed
 

@@ -1,5 +1,6 @@
 """Quasi-Newton, SQP and trust-region methods of SciPy, with exact gradients and Jacobians."""
 
+import warnings
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -52,12 +53,15 @@ class SciPy:
                 of `warpbots.minimize`.
 
         Raises:
-            ValueError: There is no such method, or `options` contains ``maxiter``.
+            ValueError: There is no such method, or SciPy does not take one of `options` for it, or its value;
+                ``maxiter`` is the option ``iterations`` of `warpbots.minimize`.
         """
         if name not in _CONSTRAINED:
             raise ValueError(f"methods.SciPy: there is no method {name!r}, choose from {', '.join(_CONSTRAINED)}")
         if "maxiter" in options:
             raise ValueError("methods.SciPy: maxiter is the option iterations of warpbots.minimize")
+        for option, value in options.items():
+            _try_option(name, option, value)
         self.name, self.options = name, options
 
     @property
@@ -191,3 +195,15 @@ def _stretch(gradient: np.ndarray) -> float:
     """
     largest = np.abs(gradient).max()
     return 2.0 ** np.ceil(0.5 * np.log2(largest)) if largest > 1.0 else 1.0
+
+
+def _try_option(name: str, option: str, value: Any) -> None:
+    """Refuse an option that SciPy does not take for a method, or whose value it does not take, on a small parabola."""
+    from scipy.optimize import OptimizeWarning, minimize
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            warnings.simplefilter("error", OptimizeWarning)
+            minimize(lambda z: (float(z @ z), 2.0 * z), np.ones(2), jac=True, method=name, options={option: value})
+    except (TypeError, ValueError, AttributeError, ArithmeticError, OptimizeWarning) as error:
+        raise ValueError(f"methods.SciPy: {name} does not take the option {option}={value!r}: {error}") from None
