@@ -1,71 +1,43 @@
 """Contact points spread over a mesh with the symmetry of the mesh: else what is symmetric would turn as it lands.
 
-Of a mesh those symmetries are found that exchange axes or their signs, about the centre of its box or its surface: the
-48 of a cube and all of their subgroups. Points are taken from a random sequence on the surface; each brings its
-images, if all of them keep their distance from one another and from the points before.
+Points are taken from a random sequence on the surface; each brings its images under the symmetries, if all of them keep
+their distance from one another and from the points before. Most points have as many images as there are symmetries,
+120 for a ball of an icosahedron. Points on axes of rotation and on planes of mirrors have fewer; they fill what is
+left, and a small cloud consists of them. Of subgroups of the symmetries the largest one is taken whose points leave no
+place empty.
+
+Points on the two faces of a plate may be close. So what is kept is the distance of (x, s n), where n is the normal and
+s half of the distance, by which opposite normals are apart.
 """
 
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.contact.distance import signed_distance
-from warpbots.scene import TriangleMesh
+from warpbots.solvers.articulated.mesh_symmetry import subgroups, symmetries
 
 if TYPE_CHECKING:
     import trimesh
 
-__all__ = ["spread", "symmetries"]
+__all__ = ["spread"]
 
-_SAME = 1e-5
-"""Distance within which images of vertices and points are on the mesh, in its extent [1]."""
-
-_PROBES = 300
-"""Most vertices, and faces, whose images are compared."""
-
-_TRIALS = 30
-"""Points that are tried for each that is wanted."""
-
-_CLOSER = (1.0, 0.3, 0.1, 0.03)
-"""Factors of the distance that are tried until most of the points are found [1]."""
+_TRIALS = 60
+"""Points that are tried for each that is wanted, of those whose images under a group are not images of others."""
 
 _DENSITY = 0.6
 """Points of a pattern that is full, times the square of their distance, per area [1]."""
 
+_EMPTY = 2.0
+"""Distance from all points at which a place is empty [distance of points]."""
 
-def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, int, np.ndarray]:
-    """Matrices that map a mesh onto itself about a centre, the identity first.
+_FULL = 0.75
+"""Share of the points that are wanted with which a pattern is taken though a smaller group may have more [1]."""
 
-    They are a group of signed permutations of the axes of the mesh, or of its principal axes, whichever has more.
+_LARGEST = 120
+"""Most symmetries with which points on axes and mirrors are tried: those of an icosahedron."""
 
-    Returns:
-        The matrices, shape (n, 3, 3), how many of them, from the first on, change signs alone, and the centre [m].
-    """
-    center = mesh.bounds.mean(axis=0)
-    faces = mesh.triangles_center
-    principal = np.linalg.svd(faces - mesh.area_faces @ faces / mesh.area, full_matrices=False)[2]
-    found = [_of_axes(mesh, center, axes) for axes in (np.eye(3), principal)]
-    return *max(found, key=lambda of: len(of[0])), center
-
-
-def _of_axes(mesh: "trimesh.Trimesh", center: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Those that permute and reverse these axes, the rows of a matrix, and how many of them only reverse."""
-    from scipy.spatial import cKDTree
-
-    corners, faces = mesh.vertices - center, mesh.triangles_center - center
-    tree, reach = cKDTree(corners), _SAME * mesh.scale
-    corners, faces = (x[:: len(x) // _PROBES + 1] for x in (corners, faces))
-    permutations = [np.eye(3)[list(order)] for order in itertools.permutations(range(3))]
-    signed = [
-        axes.T @ (np.array(s)[:, None] * p) @ axes for p in permutations for s in itertools.product((1, -1), repeat=3)
-    ]
-    likely = [k for k, g in enumerate(signed) if tree.query(corners @ g.T)[0].max() < reach]
-    images = np.array([faces @ signed[k].T + center for k in likely])
-    surface = TriangleMesh(mesh.vertices, mesh.faces)
-    off = np.abs(signed_distance(surface, images.reshape(-1, 3))).reshape(len(likely), -1).max(axis=1)
-    kept = [k for k, far in zip(likely, off, strict=True) if far < reach]
-    return np.array([signed[k] for k in kept]), sum(k < 8 for k in kept)
+_SAME = 1e-6
+"""Distance within which images are one point [extent of the mesh]."""
 
 
 def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
@@ -73,32 +45,103 @@ def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
 
     Args:
         mesh: The mesh.
-        count: How many points are wanted; there may be a few less. A symmetry with more images than half of them is
+        count: How many points are wanted; there may be a few less. Symmetries whose points do not fit into them are
             left out.
     """
     import trimesh
+    from scipy.spatial import cKDTree
 
-    group, flips, center = symmetries(mesh)
-    if len(group) > count / 2:
-        group = group[:flips]
-    if not 1 < len(group) <= count / 2:
-        return np.array(trimesh.sample.sample_surface_even(mesh, count, seed=0)[0])
-    trials = trimesh.sample.sample_surface(mesh, _TRIALS * count, seed=0)[0]
-    for closer in _CLOSER:  # a plate that is thinner than points are apart has images of them on its other face
-        points = _with_images(trials, group, center, count, closer * np.sqrt(_DENSITY * mesh.area / count))
-        if 2 * len(points) > count:
-            return points
+    group, center = symmetries(mesh)
+    groups = [g for g in subgroups(group) if 1 < len(g) <= max(count / 2, _LARGEST)]
+    apart = np.sqrt(_DENSITY * mesh.area / count)
+    mesh = mesh.copy().apply_translation(-center)
+    x, face = trimesh.sample.sample_surface(mesh, _TRIALS * count, seed=0)[:2]
+    scale = np.repeat([1.0, apart / 2.0], 3)
+    everywhere = np.hstack([x, mesh.face_normals[face]])
+    best, least = None, np.inf
+    for own in groups:
+        points = _with_images(_trials(mesh, own, count, everywhere), own, count, apart, _SAME * mesh.scale)
+        empty = cKDTree(points * scale).query(everywhere * scale)[0].max() if 2 * len(points) > count else np.inf
+        if empty < least or (empty < _EMPTY * apart and len(points) >= _FULL * count):
+            best, least = center + points[:, :3], empty
+        if empty < _EMPTY * apart and len(points) >= _FULL * count:
+            break
+    if best is not None:
+        return best
+    mesh.apply_translation(center)
     return np.array(trimesh.sample.sample_surface_even(mesh, count, seed=0)[0])
 
 
-def _with_images(trials: np.ndarray, group: np.ndarray, center: np.ndarray, count: int, apart: float) -> np.ndarray:
-    """Those of some points that keep their distance [m] from one another and from all images, with the images."""
-    points = np.zeros((0, 3))
-    for p in trials:
-        images = center + (p - center) @ np.swapaxes(group, 1, 2)
-        between = np.linalg.norm(images[1:] - images[0], axis=1).min()
-        if between > apart and (np.linalg.norm(points - p, axis=1) > apart).all():
+def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: np.ndarray) -> np.ndarray:
+    """Points that are tried under a group: some everywhere, if their images are not too many, on axes and on mirrors.
+
+    Args:
+        mesh: The mesh, about the origin.
+        group: Its symmetries.
+        count: How many points are wanted.
+        everywhere: Points and normals, shape (n, 6).
+    """
+    n = len(group)
+    some = everywhere[: _TRIALS * count // n if 2 * n <= count else 0]
+    if n > _LARGEST:
+        return some
+    return np.concatenate([some, _on_axes(mesh, group), _on_mirrors(mesh, group, _TRIALS * count // n)])
+
+
+def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
+    """Where the axes of rotations leave a mesh [m], and the normals there [1], shape (n, 6)."""
+    turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - 1e-5)]
+    axes = np.linalg.eigh(turns + np.swapaxes(turns, 1, 2))[1][:, :, 2]
+    a, b, c = np.moveaxis(mesh.triangles, 1, 0)
+    normal = np.cross(b - a, c - a)
+    along = axes @ normal.T
+    across = np.abs(along) > 1e-9 * np.linalg.norm(normal, axis=1)
+    x = axes[:, None] * np.divide(np.einsum("ni,ni->n", normal, a), along, out=0.0 * along, where=across)[..., None]
+    size = np.einsum("ni,ni->n", normal, normal)
+    inside = across
+    for p, q in ((a, b), (b, c), (c, a)):
+        inside = inside & (np.einsum("ni,mni->mn", normal, np.cross(q - p, x - p)) >= -1e-9 * size)
+    return np.hstack([x[inside], mesh.face_normals[np.nonzero(inside)[1]]])
+
+
+def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.ndarray:
+    """Points at random on the sections of a mesh with its mirrors [m], and the normals there [1], shape (n, 6)."""
+    from trimesh.intersections import mesh_plane
+
+    mirrors = group[np.abs(np.trace(group, axis1=1, axis2=2) - 1.0) + np.abs(np.linalg.det(group) + 1.0) < 1e-5]
+    sections = [mesh_plane(mesh, np.linalg.eigh(g + g.T)[1][:, 0], np.zeros(3), return_faces=True) for g in mirrors]
+    if not sum(len(face) for _, face in sections):
+        return np.zeros((0, 6))
+    lines, faces = (np.concatenate(parts) for parts in zip(*sections, strict=True))
+    length = np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(len(lines), count, p=length / length.sum())
+    a, b = np.moveaxis(lines[chosen], 1, 0)
+    return np.hstack([a + rng.random((count, 1)) * (b - a), mesh.face_normals[faces[chosen]]])
+
+
+def _with_images(trials: np.ndarray, group: np.ndarray, count: int, apart: float, same: float) -> np.ndarray:
+    """Those of some points and normals that keep their distance from one another and from all images, with the images.
+
+    Args:
+        trials: Points and normals, shape (n, 6).
+        group: Symmetries, about the origin.
+        count: Most points that are taken.
+        apart: Distance that they keep [m].
+        same: Distance within which images are one [m].
+    """
+    scale = np.repeat([1.0, apart / 2.0], 3)
+    points = np.zeros((0, 6))
+    for p in trials * scale:
+        if np.linalg.norm(points - p, axis=1).min(initial=np.inf) <= apart:
+            continue
+        images = (p.reshape(2, 3) @ np.swapaxes(group, 1, 2)).reshape(-1, 6)
+        if np.linalg.norm(images[1:, :3] - p[:3], axis=1).min() < same:
+            equal = np.linalg.norm(images[:, None, :3] - images[:, :3], axis=2) < same
+            images = images[equal.argmax(axis=1) == np.arange(len(images))]
+        between = np.linalg.norm(images[1:] - p, axis=1).min(initial=np.inf)
+        if between > apart and len(points) + len(images) <= count:
             points = np.concatenate([points, images])
-            if len(points) + len(group) > count:
-                break
-    return points
+        if len(points) == count:
+            break
+    return points / scale

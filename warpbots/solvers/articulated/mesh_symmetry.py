@@ -1,0 +1,159 @@
+"""Symmetries of a mesh: the rotations and reflections about its centre that map it onto itself.
+
+A symmetry is known by the images of two vertices that are not in line with the centre. An image is as far from the
+centre as the vertex, and the surface is as pointed there: the defect, a full turn minus the angles of the faces around
+it, does not depend on how flat parts are cut into triangles. Two vertices with few such equals give few candidates,
+each of which is tried on vertices and on points of faces. It finds every axis of rotation, of whatever order.
+"""
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import TriangleMesh
+
+if TYPE_CHECKING:
+    import trimesh
+
+__all__ = ["subgroups", "symmetries"]
+
+_SAME = 1e-5
+"""Distance within which images of vertices and points are on the mesh, in its extent [1]."""
+
+_AS_POINTED = 2e-5
+"""Difference of the defects of vertices that are taken to be images [rad]."""
+
+_APART = 0.2
+"""Least sine of the angle, from the centre, between the two vertices that are followed [1]."""
+
+_MOST = 1 << 22
+"""Most pairs of equals of the two vertices that are compared; with more, axes are only exchanged and reversed."""
+
+_TURN = 1e-5
+"""Difference from a full turn, or of directions, that is taken to be rounding [1]."""
+
+_FEW = 12
+"""Vertices whose images under a candidate are tried first, and least number of those that are tried after that."""
+
+_TRIED = 300_000, 10_000
+"""Images of vertices, and of points of faces, that are tried under all candidates together."""
+
+
+def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
+    """Orthogonal matrices that map a mesh onto itself about the centre of its surface, the identity first.
+
+    Where too many vertices are alike, they are those that exchange and reverse the axes of the mesh, or its principal
+    axes, whichever are more.
+
+    Returns:
+        The matrices, a group, shape (n, 3, 3), and the centre [m], shape (3,).
+    """
+    faces = mesh.triangles_center
+    center = mesh.area_faces @ faces / mesh.area
+    candidates = _of_two_vertices(mesh, center)
+    if candidates is not None:
+        return _verified(mesh, center, candidates), center
+    principal = np.linalg.svd(faces - center, full_matrices=False)[2]
+    return max((_verified(mesh, center, _of_axes(axes)) for axes in (np.eye(3), principal)), key=len), center
+
+
+def subgroups(group: np.ndarray) -> list[np.ndarray]:
+    """A group of orthogonal matrices, and those of its subgroups that keep the line of its main axis, largest first.
+
+    The main axis is the one with the most rotations. Of k of them, for each divisor m of k, there is the subgroup whose
+    elements turn a direction across the axis by multiples of 2 pi / m.
+    """
+    axis, k = _main_axis(group)
+    if k == 1:
+        return [group]
+    keeps = group[np.abs(np.abs(np.einsum("i,nij,j->n", axis, group, axis)) - 1.0) < _TURN]
+    planes = [g for g in keeps if np.linalg.det(g) * (axis @ g @ axis) < 0.0]
+    across = _mirrored(planes[0], axis) if planes else np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    images = keeps @ across
+    turns = np.arctan2(np.cross(across, images) @ axis, images @ across) / (2.0 * np.pi)
+    of_turns = [keeps[np.abs(m * turns - np.round(m * turns)) < m * _TURN] for m in range(1, k + 1) if k % m == 0]
+    return sorted([group, keeps, *of_turns], key=len, reverse=True)
+
+
+def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
+    """The axis of the most rotations of a group, and how many they are with the identity."""
+    turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - _TURN)]
+    if not len(turns):
+        return np.eye(3)[2], 1
+    axes = np.linalg.eigh(turns + np.swapaxes(turns, 1, 2))[1][:, :, 2]
+    alike = np.abs(axes @ axes.T) > 1.0 - _TURN
+    most = np.argmax(alike.sum(axis=1))
+    return axes[most], int(alike[most].sum()) + 1
+
+
+def _mirrored(g: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """The unit vector across an axis that a matrix, which reverses directions across it in part, leaves as it is."""
+    two = np.eye(3) - np.outer(axis, axis)
+    return np.linalg.svd(two @ (g + np.eye(3)) @ two)[0][:, 0]
+
+
+def _of_axes(axes: np.ndarray) -> np.ndarray:
+    """The 48 matrices that permute and reverse these axes, the rows of a matrix."""
+    orders, signs = itertools.permutations(range(3)), list(itertools.product((1.0, -1.0), repeat=3))
+    return np.array([axes.T @ (np.array(s)[:, None] * axes[list(order)]) for order in orders for s in signs])
+
+
+def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray | None:
+    """Orthogonal matrices that map two vertices to others like them; None where too many are alike."""
+    mesh = mesh.copy()
+    mesh.merge_vertices()
+    x, reach = mesh.vertices.view(np.ndarray) - center, _SAME * mesh.scale
+    radius, defect = np.linalg.norm(x, axis=1), mesh.vertex_defects
+    far = radius > _APART * radius.max()
+    x, radius, defect = x[far], radius[far], defect[far]
+    cells = np.round(np.column_stack([radius / (4.0 * reach), defect / (4.0 * _AS_POINTED)]))
+    _, some, counts = np.unique(cells, axis=0, return_index=True, return_counts=True)
+    few = some[np.argsort(counts, kind="stable")[:_FEW]]
+    alike = [(np.abs(radius - radius[i]) < 2.0 * reach) & (np.abs(defect - defect[i]) < _AS_POINTED) for i in few]
+    alike.sort(key=np.count_nonzero)
+    first = x[alike[0]]
+    for second in (x[k] for k in [*alike, np.full(len(x), True)]):
+        sine = np.linalg.norm(np.cross(first[0], second), axis=1)
+        b = second[np.argmax(sine)]
+        if sine.max() > _APART * np.linalg.norm(first[0]) * np.linalg.norm(b):
+            break
+    if len(first) * len(second) > _MOST:
+        return None
+    between = np.linalg.norm(first[:, None] - second, axis=2)
+    i, j = np.nonzero(np.abs(between - np.linalg.norm(first[0] - b)) < 4.0 * reach)
+    own, images = _frames(first[:1], b[None])[0], _frames(first[i], second[j])
+    signed = np.stack([np.eye(3), np.diag([1.0, 1.0, -1.0])])
+    return (images[:, None] @ signed @ own.T).reshape(-1, 3, 3)
+
+
+def _frames(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Rotations whose columns are along a, across it towards b, and along a x b, shape (n, 3, 3)."""
+    z = np.cross(a, b)
+    columns = np.stack([a, np.cross(z, a), z], axis=2)
+    return columns / np.linalg.norm(columns, axis=1, keepdims=True)
+
+
+def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Those matrices under which vertices are vertices and points of faces on the surface, the identity first."""
+    from scipy.spatial import cKDTree
+
+    corners, reach = mesh.vertices - center, _SAME * mesh.scale
+    tree = cKDTree(corners)
+    for tried in (_FEW * len(candidates), _TRIED[0]):
+        some = _spaced(corners, max(_FEW, tried // max(1, len(candidates))))
+        off = tree.query(some @ np.swapaxes(candidates, 1, 2))[0].max(axis=1)
+        candidates = candidates[off < reach]
+    some = _spaced(mesh.triangles_center - center, max(_FEW // 4, _TRIED[1] // len(candidates)))
+    images = some @ np.swapaxes(candidates, 1, 2) + center
+    off = np.abs(signed_distance(TriangleMesh(mesh.vertices, mesh.faces), images.reshape(-1, 3)))
+    kept = candidates[off.reshape(len(candidates), -1).max(axis=1) < reach]
+    kept = kept[np.argsort(-np.trace(kept, axis1=1, axis2=2), kind="stable")]
+    kept[0] = np.eye(3)
+    return kept
+
+
+def _spaced(x: np.ndarray, count: int) -> np.ndarray:
+    """At most `count` rows of an array, evenly from all over it."""
+    return x[:: -(-len(x) // count)]
