@@ -159,6 +159,9 @@ def _solids(found: Touching, samples: int, rounding: float, room: float, device:
         SceneError: A solid is so thin that most of it is lost between samples.
     """
     solids = solids_of([(body, shape) for body, shape, _ in found.solids], samples, rounding, device, room)
+    radii = solids.rounding.numpy()
+    radii[list(found.sharp)] = 0.0
+    solids.rounding.assign(radii)
     coefficients = solids.sample.numpy()[0]
     for s, (_, shape, name) in enumerate(found.solids):
         if (grid := grid_of(solids, s)) is not None:

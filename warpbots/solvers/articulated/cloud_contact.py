@@ -13,6 +13,7 @@ import warp as wp
 
 from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
+from warpbots.solvers.articulated.crossed_edges import displaced_crossing
 from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.rolling_points import (
     BEND,
@@ -34,8 +35,10 @@ __all__ = [
     "body_twist",
     "bound_group",
     "bounds_overlap",
+    "half_edges",
     "law_of",
     "rim_center",
+    "solid_pose",
 ]
 
 
@@ -159,12 +162,46 @@ def world_distance(solids: Solids, w: int, s: int, R: mat33, p: vec3, x: vec3):
 
 
 @wp.func
+def half_edges(solids: Solids, s: int, R: mat33):
+    """Half edges of a box with the axes R, as rows [m]."""
+    return wp.diag(solids.size[s]) @ wp.transpose(R)
+
+
+@wp.func
+def crossing(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int):
+    """The edges of a pair of edges; see `crossed_edges`."""
+    own = contacts.pair_crossed[pair]
+    s = contacts.pair_solid[pair]
+    Ra, pa = solid_pose(tree, links, solids, w, own)
+    R, p = solid_pose(tree, links, solids, w, s)
+    return displaced_crossing(half_edges(solids, own, Ra), half_edges(solids, s, R), pa, p)
+
+
+@wp.func
+def touching_edges(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int):
+    """`touch` of a pair of edges."""
+    found = crossing(tree, links, contacts, solids, w, pair)
+    out = Touch()
+    out.x = found.x
+    out.d = found.d
+    out.n = found.n
+    out.d_w = found.d_w
+    out.d_v = found.d_v
+    out.n_w = found.n_w
+    out.x_w = found.x_w
+    out.x_v = found.x_v
+    return out
+
+
+@wp.func
 def touch(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int, i: int):
-    """Point i of the group of a pair against its solid; see `rolling_points`."""
+    """Point i of the group of a pair against its solid, see `rolling_points`; or the edges of two boxes."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     kind = contacts.group_kind[g]
     first = w * contacts.points + contacts.group_first[g]
+    if contacts.pair_crossed[pair] >= 0:
+        return touching_edges(tree, links, contacts, solids, w, pair)
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
     R, p = solid_pose(tree, links, solids, w, s)
     x = pa + Ra @ contacts.point[first + i]
@@ -223,6 +260,14 @@ def touch(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, 
         return out
     out.d_v = d_v + wp.transpose(x_v) @ n
     out.d_w = d_w + wp.transpose(x_w) @ n
+    beside = contacts.pair_beside[pair]
+    if beside >= 0:
+        edges = crossing(tree, links, contacts, solids, w, beside)
+        side = wp.where(contacts.pair_group[beside] == g, scalar(-1.0), scalar(1.0))
+        left = scalar(1.0) - edges.share
+        out.d_v = left * out.d_v + side * out.d * edges.share_v
+        out.d_w = left * out.d_w + side * out.d * edges.share_w
+        out.d = left * out.d
     out.n_v = C @ x_v
     out.n_w = C @ x_w
     out.x = x - r * n

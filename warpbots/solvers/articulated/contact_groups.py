@@ -10,7 +10,7 @@ from warpbots.scene import Cloud, RigidBody, Shape, parts_of
 from warpbots.solvers.articulated.point_cloud import box_grid, clouds, refuse_too_many
 from warpbots.solvers.articulated.rolling_points import AXIS, BALLS, RIMS
 
-__all__ = ["PointGroup", "closed_group", "closed_group_of", "cloud_groups", "facing", "points_of"]
+__all__ = ["PointGroup", "closed_group", "closed_group_of", "cloud_groups", "facing", "may_cross", "points_of"]
 
 _CORNERS = 8
 
@@ -128,6 +128,11 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
     if other.kind == PLANE or own.kind in (SPHERE, CAPSULE):
         return True, False
     return other.kind in (CYLINDER, BOX), True
+
+
+def may_cross(part: Shape, solid: Shape) -> bool:
+    """Whether a part touches a solid by its edges, too: both are boxes."""
+    return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
 
 
 def points_of(body: RigidBody) -> list[PointGroup]:

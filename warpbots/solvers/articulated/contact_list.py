@@ -8,7 +8,15 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, penalty_force
 from warpbots.contact.solid import SAMPLED, add_sample_adjoint, solid_distance
 from warpbots.numerics import Launch, parallel
-from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of, rim_center
+from warpbots.solvers.articulated.cloud_contact import (
+    body_pose,
+    body_twist,
+    half_edges,
+    law_of,
+    rim_center,
+    solid_pose,
+)
+from warpbots.solvers.articulated.crossed_edges import crossing_share, greatest, on_edge, separation
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.rolling_points import (
     BEND,
@@ -72,15 +80,39 @@ def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_a
 
 
 @wp.func
+def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
+    """`approach` of a pair of edges, 1 m where they do not touch, and their share; see `crossed_edges`."""
+    own = robot.contacts.pair_crossed[pair]
+    s = robot.contacts.pair_solid[pair]
+    Ra, pa = solid_pose(robot.tree, links, robot.solids, w, own)
+    R, p = solid_pose(robot.tree, links, robot.solids, w, s)
+    a = half_edges(robot.solids, own, Ra)
+    b = half_edges(robot.solids, s, R)
+    k, m = greatest(a, b, pa - p)
+    s_k, n = separation(a, b, pa - p, k)
+    s_m, _n = separation(a, b, pa - p, m)
+    share, _slope, touching = crossing_share(s_k, s_m)
+    x = on_edge(a, b, pa, p, n, k)
+    d = s_k * share
+    if touching == 0:
+        d = scalar(1.0)
+    return x - scalar(0.5) * s_k * n, R, d, wp.transpose(R) @ n, share
+
+
+@wp.func
 def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
     """Where contact point i touches, axes of the solid of a pair, distance of the point to it and its slope.
 
-    The point is one of the group of the pair; where it is on its body, see `rolling_points`.
+    The point is one of the group of the pair; where it is on its body, see `rolling_points`. A pair of edges has one
+    contact, whatever the point.
     """
     contacts = robot.contacts
     solids = robot.solids
     tree = robot.tree
     s = contacts.pair_solid[pair]
+    if contacts.pair_crossed[pair] >= 0:
+        x_e, R_e, d_e, n_e, _share = approach_of_edges(robot, links, w, pair)
+        return x_e, R_e, d_e, n_e
     g = contacts.pair_group[pair]
     kind = contacts.group_kind[g]
     first = w * contacts.points + contacts.group_first[g]
@@ -120,7 +152,11 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
         x = x + cosine * E1 + sine * E2
     d, n = distance(robot, w, s, wp.transpose(R) @ (x - p))
     r = contacts.radius[first + number]
-    return x - r * (R @ n), R, d + bent - r, n
+    d = d + bent - r
+    if contacts.pair_beside[pair] >= 0 and d <= TOUCH:
+        _x, _R, _d, _n, share = approach_of_edges(robot, links, w, contacts.pair_beside[pair])
+        d = (scalar(1.0) - share) * d
+    return x - r * (R @ n), R, d, n
 
 
 @wp.func

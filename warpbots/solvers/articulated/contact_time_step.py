@@ -138,6 +138,8 @@ def mobility_kernel(
     invert_masses(robot, work_out, factors_out, w)
     for c in range(candidates):
         pair = contact_list.pair[c]
+        if contacts.pair_crossed[pair] >= 0:
+            continue  # corners, with the same law and area, are farther from the centre than points of edges
         x, R, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
         up = wp.normalize(R @ slope)
         if wp.length(slope) == scalar(0.0):

@@ -13,6 +13,7 @@ from warpbots.solvers.articulated.contact_groups import (
     closed_group_of,
     cloud_groups,
     facing,
+    may_cross,
     points_of,
 )
 from warpbots.solvers.articulated.robot_arrays import Contacts
@@ -49,6 +50,9 @@ class Pair:
         count: How many points of the group may be in contact, from the first on.
         felt: Group of the body of the solid whose nearest point feels the contact, or -1.
         lent: Whether the contact has the area of a point of `felt`, since the law is not about its own.
+        crossed: Number of the solid whose edges are in contact with those of `solid`, both boxes; -1 where points are.
+            It is that of the group, whose first point has the area and whose nearest point feels it.
+        beside: Number of the pair of the edges of the same boxes under the same law, -1 for none.
     """
 
     group: int
@@ -57,6 +61,8 @@ class Pair:
     count: int
     felt: int
     lent: bool
+    crossed: int = -1
+    beside: int = -1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +73,13 @@ class Touching:
         groups: Groups of contact points.
         solids: Body, or -1 for the world, shape in its frame and name of each solid.
         pairs: What meets.
+        sharp: Numbers of the boxes whose edges are not rounded: those that meet boxes, in pairs with edges.
     """
 
     groups: tuple[Group, ...]
     solids: tuple[tuple[int, Shape, str], ...]
     pairs: tuple[Pair, ...]
+    sharp: tuple[int, ...]
 
     def of(self, field: str) -> np.ndarray:
         """Positions, areas or radii of all points, of shape (n, ...)."""
@@ -98,6 +106,7 @@ class _Meeting:
         self._clouds: dict[int, list[PointGroup]] = {}
         self.points: dict[_Points, PointGroup] = {}
         self.pairs: dict[tuple[_Points, _Place, int], tuple[_Points | None, bool]] = {}
+        self.crossed: dict[tuple[frozenset[_Place], int], tuple[_Place, _Place]] = {}
 
     def body(self, k: int, other: int, law: int) -> None:
         """Body k touches another with its points."""
@@ -139,6 +148,8 @@ class _Meeting:
                 self._pair((*solid, True), (k, i), law, (k, i, True))
             if not (own or other):
                 self._pair((k, i, False), solid, law)
+            if may_cross(part, self.shape(solid)):
+                self.crossed.setdefault((frozenset([solid, (k, i)]), law), ((k, i), solid))
 
     def _pair(self, points: _Points, solid: _Place, law: int, felt: _Points | None = None) -> None:
         for who in (points, felt):
@@ -198,14 +209,29 @@ def _numbered(meeting: _Meeting) -> Touching:
     for key in order:
         groups.append(Group(key[0], first, meeting.points[key]))
         first += len(meeting.points[key].areas)
-    places = list(dict.fromkeys(solid for _, solid, _ in meeting.pairs))
+    crossed = list(meeting.crossed)
+
+    def edges(points: _Points, solid: _Place, law: int) -> tuple:
+        return frozenset([points[:2], solid]), law
+
+    own_of = {own for own, _ in meeting.crossed.values()}
+    places = dict.fromkeys((key[1], edges(*key) in crossed) for key in meeting.pairs)
+    places = list(places | dict.fromkeys((own, True) for own in own_of if (own, True) not in places))
     pairs = []
-    for (points, solid, law), (felt, lent) in meeting.pairs.items():
+    for key, (felt, lent) in meeting.pairs.items():
+        points, solid, law = key
         form, group = closed_form(meeting.shape(solid)), meeting.points[points]
         count = group.resting if form is not None and form.kind == PLANE else len(group.areas)
         felt_by = -1 if felt is None else order.index(felt)
-        pairs.append(Pair(order.index(points), places.index(solid), law, count, felt_by, lent))
-    return Touching(tuple(groups), tuple((p[0], meeting.shape(p), meeting.name(p)) for p in places), tuple(pairs))
+        beside = len(meeting.pairs) + crossed.index(edges(*key)) if edges(*key) in crossed else -1
+        number = places.index((solid, beside >= 0))
+        pairs.append(Pair(order.index(points), number, law, count, felt_by, lent, beside=beside))
+    for (_, law), (own, solid) in meeting.crossed.items():
+        group = order.index((*own, True))
+        pairs.append(Pair(group, places.index((solid, True)), law, 1, -1, False, places.index((own, True))))
+    solids = tuple((p[0], meeting.shape(p), meeting.name(p)) for p, _ in places)
+    sharp = tuple(n for n, (_, own) in enumerate(places) if own)
+    return Touching(tuple(groups), solids, tuple(pairs), sharp)
 
 
 def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> Contacts:
@@ -221,7 +247,7 @@ def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device
     topology.group_body = array([g.body for g in found.groups])
     topology.group_first = array([g.first for g in found.groups])
     topology.group_count = array([len(g.points.areas) for g in found.groups])
-    for name in ("group", "solid", "law", "count", "felt", "lent"):
+    for name in ("group", "solid", "law", "count", "felt", "lent", "crossed", "beside"):
         setattr(topology, f"pair_{name}", array([getattr(p, name) for p in found.pairs]))
     topology.bounded = array([law.restitution is not None for law in laws])
     return topology

@@ -168,7 +168,10 @@ def contact_kernel(
     f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, R @ n)
     up = wp.normalize(R @ n)
     push = wp.dot(f, up)
-    own, _p = body_pose(robot.tree, links, w, robot.contacts.group_body[robot.contacts.pair_group[pair]])
+    group = robot.contacts.pair_group[pair]
+    own, p_own = body_pose(robot.tree, links, w, robot.contacts.group_body[group])
+    if robot.contacts.pair_crossed[pair] >= 0:
+        i = nearest_point(robot.contacts, w, group, wp.transpose(own) @ (x - p_own))
     felt = robot.contacts.pair_felt[pair]
     if felt >= 0:
         other, p = body_pose(robot.tree, links, w, robot.contacts.group_body[felt])

@@ -109,6 +109,9 @@ class Contacts:
     pair_count: Number of points of its group that may be in contact, from the first on, shape (pairs,).
     pair_lent: 1 where its contacts have the area of the first point of `pair_felt`, shape (pairs,).
     pair_felt: Group of the body of its solid whose nearest point feels its contacts, -1 for none, shape (pairs,).
+    pair_crossed: Solid of the body of its group, a box whose edges touch those of `pair_solid`; -1 for a pair whose
+        points do, shape (pairs,).
+    pair_beside: Pair of the edges of the same two boxes under the same law, -1 for none, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
     radius: Radii of the balls around them [m], shape (worlds * points,).
@@ -134,6 +137,8 @@ class Contacts:
     pair_law: wp.array[int]
     pair_count: wp.array[int]
     pair_felt: wp.array[int]
+    pair_crossed: wp.array[int]
+    pair_beside: wp.array[int]
     pair_lent: wp.array[int]
     bounded: wp.array[int]
     point: wp.array[vec3]

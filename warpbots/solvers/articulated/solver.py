@@ -54,7 +54,7 @@ class Articulated:
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
         rounding: Radius to which edges of boxes and rims of cylinders are rounded as solids, in their smallest half
             edges [1]; below this depth a contact force has no jump where another face becomes the nearest. Points stay
-            where they are.
+            where they are. Boxes that meet boxes are not rounded: their edges touch by themselves.
         room: How far designs may grow out of the bounds of solids without a closed form [m]: their samples reach as
             much farther. See `warpbots.design`.
 

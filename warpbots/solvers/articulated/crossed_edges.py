@@ -1,0 +1,210 @@
+"""Contact of two boxes where an edge of one crosses an edge of the other, which no point of either need meet.
+
+A box is its centre and its half edges a_i. Along a unit vector n two boxes are apart by
+
+    s(n) = n . (c_A - c_B) - sum_i |n . a_i| - sum_j |n . b_j|,   n . (c_A - c_B) >= 0,
+
+and convex boxes are apart if they are so along one of 15 axes: the normals of three faces of each and the nine
+directions n = a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k
+with the greatest s, the least depth, belongs to where they touch: a corner and a face, whose corner is a point of the
+box, or two edges, whose closest points are then within both. Along a direction of edges s is the distance of two lines,
+and smooth. It acts as far as it exceeds s_m, the greatest of all others:
+
+    d = s_k S(1 - s_k / s_m),   S(z) = z'^2 (3 - 2 z'),   z' = min(1, 2 z).
+
+So d is continuous as another axis becomes the greatest; it is 0 there, as it is for edges in a face, where n is the
+normal of the face, for parallel ones, and where edges end. No point of a box is deeper inside of the other one than any
+axis says. Those of a pair of boxes act with the share 1 - S, so that a contact does not count twice, and a corner takes
+over as the edges fade. The force of edges acts midway between their closest points. Where S changes it is not that of a
+potential.
+"""
+
+import warp as wp
+
+from warpbots.contact.penalty import TOUCH
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+
+__all__ = ["Crossing", "crossing_share", "displaced_crossing", "greatest", "on_edge", "separation"]
+
+_AXES = wp.constant(15)
+_FACES = wp.constant(6)
+_ZERO, _ONE, _TWO, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 2.0, 0.5))
+_PARALLEL = wp.constant(scalar(1e-16))  # square of the sine of the angle between edges
+
+
+@wp.func
+def _sign(t: scalar):
+    """-1 for a negative number, 1 for others."""
+    return wp.where(t < _ZERO, -_ONE, _ONE)
+
+
+@wp.func
+def _axis(a: mat33, b: mat33, number: int):
+    """Direction of an axis: a normal of the first box, one of the second, or of two edges; 0 for parallel ones."""
+    n = vec3()
+    if number < 3:
+        n = a[number]
+    elif number < _FACES:
+        n = b[number - 3]
+    else:
+        i = (number - _FACES) // 3
+        j = (number - _FACES) % 3
+        n = wp.cross(a[i], b[j])
+        if wp.dot(n, n) < _PARALLEL * wp.dot(a[i], a[i]) * wp.dot(b[j], b[j]):
+            n = vec3()
+    return n
+
+
+@wp.func
+def separation(a: mat33, b: mat33, r: vec3, number: int):
+    """How far two boxes are apart along an axis [m], and the axis from the second one to the first.
+
+    Args:
+        a: Half edges of the first box, as rows [m].
+        b: Half edges of the second one.
+        r: From the centre of the second one to that of the first [m].
+        number: Of the axis.
+    """
+    n = wp.normalize(_axis(a, b, number))
+    n = _sign(wp.dot(n, r)) * n
+    s = wp.dot(n, r)
+    for i in range(3):
+        s = s - wp.abs(wp.dot(n, a[i])) - wp.abs(wp.dot(n, b[i]))
+    return s, n
+
+
+@wp.func
+def greatest(a: mat33, b: mat33, r: vec3):
+    """The two edges along whose direction boxes are farthest apart, and the farthest of all other axes."""
+    k = int(_FACES)
+    m = int(0)
+    s_k = -scalar(wp.inf)
+    s_m = -scalar(wp.inf)
+    for number in range(_AXES):
+        s, n = separation(a, b, r, number)
+        if wp.dot(n, n) > _ZERO:
+            if number >= _FACES and s > s_k:
+                if s_k > s_m:
+                    s_m = s_k
+                    m = k
+                s_k = s
+                k = number
+            elif s > s_m:
+                s_m = s
+                m = number
+    return k, m
+
+
+@wp.func_grad(greatest)
+def adj_greatest(a: mat33, b: mat33, r: vec3, adj_k: int, adj_m: int):
+    """None: numbers do not change."""
+
+
+@wp.func
+def crossing_share(s_k: scalar, s_m: scalar):
+    """S of two edges, its derivative by s_k / s_m, and whether they touch."""
+    share = _ZERO * _ONE
+    slope = _ZERO * _ONE
+    touching = int(0)
+    if s_k <= TOUCH and s_m < _ZERO and s_k > s_m:
+        z = wp.min(_ONE, _TWO * (_ONE - s_k / s_m))
+        share = z * z * (scalar(3.0) - _TWO * z)
+        slope = -scalar(12.0) * z * (_ONE - z)
+        touching = 1
+    return share, slope, touching
+
+
+@wp.func
+def _support(a: mat33, n: vec3, skipped: int):
+    """Corner of a box farthest along n, from its centre; the middle of an edge where one half edge is skipped."""
+    x = vec3()
+    for i in range(3):
+        if i != skipped:
+            x = x + _sign(wp.dot(n, a[i])) * a[i]
+    return x
+
+
+@wp.func
+def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
+    """Point of an edge of the box about p that is closest to one of the box about q, along an axis n of edges."""
+    i = (number - _FACES) // 3
+    j = (number - _FACES) % 3
+    x = p + _support(a, -n, i)
+    y = q + _support(b, n, j)
+    c = wp.cross(a[i], b[j])
+    return x + (wp.dot(wp.cross(y - x, b[j]), c) / wp.dot(c, c)) * a[i]
+
+
+@wp.struct
+class Crossing:
+    """Two edges that touch, and how that changes as the first box is displaced by a twist (w, v).
+
+    x: Where the force acts [m].
+    d: Depth [m].
+    n: Unit vector from the second box to the first [1].
+    d_w, d_v: Derivatives of the depth.
+    n_w: Derivative of n, which does not change with v.
+    x_w, x_v: Derivatives of x.
+    share: S [1].
+    share_w, share_v: Its derivatives.
+    """
+
+    x: vec3
+    d: scalar
+    n: vec3
+    d_w: vec3
+    d_v: vec3
+    n_w: mat33
+    x_w: mat33
+    x_v: mat33
+    share: scalar
+    share_w: vec3
+    share_v: vec3
+
+
+@wp.func
+def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
+    """Point of the first box that changes the separation along an axis as it moves."""
+    x = p + _support(a, -n, -1)
+    if number < 3:
+        x = q + _support(b, n, -1)
+    if number >= _FACES:
+        x = on_edge(a, b, p, q, n, number)
+    return x
+
+
+@wp.func
+def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
+    """The edges of two boxes about p and q that touch; `d` is 1 m where none do."""
+    out = Crossing()
+    k, m = greatest(a, b, p - q)
+    s_k, n = separation(a, b, p - q, k)
+    s_m, n_m = separation(a, b, p - q, m)
+    share, slope, touching = crossing_share(s_k, s_m)
+    out.n = n
+    out.d = _ONE
+    if touching == 0:
+        return out
+    x = on_edge(a, b, p, q, n, k)
+    s_w = wp.cross(x, n)
+    of_m = s_k / s_m
+    out.share = share
+    out.share_v = slope / s_m * (n - of_m * n_m)
+    out.share_w = slope / s_m * (s_w - of_m * wp.cross(_lever(a, b, p, q, n_m, m), n_m))
+    out.d = s_k * share
+    out.d_v = share * n + s_k * out.share_v
+    out.d_w = share * s_w + s_k * out.share_w
+    e = a[(k - _FACES) // 3]
+    f = b[(k - _FACES) % 3]
+    c = wp.cross(e, f)
+    cc = wp.dot(c, c)
+    one = wp.identity(n=3, dtype=scalar)
+    c_w = wp.skew(f) @ wp.skew(e)
+    out.n_w = (one - wp.outer(n, n)) @ c_w / wp.dot(n, c)
+    # x moves by v + w x x, and along its edge to stay the closest point
+    g = wp.cross(f, c)
+    along_w = wp.transpose(c_w) @ wp.cross(-s_k * n, f) - wp.cross(x, g)
+    out.x = x - _HALF * s_k * n
+    out.x_v = one - wp.outer(e, g / cc) - _HALF * wp.outer(n, n)
+    out.x_w = wp.outer(e, along_w / cc) - wp.skew(x) - _HALF * (wp.outer(n, s_w) + s_k * out.n_w)
+    return out
