@@ -108,9 +108,10 @@ class Skeleton:
             after = self._past_of(state_out, dt)
             inputs = [self._tree, self._past, self._stage]
             self._launch(finish_kernel, self._tree.elements, inputs, [after])
-            bound = self._model.topology.components.bound
-            stay = [self._tree, islands, bound, self._past.q, self._past.qd]
-            self._launch(handles.stay_kernel, None, stay, [after.q, after.qd])
+            of_joints = self._model.topology.state_components[1:]
+            for component, name in zip(of_joints, ("q", "qd"), strict=True):
+                inputs, outputs = [islands, component, getattr(self._past, name)], [getattr(after, name)]
+                self._launch(handles.stay_kernel, component.size, inputs, outputs)
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
         """Bones at the end `u` of a step, and the gradient with respect to the displacements of the joints."""

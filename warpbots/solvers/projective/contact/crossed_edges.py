@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, never_meet
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 
@@ -64,14 +64,12 @@ def find_intersections_kernel(
     item = int(0)
     while wp.bvh_query_next(query, item):
         f = pairs.face[item - w * count]
-        first = pairs.body[e[0]]
-        second = pairs.body[f[0]]
         joint = e[0] == f[0] or e[0] == f[1] or e[0] == f[2] or e[1] == f[0] or e[1] == f[1] or e[1] == f[2]
-        if not joint and pairs.attached[first * pairs.bodies + second] == 0:
+        if not joint and not never_meet(pairs, e[0], f[0]):
             through = intersects(
                 p, q, corner(pairs, x, u, w, f[0]), corner(pairs, x, u, w, f[1]), corner(pairs, x, u, w, f[2])
             )
-            if through and first == second:
+            if through and pairs.body[e[0]] == pairs.body[f[0]]:
                 through = not intersects(
                     corner(pairs, x, zero, w, e[0]), corner(pairs, x, zero, w, e[1]),
                     corner(pairs, x, zero, w, f[0]), corner(pairs, x, zero, w, f[1]),

@@ -33,6 +33,9 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     HitArrays,
     PairArrays,
+    clearance_of,
+    margin_of,
+    never_meet,
     note_change,
 )
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
@@ -80,7 +83,8 @@ def path_boxes_kernel(
         low = wp.min(low, wp.min(y, z))
         high = wp.max(high, wp.max(y, z))
     n = w * corners.shape[0] + k
-    around = wp.vec3(wp.float32(pairs.clearance + wp.where(searches[w] == 0, pairs.margin, _ZERO)))
+    j = corners[k, 0]
+    around = wp.vec3(wp.float32(pairs.clearance[j] + wp.where(searches[w] == 0, pairs.margin[j], _ZERO)))
     lower_out[n] = wp.vec3(low) - around
     upper_out[n] = wp.vec3(high) + around
 
@@ -128,7 +132,7 @@ def parting(
     for k in range(4):
         if weight[k] != _ZERO:
             out -= weight[k] * outward(pairs, x, w, node[k])
-    return _PART * pairs.clearance * wp.normalize(out)
+    return _PART * clearance_of(pairs, node) * wp.normalize(out)
 
 
 @wp.func
@@ -152,10 +156,11 @@ def examine(
     that still passes when all of these are contacts is held in any case, and so is one that ends far within the
     clearance, as two tips do. The first search also counts pairs that could come within the margin.
     """
-    if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
+    if never_meet(pairs, node[0], node[3]):
         return 0
     if rests(pairs, islands, w, node[0]) and rests(pairs, islands, w, node[3]):
         return 0
+    clearance = clearance_of(pairs, node)
     a, b, c, d = starts_of(pairs, x, w, node)
     ua, ub, uc, ud = displacements_of(pairs, u, w, node)
     apart = parting(pairs, x, w, kind, node, a, b, c, d)
@@ -163,15 +168,15 @@ def examine(
     if kind == EDGES:
         b += apart
     if first_search == 1:
-        if not may_come_near(kind, pairs.clearance + pairs.margin, a, b, c, d, ua, ub, uc, ud):
+        if not may_come_near(kind, clearance + margin_of(pairs, node), a, b, c, d, ua, ub, uc, ud):
             return 0
         wp.atomic_add(near_out, w, 1)
-    near = real(0.5) * wp.min(pairs.clearance, wp.length(gap_of(kind, a, b, c, d)))
+    near = real(0.5) * wp.min(clearance, wp.length(gap_of(kind, a, b, c, d)))
     t = advance(kind, near, a, b, c, d, ua, ub, uc, ud)
     passes = int(t <= _ONE)
     if passes == 0:
         t = _ONE
-        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * pairs.clearance:
+        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * clearance:
             return 0
     a = a + t * ua
     b = b + t * ub
@@ -186,7 +191,7 @@ def examine(
     if holds == 1 and side * along >= _ALIGNED and inside(kind, of_plane) == 1:
         normal = side * normal
         weight = of_plane
-    elif (passes == 0 and wp.length(r) < _PRESSED * pairs.clearance) or (passes == 1 and hold == 1):
+    elif (passes == 0 and wp.length(r) < _PRESSED * clearance) or (passes == 1 and hold == 1):
         became = NEAREST + kind
         normal = wp.normalize(r)
     else:
@@ -207,7 +212,7 @@ def examine(
             v = pairs.weight[first + slot]
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
-            if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * pairs.clearance:
+            if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * clearance:
                 return 0  # it ends on the side on which it was
         if (passes == 0 or hold == 0) and was != NONE:
             return 0
@@ -251,8 +256,9 @@ def find_faces_kernel(
     i = pairs.vertex[k]
     y = x[w * pairs.nodes + i]
     z = y + at(u, w * pairs.stride + i)
-    low = wp.vec3(wp.min(y, z))
-    high = wp.vec3(wp.max(y, z))
+    around = wp.vec3(wp.float32(wp.where(searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
+    low = wp.vec3(wp.min(y, z)) - around
+    high = wp.vec3(wp.max(y, z)) + around
     query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
     item = int(0)
     while wp.bvh_query_next(query, item):

@@ -214,7 +214,7 @@ def stray_kernel(
     w, k = wp.tid()
     if ends(was, progress, w):
         d = at(z, w * pairs.stride + pairs.vertex[k]) - at(path, w * pairs.vertex.shape[0] + k)
-        if not (wp.length(d) <= real(0.5) * pairs.margin):
+        if not (wp.length(d) <= real(0.5) * pairs.margin[pairs.vertex[k]]):
             wp.atomic_add(near_out, w, 1)
 
 
