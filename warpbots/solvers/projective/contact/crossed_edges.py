@@ -3,8 +3,9 @@
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays, never_meet
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, has_failed, never_meet
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 
 __all__ = ["find_intersections_kernel"]
@@ -43,6 +44,8 @@ def find_intersections_kernel(
     zero: wp.array[NODE],
     # work
     faces: wp.uint64,
+    islands: Islands,
+    asked: wp.array[int],
     added: wp.array[int],
     progress: Progress,
     check: wp.array[int],
@@ -54,9 +57,9 @@ def find_intersections_kernel(
     A body that intersects itself when the step begins may continue to do so.
     """
     w, k = wp.tid()
-    if check[w] == 0 or progress.found[w] == 0 or added[w] > 0:
-        return
     e = pairs.edge[k]
+    if check[w] == 0 or progress.ended[w] == 0 or added[w] > 0 or has_failed(pairs, islands, asked, w, e[0]):
+        return
     p = corner(pairs, x, u, w, e[0])
     q = corner(pairs, x, u, w, e[1])
     count = pairs.face.shape[0]
@@ -65,7 +68,7 @@ def find_intersections_kernel(
     while wp.bvh_query_next(query, item):
         f = pairs.face[item - w * count]
         joint = e[0] == f[0] or e[0] == f[1] or e[0] == f[2] or e[1] == f[0] or e[1] == f[1] or e[1] == f[2]
-        if not joint and not never_meet(pairs, e[0], f[0]):
+        if not (joint or never_meet(pairs, e[0], f[0]) or has_failed(pairs, islands, asked, w, f[0])):
             through = intersects(
                 p, q, corner(pairs, x, u, w, f[0]), corner(pairs, x, u, w, f[1]), corner(pairs, x, u, w, f[2])
             )

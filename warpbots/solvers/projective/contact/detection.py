@@ -34,7 +34,9 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     HitArrays,
     PairArrays,
     clearance_of,
+    has_failed,
     margin_of,
+    most_of,
     never_meet,
     note_change,
 )
@@ -43,7 +45,7 @@ from warpbots.solvers.projective.contact.pairs import displacements_of, starts_o
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
 
-__all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
+__all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
@@ -58,6 +60,24 @@ _ALIGNED = wp.constant(
 )  # cosine of plane's normal and shortest distance, below which the plane does not count
 
 
+@wp.struct
+class SearchControl:
+    """What is searched; see `Search`.
+
+    check: 1 for a world in which a search is asked for, shape (worlds,).
+    searches: Number of searches before, shape (worlds,).
+    asked: 1 for a component that is searched, -1 for one whose step is not found, shape (worlds * components,).
+    rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
+    lost: 1 for a component of which an edge is in a face, shape (worlds * components,).
+    """
+
+    check: wp.array[int]
+    searches: wp.array[int]
+    asked: wp.array[int]
+    rounds: wp.array[int]
+    lost: wp.array[int]
+
+
 @wp.kernel(enable_backward=False)
 def path_boxes_kernel(
     # model
@@ -67,19 +87,26 @@ def path_boxes_kernel(
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
+    islands: Islands,
     searches: wp.array[int],
+    asked: wp.array[int],
     # out
     lower_out: wp.array[wp.vec3],
     upper_out: wp.array[wp.vec3],
 ):
-    """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin."""
+    """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin.
+
+    What has no end stays where it begins.
+    """
     w, k = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
     for c in range(corners.shape[1]):
         i = corners[k, c]
         y = x[w * pairs.nodes + i]
-        z = y + at(u, w * pairs.stride + i)
+        z = y
+        if not has_failed(pairs, islands, asked, w, i):
+            z = y + at(u, w * pairs.stride + i)
         low = wp.min(low, wp.min(y, z))
         high = wp.max(high, wp.max(y, z))
     n = w * corners.shape[0] + k
@@ -147,8 +174,8 @@ def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
 
 @wp.func
 def examine(
-    pairs: PairArrays, islands: Islands, first_search: int, hold: int, lost: int, x: wp.array[_vec],
-    u: wp.array[NODE], w: int, kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
+    pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
+    kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
 
@@ -160,6 +187,13 @@ def examine(
         return 0
     if rests(pairs, islands, w, node[0]) and rests(pairs, islands, w, node[3]):
         return 0
+    if most_of(pairs, islands, control.asked, w, node[0], node[3]) < 1:
+        return 0
+    if has_failed(pairs, islands, control.asked, w, node[0]) or has_failed(pairs, islands, control.asked, w, node[3]):
+        return 0
+    first_search = int(control.searches[w] == 0)
+    hold = int(most_of(pairs, islands, control.rounds, w, node[0], node[3]) >= _HOLD)
+    lost = most_of(pairs, islands, control.lost, w, node[0], node[3])
     clearance = clearance_of(pairs, node)
     a, b, c, d = starts_of(pairs, x, w, node)
     ua, ub, uc, ud = displacements_of(pairs, u, w, node)
@@ -240,9 +274,7 @@ def find_faces_kernel(
     u: wp.array[NODE],
     # work
     faces: wp.uint64,
-    check: wp.array[int],
-    searches: wp.array[int],
-    lost: wp.array[int],
+    control: SearchControl,
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
@@ -251,12 +283,12 @@ def find_faces_kernel(
 ):
     """Pairs of vertices and faces."""
     w, k = wp.tid()
-    if check[w] == 0:
-        return
     i = pairs.vertex[k]
+    if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
+        return
     y = x[w * pairs.nodes + i]
     z = y + at(u, w * pairs.stride + i)
-    around = wp.vec3(wp.float32(wp.where(searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
+    around = wp.vec3(wp.float32(wp.where(control.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
     low = wp.vec3(wp.min(y, z)) - around
     high = wp.vec3(wp.max(y, z)) + around
     query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
@@ -266,10 +298,9 @@ def find_faces_kernel(
         f = pairs.face[j]
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
-            hold = int(searches[w] >= _HOLD)
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, FACE, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, FACE, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -287,9 +318,7 @@ def find_edges_kernel(
     edges: wp.uint64,
     lower: wp.array[wp.vec3],
     upper: wp.array[wp.vec3],
-    check: wp.array[int],
-    searches: wp.array[int],
-    lost: wp.array[int],
+    control: SearchControl,
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
@@ -298,7 +327,7 @@ def find_edges_kernel(
 ):
     """Pairs of edges."""
     w, k = wp.tid()
-    if check[w] == 0:
+    if control.check[w] == 0:
         return
     first = w * pairs.edge.shape[0]
     first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
@@ -310,10 +339,9 @@ def find_edges_kernel(
         f = pairs.edge[j]
         if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
             node = wp.vec4i(e[0], e[1], f[0], f[1])
-            hold = int(searches[w] >= _HOLD)
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, EDGES, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, EDGES, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)

@@ -16,7 +16,9 @@ __all__ = [
     "HitArrays",
     "PairArrays",
     "clearance_of",
+    "has_failed",
     "margin_of",
+    "most_of",
     "never_meet",
     "note_change",
     "obstacle_of",
@@ -128,6 +130,27 @@ def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
         component = pairs.component[node[k]]
         if component >= 0:
             islands.changed[w * islands.count + component] = 1
+
+
+@wp.func
+def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, i: int, j: int):
+    """The larger value of the components of two points; that of the first where the second is of an obstacle."""
+    most = int(-1)
+    for k in range(2):
+        component = pairs.component[wp.where(k == 0, i, j)]
+        if component >= 0:
+            most = wp.max(most, values[w * islands.count + component])
+    return most
+
+
+@wp.func
+def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int, i: int):
+    """Whether the step of what a point belongs to is not found: it has no end to search."""
+    component = pairs.component[i]
+    failed = bool(False)
+    if component >= 0:
+        failed = asked[w * islands.count + component] < 0
+    return failed
 
 
 @wp.struct
