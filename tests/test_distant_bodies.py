@@ -105,7 +105,7 @@ def limited(more: list) -> wb.Simulation:
     hinge = wb.Joint(
         "hinge", "revolute", None, "bone", position=(0.0, 0.0, 0.0), axis=(0.0, 1.0, 0.0), lower=-0.01, upper=0.01
     )
-    return wb.Simulation(wb.Scene([soft, bone, *more], joints=[hinge]), wb.ProjectiveDynamics(0.03), dt=5e-3)
+    return wb.Simulation(wb.Scene([soft, bone, *more], joints=[hinge]), wb.ProjectiveDynamics(0.015), dt=5e-3)
 
 
 def test_limits_of_joints_stop_what_hangs_on_them():
