@@ -15,7 +15,8 @@ from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kern
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.islands import Islands
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState, SkeletalState
 
 __all__ = ["Skeleton", "sense_bones"]
 

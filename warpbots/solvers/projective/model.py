@@ -1,8 +1,8 @@
-"""The model of projective dynamics and its states."""
+"""The model of projective dynamics."""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,6 @@ import warp as wp
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real
 from warpbots.scene import RigidBody, Scene, SoftBody
-from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
@@ -32,7 +31,7 @@ from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.records import with_friction
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["SKELETON", "NodalState", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
+__all__ = ["SKELETON", "ProjectiveModel"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -72,64 +71,6 @@ _PARAMETERS = {
 
 SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith(("contact_", "solid_")))
 """Parameters of bones: those of articulated bodies without contacts and without a gravity of their own."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class NodalState(ArrayFields[Array]):
-    """Nodes in motion.
-
-    Attributes:
-        position: Positions [m], shape (worlds, n_nodes), vector.
-        velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
-    """
-
-    position: Array
-    velocity: Array
-
-    def mapped(self, make: Callable[[Array], Other]) -> "NodalState[Other]":
-        """A copy with `make` of each field."""
-        return NodalState(*map(make, self.fields()))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState(NodalState[Array]):
-    """Nodes in motion, and the time.
-
-    Attributes:
-        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
-        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
-        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
-    """
-
-    time: Array
-    lost: Array
-    shorter_steps: Array
-
-    def motion(self) -> list[Array]:
-        """All arrays that move."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
-
-    def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
-        """A copy with `make` of each field."""
-        return ProjectiveState(*map(make, self.fields()))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SkeletalState(ProjectiveState[Array]):
-    """Nodes and bones in motion; joints in double precision.
-
-    Attributes:
-        q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
-            (worlds, n_coordinates).
-        qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-    """
-
-    q: Array
-    qd: Array
-
-    def mapped(self, make: Callable[[Array], Other]) -> "SkeletalState[Other]":
-        """A copy with `make` of each field."""
-        return SkeletalState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True)

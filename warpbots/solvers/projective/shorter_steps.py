@@ -16,7 +16,8 @@ from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, re
 from warpbots.solvers.projective import halved_components, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.projective.step_clock import HALVED, LOST
 from warpbots.solvers.world_rows import add_rows, copy_rows, load_rows, store_rows

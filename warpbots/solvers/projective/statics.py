@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 
 __all__ = ["Equilibrium", "equilibrium"]
 
