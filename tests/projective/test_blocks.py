@@ -13,7 +13,8 @@ from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_workspace, workspace
-from warpbots.solvers.projective.islands import Components, islands_of
+from warpbots.solvers.projective.components import Components
+from warpbots.solvers.projective.islands import islands_of
 from warpbots.solvers.projective.iterate import anderson_arrays, nested_dissection, sparse_cholesky
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
@@ -200,7 +201,9 @@ def fixed_point(count: int, device: wp.Device) -> np.ndarray:
     rng = np.random.default_rng(1)
     share, target = rng.uniform(0.2, 0.9, (count, 1)), rng.normal(size=(count, 4))
     target[:, 3] = 0.0
-    it = iteration(1, 3, np.ones(count), np.ones(count), islands_of(Components.one(count), 0, 1, device), device)
+    it = iteration(
+        1, 3, np.ones(count), np.ones(count), islands_of(Components.one(count), np.zeros(0), 0, 1, device), device
+    )
     begin(it, wp.ones(1, dtype=int, device=device))
     for _ in range(3):
         it.history.f.assign(((target - it.history.z.numpy()) * share).astype(real_numpy))
@@ -217,7 +220,7 @@ def test_sums_of_many_threads_are_those_of_one(many_threads, monkeypatch):
     arrays = krylov(1, 1, n, n, device)
     assert arrays.chunks > 1
     arrays.arrays.active.fill_(1)
-    islands = islands_of(Components.one(n), 0, 1, device)
+    islands = islands_of(Components.one(n), np.zeros(0), 0, 1, device)
     launch_lanes(product_kernel, (1, arrays.chunks), 256, [n, islands, a, b], [arrays.arrays], device)
     assert arrays.arrays.sum.numpy().sum() == pytest.approx(expected, rel=1e2 * EPS)
     many = fixed_point(n, device)

@@ -5,7 +5,8 @@ import pytest
 import warp as wp
 
 from warpbots.numerics import precision, real_numpy
-from warpbots.solvers.projective.islands import Components, islands_of
+from warpbots.solvers.projective.components import Components
+from warpbots.solvers.projective.islands import islands_of
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion
@@ -22,7 +23,7 @@ def ended(start: np.ndarray, width: np.ndarray, minimises: bool) -> np.ndarray:
         minimises: Whether the iteration knows that it minimises an energy.
     """
     n, device = len(start), wp.get_device("cpu")
-    it = iteration(1, 10, np.ones(n), np.ones(n), islands_of(Components.one(n), 0, 1, device), device)
+    it = iteration(1, 10, np.ones(n), np.ones(n), islands_of(Components.one(n), np.zeros(0), 0, 1, device), device)
     z, f, progress = it.history.z, it.history.f, it.progress
     wide = np.zeros((n, 4), dtype=real_numpy)
     wide[:, :3] = start

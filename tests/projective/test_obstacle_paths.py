@@ -27,6 +27,7 @@ MATERIAL = Material(1e5, 0.3, 1000.0, "neo_hookean")
 @wp.kernel
 def measure_kernel(
     obstacles: ObstacleArrays,
+    spacing: real,
     x: wp.array[wp.vec3d],
     y: wp.array[wp.vec3d],
     distance_out: wp.array[real],
@@ -34,7 +35,7 @@ def measure_kernel(
 ):
     """Distance and normal of the first solid at the ends of paths."""
     i = wp.tid()
-    d, _slope, n, _C = distance_on_path(obstacles, 0, x[i], y[i])
+    d, _slope, n, _C = distance_on_path(obstacles, 0, spacing, x[i], y[i])
     distance_out[i] = d
     normal_out[i] = n
 
@@ -44,11 +45,10 @@ def measured(shape, paths) -> tuple[np.ndarray, np.ndarray]:
     body = SoftBody("body", Box((1, 1, 1), (1.1, 1.1, 1.1)), MATERIAL)
     model = ProjectiveDynamics(0.1).build(Scene((body,), obstacles=(Obstacle(shape),)))
     obstacles = model.obstacles
-    obstacles.spacing = SPACING
     x, y = (wp.array(p, dtype=wp.vec3d, device=model.device) for p in np.array(paths, dtype=float).swapaxes(0, 1))
     distance, normal = wp.zeros(len(x), dtype=real, device=model.device), wp.zeros(len(x), dtype=vector(3))
     normal = normal.to(model.device)
-    wp.launch(measure_kernel, len(x), [obstacles, x, y], [distance, normal], device=model.device)
+    wp.launch(measure_kernel, len(x), [obstacles, SPACING, x, y], [distance, normal], device=model.device)
     return distance.numpy(), normal.numpy()
 
 

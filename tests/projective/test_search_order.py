@@ -12,7 +12,7 @@ from warpbots.solvers.projective.contact import surface_search
 from warpbots.solvers.projective.contact.detection import find_edges_kernel, find_faces_kernel
 from warpbots.solvers.projective.contact.merge import order_kernel
 from warpbots.solvers.projective.contact.surface_search import PAIRS
-from warpbots.solvers.projective.model import ProjectiveState
+from warpbots.solvers.projective.states import ProjectiveState
 
 LISTED = ("key", "slot", "kind", "node", "side", "normal", "weight")
 

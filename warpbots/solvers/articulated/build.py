@@ -38,9 +38,11 @@ def build(
     samples: int,
     rounding: float,
     room: float = 0.0,
-    matter: tuple[Moments, ...] = (),
+    matter: dict[str, Moments] | None = None,
 ) -> ArticulatedModel:
-    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`, `matter` that of `limit_laws`.
+    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`.
+
+    Other matter that hangs on a joint is given by the name of the joint, as for `limit_laws`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -125,7 +127,7 @@ def _masses(scene: Scene) -> dict[str, np.ndarray]:
     }
 
 
-def _joints(scene: Scene, robot: Robot, matter: tuple[Moments, ...]) -> dict[str, np.ndarray]:
+def _joints(scene: Scene, robot: Robot, matter: dict[str, Moments] | None) -> dict[str, np.ndarray]:
     values = {
         "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
         "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
@@ -138,9 +140,10 @@ def _joints(scene: Scene, robot: Robot, matter: tuple[Moments, ...]) -> dict[str
             values[f"joint_{field}"][at] = getattr(joint, field)
         values["armature"][at] = joint.armature
         if joint.lower is not None:
+            carried = (matter[joint.name],) if matter else ()
             values["joint_lower"][at] = np.maximum(joint.lower, -NEVER)
             values["joint_upper"][at] = np.minimum(joint.upper, NEVER)
-            values["limit_stiffness"][at], values["limit_damping"][at] = limit_laws(scene, joint, matter)
+            values["limit_stiffness"][at], values["limit_damping"][at] = limit_laws(scene, joint, carried)
     return values
 
 

@@ -253,8 +253,8 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
 def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     """The box in which an obstacle is sampled [m].
 
-    The domain; without one the bodies' box grown by its largest edge, if the obstacle is in it, or else the obstacle's
-    own, because bodies may reach all of it.
+    The domain; without one the obstacle's own, so that its samples do not depend on where bodies are. Where that has no
+    end, it is the bodies' box grown by its largest edge.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])
@@ -267,6 +267,4 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     low = np.where(np.isfinite(low), low, np.minimum(lower, high - room))
     high = np.where(np.isfinite(high), high, np.maximum(upper, low + room))
     low = np.where(np.isfinite(low), low, lower)
-    if (low >= lower).all() and (high <= upper).all():
-        return lower, upper
     return low - 2.0 * spacing, high + 2.0 * spacing

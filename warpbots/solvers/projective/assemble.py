@@ -66,7 +66,12 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
         b.name: tuple(t + n for t in (p.cut, p.faces, p.bars))
         for (b, p), n in zip((pair for _, pair in bodies), first, strict=False)
     }
-    stiffness = edge * matter["youngs_modulus"].max()
+
+    def stiffness(*names: str) -> float:
+        both = [i for i, b in enumerate(scene.bodies) if b.name in names]
+        near = mean_length(nodes["position"], edges[np.isin(nodes["body"][edges[:, 0]], both)])
+        return near * matter["youngs_modulus"][np.isin(matter["element_body"], both)].max()
+
     own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
     own |= motorised(scene, nodes["position"], nodes["density"] * nodes["volume"], nodes["regions"], own)
     faces = np.concatenate([part.faces + part.nodes.start for part in meshes])

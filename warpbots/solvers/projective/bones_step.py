@@ -15,7 +15,8 @@ from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kern
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.islands import Islands
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState, SkeletalState
 
 __all__ = ["Skeleton", "sense_bones"]
 
@@ -108,9 +109,10 @@ class Skeleton:
             after = self._past_of(state_out, dt)
             inputs = [self._tree, self._past, self._stage]
             self._launch(finish_kernel, self._tree.elements, inputs, [after])
-            bound = self._model.topology.components.bound
-            stay = [self._tree, islands, bound, self._past.q, self._past.qd]
-            self._launch(handles.stay_kernel, None, stay, [after.q, after.qd])
+            of_joints = self._model.topology.state_components[1:]
+            for component, name in zip(of_joints, ("q", "qd"), strict=True):
+                inputs, outputs = [islands, component, getattr(self._past, name)], [getattr(after, name)]
+                self._launch(handles.stay_kernel, component.size, inputs, outputs)
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
         """Bones at the end `u` of a step, and the gradient with respect to the displacements of the joints."""

@@ -29,7 +29,9 @@ from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.assemble import assemble
-from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, skeleton_of
+from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, refuse_unbound, skeleton_of
+from warpbots.solvers.projective.components import Components
+from warpbots.solvers.projective.connected import components_of
 from warpbots.solvers.projective.contact.bone_surface import (
     BoneSurfaces,
     bone_surfaces_of,
@@ -37,8 +39,7 @@ from warpbots.solvers.projective.contact.bone_surface import (
     refuse_penetration,
 )
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
-from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
-from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, is_thin, surface_samples_of
+from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
@@ -58,8 +59,8 @@ _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # that indices can tell apart
 _FACTORED_NODES, _FACTORS = 20_000, 5e8  # most nodes, and memory of all worlds [bytes], of an adaptive linear solver
 _ACTUATORS = (Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo)  # besides stresses
+_SUNK = 1e-3  # how deep a node may start in an obstacle [mean edges]
 _MOST_PAIRS = 64  # contacts for each vertex that a step may have: node on node, there are seven
-_PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
 def build(
@@ -100,13 +101,13 @@ def build(
     fluid = _fluid(scene)
     obstacle, hard = _solids(scene)
     _refuse_vanishing(scene, mesh.element_regions)
-    skeleton = skeleton_of(scene, mesh, worlds, device)
+    refuse_unbound(scene, mesh)
     obstructed = bool(hard) or collisions
     surfaces = bone_surfaces_of(scene, mesh, cell_size) if obstructed else BoneSurfaces.none()
-    edges = ObstacleEdges.none()
-    if collisions:
-        edges = obstacle_edges_of(scene, _PIECE * mesh.edge, CLEARANCE * mesh.edge)
-    _refuse_overlap(scene, mesh, surfaces)
+    components = components_of(scene, mesh, surfaces)
+    skeleton = skeleton_of(scene, mesh, components, worlds, device)
+    edges = obstacle_edges_of(scene, components.sizes[0]) if collisions else ObstacleEdges.none()
+    _refuse_overlap(scene, mesh, surfaces, components)
     _refuse_swallowed(scene, surfaces, cell_size)
     if collisions:
         refuse_penetration(scene, mesh, surfaces, cell_size)
@@ -121,7 +122,8 @@ def build(
     across = widths(model_solids)[:, 1]
     angular = np.array([collisions and is_angular(part) for _, part in hard], dtype=bool)
     across[angular] = 0.0  # their edges leave nothing to surface samples
-    topology = _topology(mesh, surfaces, edges, across, angular, held, collisions, skeleton, worlds, device)
+    solid_shapes = across, angular
+    topology = _topology(mesh, surfaces, edges, components, solid_shapes, held, collisions, skeleton, worlds, device)
     if linear_solver == "direct":
         _refuse_direct(scene, topology)
     elif linear_solver == "adaptive" and not _is_factored(scene, topology, splitting):
@@ -182,8 +184,8 @@ def _topology(
     mesh: Mesh,
     surfaces: BoneSurfaces,
     edges: ObstacleEdges,
-    across: np.ndarray,
-    angular: np.ndarray,
+    components: Components,
+    solid_shapes: tuple[np.ndarray, np.ndarray],
     held: tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]],
     collisions: bool,
     skeleton: ArticulatedModel | None,
@@ -191,10 +193,10 @@ def _topology(
     device: wp.Device,
 ) -> Topology:
     """Who may be in contact, and numbers of everything."""
-    fixed = held[0]
+    fixed, (across, angular) = held[0], solid_shapes
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
-    samples = _samples(mesh, surfaces, fixed, across)
+    samples = _samples(mesh, surfaces, fixed, across, components)
     sizes = Sizes(
         worlds=worlds,
         nodes=len(mesh),
@@ -207,8 +209,9 @@ def _topology(
         capacity=_room(mesh, surfaces, edges) if collisions else 0,
         most=_MOST_PAIRS * _vertices(mesh, surfaces),
     )
-    thin = is_thin(across, mesh.edge)
-    return Topology(mesh, surfaces, edges, *held, candidates, samples, thin, angular, sizes, device)
+    of_joints = components.of_joints(skeleton.robot if skeleton else None)
+    where = candidates, samples, across, angular, components, of_joints
+    return Topology(mesh, surfaces, edges, *held, *where, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -227,12 +230,14 @@ def _candidates(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray) -> np.nda
     return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(surfaces)))
 
 
-def _samples(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.ndarray) -> SurfaceSamples:
+def _samples(
+    mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.ndarray, components: Components
+) -> SurfaceSamples:
     """Samples of faces and bars that are not wholly fixed, for solids of these widths [m]."""
     faces = np.concatenate([*(part.faces + part.nodes.start for part in mesh.meshes), surfaces.faces + len(mesh)])
     held = np.append(fixed, np.zeros(len(surfaces), dtype=bool))
     faces, bars = (ends[~held[ends].all(axis=1)] for ends in (faces, mesh.bars))
-    return surface_samples_of(np.concatenate([mesh.position, surfaces.position]), faces, bars, across, mesh.edge)
+    return surface_samples_of(np.concatenate([mesh.position, surfaces.position]), faces, bars, across, components)
 
 
 def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
@@ -252,18 +257,19 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
 
-def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
+def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces, components: Components) -> None:
     """Raise if a soft body, or the surface of a bone, starts inside an obstacle."""
-    soft = "nodes of SoftBody", [scene.bodies[k].name for k in mesh.body], mesh.position
-    bare = "surface points of RigidBody", [scene.rigid[k].name for k in surfaces.bone], surfaces.position
+    slack = np.split(_SUNK * components.edge, [len(mesh)])
+    soft = "nodes of SoftBody", [scene.bodies[k].name for k in mesh.body], mesh.position, slack[0]
+    bare = "surface points of RigidBody", [scene.rigid[k].name for k in surfaces.bone], surfaces.position, slack[1]
     for obstacle in scene.obstacles:
-        for what, names, position in (soft, bare):
-            depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(1)
-            if depth.max() > 1e-3 * mesh.edge:
-                i = int(depth.argmax())
-                inside = int((depth > 1e-3 * mesh.edge).sum())
+        for what, names, position, allowed in (soft, bare):
+            depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(0)
+            inside = depth > allowed
+            if inside.any():
+                i = int((depth * inside).argmax())
                 raise SceneError(
-                    f"Obstacle {obstacle.name!r}: {inside} {what} {names[i]!r} start inside it, the deepest "
+                    f"Obstacle {obstacle.name!r}: {inside.sum()} {what} {names[i]!r} start inside it, the deepest "
                     f"{depth[i]:.4g} m; move the body or the obstacle apart"
                 )
 

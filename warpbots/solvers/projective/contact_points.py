@@ -13,7 +13,8 @@ from warpbots.solvers.articulated.spatial import angular, linear
 from warpbots.solvers.articulated.step_arrays import Links
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, carried_to, single
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 
 __all__ = ["Points"]
 

@@ -26,11 +26,6 @@ from warpbots.solvers.projective.workspace import End
 
 __all__ = ["Contact"]
 
-_CLOSED = 1e-3
-"""Distance below which a contact with an obstacle is closed when a step begins [mean edges]."""
-_NEAR = 1.0
-"""Distance below which an obstacle is near to a node [mean edges]."""
-
 
 class Contact:
     """Contacts of all worlds in a step: first those with solids, then pairs.
@@ -72,13 +67,12 @@ class Contact:
 
     def begin(self, where: wp.array) -> None:
         """Which contacts with obstacles are closed in the worlds in which `where` is 1; pairs have to be searched."""
-        edge, each = self._model.matter.edge, self._each(self._sizes.contact_points)
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
         if self._sizes.solid_contacts:
-            inputs = [self._topology, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge)]
-            inputs += [self._h, where, self._x, self._points.velocity]
-            launch(node_contact.begin_obstacles_kernel, each, inputs, [self._arrays.contacts], self._device)
+            inputs = [self._topology, self._model.obstacles, self._h, where, self._x, self._points.velocity]
+            each, outputs = self._each(self._sizes.contact_points), [self._arrays.contacts]
+            launch(node_contact.begin_obstacles_kernel, each, inputs, outputs, self._device)
         self.detection.begin(where)
 
     def push(self, active: wp.array, z: wp.array) -> None:

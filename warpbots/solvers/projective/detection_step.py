@@ -29,13 +29,16 @@ class Detection:
         self._zero, self._contact, self._islands = workspace.zero, workspace.contact, matrix.iteration.islands
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
+            self._control = detection.SearchControl()
+            for name in detection.SearchControl.vars:
+                setattr(self._control, name, getattr(self._search, name))
 
     def begin(self, where: wp.array) -> None:
         """No pair is a contact in the worlds in which `where` is 1, and all have to be searched."""
         if self._sizes.capacity:
             search, contacts = self._search, self._contact.contacts
-            outputs = [self._pairs, search.check, search.any, search.searches, search.early, search.added, search.near]
-            outputs += [search.intersection, search.lost]
+            outputs = [self._pairs, search.check, search.any, search.searches, search.asked, search.rounds]
+            outputs += [search.early, search.added, search.near, search.intersection, search.lost]
             launch(detection_control.begin_pairs_kernel, self._worlds, [where], outputs, self._device)
             for corner in (contacts.head, contacts.tail):
                 corner.fill_(-1)
@@ -54,7 +57,7 @@ class Detection:
 
     def _run(self, u: wp.array, tolerance: real) -> None:
         struct, search = self._pairs, self._search
-        inputs = [tolerance, self._x, u, search.check, search.searches]
+        inputs = [tolerance, self._x, u, search.check, search.asked, search.rounds]
         outputs = [struct, search.added, self._islands]
         self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
         inputs = [struct, search.check, search.searches, u]
@@ -67,11 +70,11 @@ class Detection:
         """List the pairs that would pass through one another."""
         struct, search = self._pairs, self._search
         for tree in self._contact.trees:
-            inputs = [struct, tree.corners, self._x, u, search.searches]
+            inputs = [struct, tree.corners, self._x, u, self._islands, search.searches, search.asked]
             self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
             tree.bvh.refit()
         faces, edges = self._contact.trees
-        state, control = [struct, self._x, u], [search.check, search.searches, search.lost]
+        state, control = [struct, self._x, u], [self._control]
         outputs = [search.added, search.near, self._islands, search.hits]
         self._launch(detection.find_faces_kernel, struct.vertex.size, [*state, faces.bvh.id, *control], outputs)
         inputs = [*state, edges.bvh.id, edges.lower, edges.upper, *control]
@@ -85,15 +88,16 @@ class Detection:
         inputs = [self._topology, search.lost, search.check]
         launch(merge.merge_kernel, self._worlds, inputs, outputs, self._device)
         outputs = [self._pairs, search.added, self._islands]
-        self._launch(planes.same_connection_kernel, self._sizes.capacity, [search.check], outputs)
+        self._launch(planes.same_connection_kernel, self._sizes.capacity, [search.check, search.asked], outputs)
 
     def _resolve(self, u: wp.array) -> None:
         """End a step that had converged, unless there are new contacts or surfaces intersect."""
         struct, search, progress, first = self._pairs, self._search, self._progress, self._topology.solids
-        inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id, search.added, progress, search.check]
+        inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id]
+        inputs += [self._islands, search.asked, search.added, progress, search.check]
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
         inputs = [self._sizes.capacity, self._sizes.most, self._topology.first + first, struct, search.added]
-        outputs = [search.check, search.any, search.searches, search.early]
+        outputs = [search.check, search.any, search.searches, search.rounds, search.early]
         outputs += [search.intersection, search.lost, search.outgrown, self._islands, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
         inputs = [self._topology, struct, first, progress.running, self._x, u, self._zero]
@@ -105,6 +109,6 @@ class Detection:
             search, struct, progress = self._search, self._pairs, self._progress
             inputs = [struct, search.was, progress, u, search.path]
             self._launch(detection_control.stray_kernel, struct.vertex.size, inputs, [search.near])
-            outputs = [search.check, search.any, search.added, progress]
+            outputs = [search.asked, search.check, search.any, search.added, progress]
             inputs = [self._islands, search.was, search.near, search.early]
             launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)

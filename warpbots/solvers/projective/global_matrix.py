@@ -35,7 +35,7 @@ class GlobalMatrix:
     Attributes:
         factor: The factored matrix.
         stiff: Stiffness of every point alone [N/m], on the host, shape (n_points,); that of a vertex of a bone surface
-            is the mean of all nodes, plus what its bone has by its mass.
+            is the mean of the nodes of its component, plus what its bone has by its mass.
         iteration: The iteration of a step and of its adjoint.
         compliance: Columns of the inverse matrix for points in contact.
         rotation: Free rotations of unconstrained bodies.
@@ -100,7 +100,8 @@ class GlobalMatrices:
         """Parts of each world that nothing couples in a step."""
         topology = self.topology
         sizes = topology.sizes
-        return islands_of(topology.components, sizes.capacity, sizes.worlds, topology.device)
+        others = topology.other_components
+        return islands_of(topology.components, others, sizes.capacity, sizes.worlds, topology.device)
 
     def has(self, dt: float) -> bool:
         """Whether a step of `dt` [s] has asked for its matrix."""
@@ -144,11 +145,13 @@ class GlobalMatrices:
 
     def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
         """Stiffness of every point alone [N/m], shape (n_points,)."""
-        mean = factor.diagonal.mean()  # a node without elements, bound to a bone, has no stiffness of its own
-        bone = self.topology.bone_surfaces.bone
+        components, bone, nodes = self.topology.components, self.topology.bone_surfaces.bone, len(factor.diagonal)
+        of_nodes = components.of[:nodes]
+        means = np.array([factor.diagonal[of_nodes == c].mean() for c in range(len(components))])
+        mean, own = np.split(means[components.of], [nodes])
+        mean = np.where(factor.diagonal > 0.0, factor.diagonal, mean)  # bound nodes without elements have none
         mass = self.skeleton.mass.numpy()[0][bone] if len(bone) else np.zeros(0)
-        ends = np.full(self.topology.sizes.edge_ends, mean)
-        return np.concatenate([np.where(factor.diagonal > 0.0, factor.diagonal, mean), mean + mass / dt**2, ends])
+        return np.concatenate([mean, own + mass / dt**2, np.ones(self.topology.sizes.edge_ends)])
 
 
 def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:

@@ -11,11 +11,20 @@ from warpbots.numerics import real, vector
 from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.step_clock import HALVED, LOST, StepClock
 
-__all__ = ["REACH", "Boxes", "box_kernel", "choose_members_kernel", "join_kernel", "spread_kernel", "stray_kernel"]
+__all__ = [
+    "Boxes",
+    "box_kernel",
+    "choose_members_kernel",
+    "join_kernel",
+    "member_worlds_kernel",
+    "members_kernel",
+    "others_kernel",
+    "stray_kernel",
+]
 
 _vec = vector(3)
-REACH = 4.0
-"""How far boxes reach beyond what is in them [mean edges]."""
+_REACH = wp.constant(wp.float64(4.0))
+"""How far boxes reach beyond what is in them [mean edges of the component]."""
 
 
 @wp.struct
@@ -52,7 +61,6 @@ def box_kernel(
     # model
     islands: Islands,
     points: int,
-    reach: real,
     # state
     h: real,
     x: wp.array[_vec],
@@ -71,6 +79,7 @@ def box_kernel(
             k = w * points + i
             low = wp.min(low, wp.min(x[k], wp.min(x[k] + h * v[k], ended[k])))
             high = wp.max(high, wp.max(x[k], wp.max(x[k] + h * v[k], ended[k])))
+    reach = real(_REACH * islands.own_length[c])
     around = _vec(reach, reach, reach)
     boxes_out.lower[w * islands.count + c] = low - around
     boxes_out.upper[w * islands.count + c] = high + around
@@ -140,28 +149,39 @@ def stray_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def spread_kernel(
+def members_kernel(
     # model
     islands: Islands,
-    nodes: int,
-    bone: int,
+    component: wp.array[int],
     # work
     clock: StepClock,
     # out
-    of_nodes_out: wp.array[int],
-    of_others_out: wp.array[int],
-    of_worlds_out: wp.array[int],
-    of_joints_out: wp.array[int],
+    members_out: wp.array[int],
 ):
-    """1 for nodes of members, and for others; for worlds with a member; for joints where the point `bone` is of one."""
+    """1 for what belongs to a component that is a member."""
     w, i = wp.tid()
-    first = w * islands.count
-    member = clock.members[first + islands.component[i]]
-    of_nodes_out[w * nodes + i] = member
-    of_others_out[w * nodes + i] = 1 - member
-    if i == 0:
-        some = int(0)
-        for c in range(islands.count):
-            some = wp.max(some, clock.members[first + c])
-        of_worlds_out[w] = some
-        of_joints_out[w] = clock.members[first + islands.component[bone]]
+    members_out[w * component.shape[0] + i] = clock.members[w * islands.count + component[i]]
+
+
+@wp.kernel(enable_backward=False)
+def others_kernel(members: wp.array[int], others_out: wp.array[int]):
+    """1 for what does not."""
+    i = wp.tid()
+    others_out[i] = 1 - members[i]
+
+
+@wp.kernel(enable_backward=False)
+def member_worlds_kernel(
+    # model
+    islands: Islands,
+    # work
+    clock: StepClock,
+    # out
+    worlds_out: wp.array[int],
+):
+    """1 for worlds with a member."""
+    w = wp.tid()
+    some = int(0)
+    for c in range(islands.count):
+        some = wp.max(some, clock.members[w * islands.count + c])
+    worlds_out[w] = some

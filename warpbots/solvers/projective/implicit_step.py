@@ -16,8 +16,9 @@ from warpbots.solvers.projective.islands import conclude_kernel, rest_kernel, se
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import Energy, criterion, gather_kernel
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative
+from warpbots.solvers.projective.states import ProjectiveState
 
 __all__ = ["implicit_step"]
 

@@ -1,22 +1,19 @@
 """Islands: parts of a world that nothing couples in the present step, each of which is iterated on its own.
 
-Components are what elements, cables, attachments, motors, chambers and bones connect; they never change. An island is
-a component with all others that pairs of surfaces in contact connect it to in this step. Its correction, its error, the
-changes that its acceleration remembers and its Newton steps are its own: what happens in one world elsewhere changes
-none of them.
+An island is a component (`components`) with all others that pairs of surfaces in contact connect it to in this step.
+Its correction, its error, the changes that its acceleration remembers and its Newton steps are its own: what happens in
+one world elsewhere changes none of them.
 
 An island has the number of its first component; island and component c of world w are entry w * count + c.
 """
-
-import dataclasses
 
 import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE
+from warpbots.solvers.projective.components import Components
 
 __all__ = [
-    "Components",
     "Islands",
     "component_of",
     "conclude_kernel",
@@ -27,36 +24,6 @@ __all__ = [
     "separate_kernel",
     "unite",
 ]
-
-
-@dataclasses.dataclass(frozen=True)
-class Components:
-    """Components of one world, on the host.
-
-    Attributes:
-        of: Component of each entry of an iterate before the contacts of pairs, shape (entries,), int; 0 where an entry
-            never moves.
-        points: Number of points, the first entries, over which products are taken.
-        length: Mean length of the edges of elements [m], shape (count,).
-        symmetric: Whether the second derivative of the energy is symmetric, shape (count,), bool.
-        thin: Whether there are triangles of sheets, shape (count,), bool.
-        bound: A point that is bound to bones; 0 without bones.
-    """
-
-    of: np.ndarray
-    points: int
-    length: np.ndarray
-    symmetric: np.ndarray
-    thin: np.ndarray
-    bound: int = 0
-
-    @classmethod
-    def one(cls, entries: int) -> "Components":
-        """A world with one component."""
-        return cls(np.zeros(entries, dtype=int), entries, np.ones(1), np.ones(1, dtype=bool), np.zeros(1, dtype=bool))
-
-    def __len__(self) -> int:
-        return len(self.length)
 
 
 @wp.struct
@@ -105,40 +72,37 @@ class Islands:
     strayed: wp.array[int]
 
 
-def islands_of(components: Components, pairs: int, worlds: int, device: wp.Device) -> Islands:
+def islands_of(components: Components, others: np.ndarray, pairs: int, worlds: int, device: wp.Device) -> Islands:
     """Islands that are components.
 
     Args:
         components: The components.
+        others: Component of each entry of an iterate behind those of their points, and before the contacts of pairs,
+            shape (n,), int; any for an entry that never moves.
         pairs: Room for pairs of surfaces of one world.
         worlds: Number of worlds.
         device: Device of the arrays.
     """
-    islands, count = Islands(), len(components)
-    islands.count, islands.entries, islands.pairs = count, len(components.of), pairs
-    of = components.of[: components.points]
+
+    def array(values: np.ndarray, dtype: type = int) -> wp.array:
+        return wp.array(values.astype(np.float64 if dtype is wp.float64 else np.int32), dtype=dtype, device=device)
+
+    islands, count, of = Islands(), len(components), components.of
+    islands.count, islands.entries, islands.pairs = count, len(of) + len(others), pairs
+    islands.component = array(np.append(of, others))
     begin = np.flatnonzero(np.diff(of, prepend=-1))
-    run = np.stack([begin, np.append(begin[1:], len(of))], axis=1)
     order = np.argsort(of[begin], kind="stable")
-    first = np.searchsorted(of[begin][order], np.arange(count + 1))
-
-    def constant(values: np.ndarray, dtype: type) -> wp.array:
-        kind = np.float64 if dtype is wp.float64 else np.int32
-        return wp.array(values.astype(kind), dtype=dtype, device=device)
-
-    islands.component, islands.first = constant(components.of, int), constant(first, int)
-    islands.run = constant(run[order], wp.vec2i)
-    own = {"length": components.length, "symmetric": components.symmetric, "thin": components.thin}
-    for name, values in own.items():
-        dtype = wp.float64 if name == "length" else int
-        setattr(islands, f"own_{name}", constant(values, dtype))
-        setattr(islands, name, constant(np.tile(values, worlds), dtype))
-    islands.root = constant(np.tile(np.arange(count), worlds), int)
-    islands.pair = wp.zeros(worlds * pairs, dtype=int, device=device)
-    for name in ("touching", "changed", "sound"):
-        setattr(islands, name, wp.zeros(worlds * count, dtype=int, device=device))
+    islands.run = array(np.stack([begin, np.append(begin[1:], len(of))], axis=1)[order], wp.vec2i)
+    islands.first = array(np.searchsorted(of[begin][order], np.arange(count + 1)))
+    own = (("length", wp.float64), ("symmetric", int), ("thin", int))
+    for name, dtype in own:
+        values = getattr(components, name)
+        setattr(islands, f"own_{name}", array(values, dtype))
+        setattr(islands, name, array(np.tile(values, worlds), dtype))
+    islands.root = array(np.tile(np.arange(count), worlds))
+    for name, size in (("touching", count), ("changed", count), ("sound", count), ("strayed", 1), ("pair", pairs)):
+        setattr(islands, name, wp.zeros(worlds * size, dtype=int, device=device))
     islands.moves = wp.ones(worlds * count, dtype=int, device=device)
-    islands.strayed = wp.zeros(worlds, dtype=int, device=device)
     return islands
 
 

@@ -17,7 +17,8 @@ from warpbots.solvers.projective.elements.cavities import CAVITIES, CavityArrays
 from warpbots.solvers.projective.elements.element import Kind, Point
 from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.forces import rest_launches
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.workspace import RUN
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 

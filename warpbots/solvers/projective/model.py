@@ -1,17 +1,16 @@
-"""The model of projective dynamics and its states."""
+"""The model of projective dynamics."""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids, widths
-from warpbots.numerics import real, real_numpy
+from warpbots.numerics import real
 from warpbots.scene import RigidBody, Scene, SoftBody
-from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
@@ -20,33 +19,22 @@ from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
-from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, MARGIN, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.recorded import with_records
-from warpbots.solvers.projective.topology import Topology
+from warpbots.solvers.projective.topology import Topology, constant_array
 from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.records import with_friction
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["SKELETON", "NodalState", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
+__all__ = ["SKELETON", "ProjectiveModel"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
-_MARGIN = 0.25
-"""How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
-_SPACING = 0.1
-"""Distance of the points at which paths through obstacles are examined [mean edges]."""
-
-_DEEP, _CHORD = 0.3, 0.5
-"""Deepest path of a face through an obstacle, relative to the width of that [1]; and [mean edges], which a face never
-exceeds whose corners are outside of a right angle."""
-_EDGED = 2.0 * CLEARANCE
-"""Deepest end of one in an obstacle whose sharp edges are contacts [mean edges]. These count as rounded to the
-clearance r, and a face on a tip of half angle a cuts off r (1 - sin a) in depth at most."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
@@ -83,64 +71,6 @@ _PARAMETERS = {
 
 SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith(("contact_", "solid_")))
 """Parameters of bones: those of articulated bodies without contacts and without a gravity of their own."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class NodalState(ArrayFields[Array]):
-    """Nodes in motion.
-
-    Attributes:
-        position: Positions [m], shape (worlds, n_nodes), vector.
-        velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
-    """
-
-    position: Array
-    velocity: Array
-
-    def mapped(self, make: Callable[[Array], Other]) -> "NodalState[Other]":
-        """A copy with `make` of each field."""
-        return NodalState(*map(make, self.fields()))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState(NodalState[Array]):
-    """Nodes in motion, and the time.
-
-    Attributes:
-        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
-        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
-        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
-    """
-
-    time: Array
-    lost: Array
-    shorter_steps: Array
-
-    def motion(self) -> list[Array]:
-        """All arrays that move."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
-
-    def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
-        """A copy with `make` of each field."""
-        return ProjectiveState(*map(make, self.fields()))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SkeletalState(ProjectiveState[Array]):
-    """Nodes and bones in motion; joints in double precision.
-
-    Attributes:
-        q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
-            (worlds, n_coordinates).
-        qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-    """
-
-    q: Array
-    qd: Array
-
-    def mapped(self, make: Callable[[Array], Other]) -> "SkeletalState[Other]":
-        """A copy with `make` of each field."""
-        return SkeletalState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -357,13 +287,11 @@ class ProjectiveModel(ArrayModel):
             self.extra,
         )
         obstacles.friction = self.friction.flatten()
-        thinnest = widths(self.solids)[:, 0]
-        path = np.minimum(_DEEP * thinnest, _CHORD * self.matter.edge)
-        end = np.where(self.topology.angular, np.minimum(_EDGED * self.matter.edge, path), path)
-        for name, values in (("thinnest", thinnest), ("deepest_path", path), ("deepest_end", end)):
-            setattr(obstacles, name, wp.array(values.astype(real_numpy), dtype=real, device=self.device))
-        obstacles.spacing = _SPACING * self.matter.edge
-        obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
+        topology = self.topology
+        obstacles.thinnest = constant_array(widths(self.solids)[:, 0], real, self.device)
+        obstacles.across = wp.array(topology.across, dtype=wp.float64, device=self.device)
+        obstacles.angular = constant_array(topology.angular, int, self.device)
+        obstacles.edge = topology.contact_edge
         return obstacles
 
     def grown(self) -> Self | None:
@@ -390,7 +318,9 @@ class ProjectiveModel(ArrayModel):
         """Surfaces that may be in contact as a Warp struct."""
         pairs, surfaces, sizes = PairArrays(), self.topology.bone_surfaces, self.topology.sizes
         pairs.nodes, pairs.stride, pairs.capacity = sizes.points, sizes.stride, sizes.capacity
-        pairs.clearance, pairs.margin = CLEARANCE * self.matter.edge, _MARGIN * self.matter.edge
+        edge = self.topology.point_edge
+        pairs.clearance, pairs.margin = (constant_array(k * edge, real, self.device) for k in (CLEARANCE, MARGIN))
+        pairs.size = constant_array(self.topology.point_size, int, self.device)
         attached = never_in_contact(self.scene, self.matter, surfaces)
         pairs.movers, obstacles = len(attached), len(self.scene.obstacles)
         pairs.bodies = pairs.movers + obstacles
@@ -407,8 +337,8 @@ class ProjectiveModel(ArrayModel):
             setattr(pairs, name, getattr(self.topology.surface, name))
         pairs.around, pairs.outer = self.topology.outer_faces
         components = self.topology.components
-        component = np.append(components.of[: components.points], np.full(sizes.edge_ends, -1))
-        pairs.component = wp.array(component.astype(np.int32), dtype=int, device=self.device)
+        component = np.append(components.of, np.full(sizes.edge_ends, -1))
+        pairs.component = constant_array(component, int, self.device)
         for name in PAIRS:
             setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs

@@ -131,13 +131,14 @@ def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     """
     if not model.sharp:
         return ""
-    embedded, edge = model.workspace.contact.embedded, model.matter.edge
+    embedded = model.workspace.contact.embedded
     depth = embedded.depth.numpy().reshape(model.worlds, -1)[w]
     if not depth.any():
         return ""
     k = int(depth.argmax())
     solid = int(embedded.solid.numpy().reshape(model.worlds, -1)[w, k])
     points = embedded.corners[k]
+    edge = model.topology.point_edge[points[0]]
     obstacle = model.scene.obstacles[int(model.obstacle.numpy()[solid])]
     width = float(model.obstacles.thinnest.numpy()[solid])
     body, place = _bodies(model)[_numbers(model)[points[0]]], _place(model, w, position, points)

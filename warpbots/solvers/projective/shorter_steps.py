@@ -16,7 +16,8 @@ from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, re
 from warpbots.solvers.projective import halved_components, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.projective.step_clock import HALVED, LOST
 from warpbots.solvers.world_rows import add_rows, copy_rows, load_rows, store_rows
@@ -93,8 +94,7 @@ class ShorterSteps:
         self._each_component(halved_components.choose_members_kernel, [self._islands], [self._clock])
         if self._bounded:
             ends = [a.flatten() for a in (self._state.position, self._state.velocity, self._out.position)]
-            reach = real(halved_components.REACH * self._model.matter.edge)
-            inputs = [self._islands, self._nodes, reach, real(self._dt), *ends]
+            inputs = [self._islands, self._nodes, real(self._dt), *ends]
             self._each_component(halved_components.box_kernel, inputs, [self._boxes])
             self._each(halved_components.join_kernel, [self._islands, self._boxes], [self._clock])
         self._march(here, there)
@@ -107,10 +107,15 @@ class ShorterSteps:
 
     def _copy(self, source: list[wp.array | None], destination: list[wp.array]) -> None:
         """Copy what belongs to components that take shorter steps; without a source, clear it."""
-        of_nodes, _, of_worlds, of_joints = masks = self._members
-        inputs = [self._islands, self._nodes, self._model.topology.components.bound, self._clock]
-        launch(halved_components.spread_kernel, (self._model.worlds, self._nodes), inputs, list(masks), self._device)
-        owners = [of_nodes, of_nodes, of_worlds, of_joints, of_joints]
+        *of_state, of_worlds, of_others = self._members
+        worlds = self._model.worlds
+        for component, mask in zip(self._model.topology.state_components, of_state, strict=True):
+            inputs = [self._islands, component, self._clock]
+            launch(halved_components.members_kernel, (worlds, component.size), inputs, [mask], self._device)
+        of_nodes, of_coordinates, of_velocities = of_state
+        launch(halved_components.others_kernel, of_nodes.size, [of_nodes], [of_others], self._device)
+        self._each(halved_components.member_worlds_kernel, [self._islands, self._clock], [of_worlds])
+        owners = [of_nodes, of_nodes, of_worlds, of_coordinates, of_velocities]
         for owner, a, b in zip(owners, source, destination, strict=False):
             copy_rows(owner, [a], [b])
 
@@ -194,7 +199,7 @@ class ShorterSteps:
         clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
         here, there, _ = workspace.scratch(self._state, gradient=True)
         self._recall()
-        path, resting = workspace.path(self._state, self._halvings), self._members[1]
+        path, resting = workspace.path(self._state, self._halvings), self._members[-1]
         end = workspace.end(there)
         ends = [] if end is None else end.arrays()
 

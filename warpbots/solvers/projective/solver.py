@@ -18,9 +18,10 @@ from warpbots.solvers.projective.default_cell_size import default_cell_size
 from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, TETRAHEDRON
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import StepReport, report_of
 from warpbots.solvers.projective.shorter_steps import ShorterSteps
+from warpbots.solvers.projective.states import ProjectiveState, SkeletalState
 from warpbots.solvers.projective.statics import equilibrium
 from warpbots.solvers.scene_support import refuse_states_without_gradient, refuse_worlds
 

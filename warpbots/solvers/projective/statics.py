@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.states import ProjectiveState
 
 __all__ = ["Equilibrium", "equilibrium"]
 
@@ -60,8 +61,9 @@ def equilibrium(
     """
     if dt <= 0.0 or steps < 1:
         raise ValueError(f"equilibrium: dt must be positive [s], and steps at least 1, got {dt:g} and {steps}")
-    small = (solver.tolerance if tolerance is None else tolerance) * model.matter.edge
-    if not small > 0.0:
+    tolerance = solver.tolerance if tolerance is None else tolerance
+    small = tolerance * model.topology.point_edge[: model.topology.sizes.nodes]
+    if not tolerance > 0.0:
         raise ValueError(f"equilibrium: tolerance must be positive [mean edges], got {tolerance:g}")
     state = solver.state(model) if state is None else state.mapped(wp.clone)
     after = solver.state(model)
@@ -75,14 +77,16 @@ def equilibrium(
         before, reached = ({n: a.numpy() for n, a in vars(s).items()} for s in (state, after))
         if reached["lost"].any():
             raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")
-        moved = np.linalg.norm(reached["position"] - before["position"], axis=-1).max(axis=1)
+        moved = np.linalg.norm(reached["position"] - before["position"], axis=-1)
         state, after = after, state
         if (moved <= small).all():
             residual = solver.report(model, dt).residual
             _stop(state)
-            return Equilibrium(state, residual, moved, count)
+            return Equilibrium(state, residual, moved.max(axis=1), count)
+    node = int((moved / small).max(axis=0).argmax())
     raise RuntimeError(
-        f"equilibrium: a node still moves by {moved.max():.3g} m in a step (tolerance {small:.3g} m) after {steps} "
+        f"equilibrium: a node still moves by {moved[:, node].max():.3g} m in a step (tolerance {small[node]:.3g} m) "
+        f"after {steps} "
         f"steps of {dt:g} s; constrain free bodies, use more steps or another dt, or accept a larger tolerance"
     )
 

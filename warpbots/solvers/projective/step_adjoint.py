@@ -20,8 +20,9 @@ from warpbots.solvers.projective.islands import separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import criterion
 from warpbots.solvers.projective.iterate.minres import hand_over
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative
+from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.step_clock import move_all_kernel
 
 __all__ = ["solve_adjoint", "step_adjoint"]

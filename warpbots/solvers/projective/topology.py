@@ -6,16 +6,15 @@ import functools
 import numpy as np
 import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from warpbots.numerics import real, real_numpy, vector
+from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import kinds_of
-from warpbots.solvers.projective.islands import Components
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
 from warpbots.solvers.projective.mesh import Mesh
 
@@ -105,8 +104,10 @@ class Topology:
         guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
-        thin: Which solids these are, shape (n_solids,), bool.
+        across: Second smallest widths of the solids that surface samples may find [m], 0 for others, shape (n_solids,).
         angular: Whether all that sticks out of a solid are edges that are contacts, shape (n_solids,), bool.
+        components: What nothing but contact couples.
+        of_joints: Components of the coordinates and of the velocities of joints.
         sizes: Numbers of things.
         device: Device of the arrays.
     """
@@ -119,8 +120,10 @@ class Topology:
     guided: dict[int, np.ndarray]
     candidates: np.ndarray
     samples: SurfaceSamples
-    thin: np.ndarray
+    across: np.ndarray
     angular: np.ndarray
+    components: Components
+    of_joints: tuple[np.ndarray, np.ndarray]
     sizes: Sizes
     device: wp.Device
 
@@ -212,45 +215,41 @@ class Topology:
         return elimination_of(self.pattern, self.fixed)
 
     @functools.cached_property
-    def components(self) -> Components:
-        """What elements, cables, attachments, motors, chambers and bones connect, and nothing else."""
-        mesh, sizes = self.mesh, self.sizes
-        points = sizes.nodes + sizes.vertices
-        bound = np.append(np.flatnonzero(mesh.bone >= 0), sizes.nodes + np.arange(sizes.vertices))
-        walls = [mesh.cavities[mesh.cavity == k] for k in np.unique(mesh.cavity)]
-        motor, axis = mesh.motor_side // 2, mesh.motor_weight != 0.0
-        driven = [np.append(mesh.motors[motor == k].reshape(-1), mesh.motor_end[k][axis[k]]) for k in range(len(axis))]
-        together = [group.reshape(-1) for group in (bound, *walls, *driven) if group.size]
-        rows, columns = (list(k) for k in (self.node_pairs[:1], self.node_pairs[1:]))
-        for group in together:
-            rows.append(np.full(len(group), group[0]))
-            columns.append(group)
-        pair = np.concatenate(rows), np.concatenate(columns)
-        count, label = connected_components(coo_matrix((np.ones(len(pair[0])), pair), shape=(points, points)))
-        bones = np.zeros(count, dtype=bool)
-        bones[label[bound]] = True
-        thin = np.zeros(count, dtype=bool)
-        thin[label[mesh.triangles.reshape(-1)]] = True
-        of_joints = int(np.flatnonzero(bones)[0]) if bones.any() else 0
-        rest = np.zeros(sizes.edge_ends), np.full(sizes.freedom, of_joints), self._of_solid_contacts(label)
-        length = np.full(count, mesh.edge) if count == 1 else self._lengths(label, count)
-        return Components(
-            of=np.concatenate([label, *rest]).astype(int), points=points, length=length,
-            symmetric=~bones & (mesh.faces.size == 0), thin=thin, bound=int(bound[0]) if bound.size else 0,
-        )  # fmt: skip
+    def other_components(self) -> np.ndarray:
+        """Components of the entries of an iterate behind those of points that move: joints, contacts with solids."""
+        _, velocities = self.of_joints
+        ends = np.zeros(self.sizes.edge_ends, dtype=int)
+        return np.concatenate([ends, velocities, np.repeat(self._of_contact_points, self.sizes.solids)])
 
-    def _of_solid_contacts(self, label: np.ndarray) -> np.ndarray:
-        """Component of each contact with a solid, from those of nodes and vertices."""
+    @functools.cached_property
+    def state_components(self) -> tuple[wp.array, ...]:
+        """Components of nodes, and of coordinates and velocities of joints."""
+        of_nodes = self.components.of[: self.sizes.nodes]
+        return tuple(self._array(of, int) for of in (of_nodes, *self.of_joints))
+
+    @functools.cached_property
+    def _of_contact_points(self) -> np.ndarray:
+        """Component of each node, vertex or surface sample that may be in contact with a solid."""
         samples = self.samples.node
         corner = samples[np.arange(len(samples)), (samples >= 0).argmax(axis=1)] if len(samples) else samples[:, 0]
-        return np.repeat(label[np.append(self.candidates, corner).astype(int)], self.sizes.solids)
+        return self.components.of[np.append(self.candidates, corner).astype(int)]
 
-    def _lengths(self, label: np.ndarray, count: int) -> np.ndarray:
-        """Mean length of the edges of components [m], shape (count,)."""
-        mesh, of = self.mesh, label[self.mesh.edges[:, 0]]
-        length = np.linalg.norm(mesh.position[mesh.edges[:, 1]] - mesh.position[mesh.edges[:, 0]], axis=1)
-        number = np.bincount(of, minlength=count)
-        return np.where(number > 0, np.bincount(of, length, count) / np.maximum(number, 1), mesh.edge)
+    @functools.cached_property
+    def contact_edge(self) -> wp.array:
+        """Mean edge of the component of each of these [m], shape (contact_points,), double precision."""
+        edge = self.components.length[self._of_contact_points]
+        return wp.array(edge, dtype=wp.float64, device=self.device)
+
+    @functools.cached_property
+    def point_edge(self) -> np.ndarray:
+        """Mean edge of the component of each point, or of those for which an edge is [m], shape (n_points,)."""
+        return np.append(self.components.edge, self.obstacle_edges.edge)
+
+    @functools.cached_property
+    def point_size(self) -> np.ndarray:
+        """Number of that mean edge among those that differ, shape (n_points,), int."""
+        lengths, number = self.components.sizes
+        return np.append(number[self.components.of], np.searchsorted(lengths, self.obstacle_edges.edge))
 
     @property
     def pairs(self) -> int:

@@ -326,9 +326,12 @@ class Workspace:
 
     @functools.cached_property
     def members(self) -> tuple[wp.array, ...]:
-        """1 for nodes that take shorter steps, for others, (worlds * n_nodes,), worlds, and joints, (worlds,)."""
-        nodes = self.topology.sizes.nodes
-        return tuple(self._zeros(count, int) for count in (nodes, nodes, 1, 1))
+        """1 for what takes shorter steps: nodes, coordinates and velocities of joints, and worlds; and for other nodes.
+
+        Each has one row for all worlds.
+        """
+        counts = [component.size for component in self.topology.state_components]
+        return tuple(self._zeros(count, int) for count in (*counts, 1, counts[0]))
 
     @functools.cached_property
     def _shorter(self) -> dict:

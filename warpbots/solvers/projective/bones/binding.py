@@ -19,11 +19,12 @@ from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.tree_passes import poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
 from warpbots.solvers.projective.bones.torn_bodies import refuse_torn
+from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
 from warpbots.solvers.scene_parts import is_bone, remedy
 
-__all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
+__all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "refuse_unbound", "skeleton_of"]
 
 _SAMPLES, _ROUNDING = 4, 0.0
 """Of the solids of bones, which are never in contact themselves."""
@@ -51,7 +52,25 @@ def motors_of(scene: Scene) -> list[int]:
     return [i for i, a in enumerate(scene.actuators) if isinstance(a, Torque | Servo)]
 
 
-def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> ArticulatedModel | None:
+def refuse_unbound(scene: Scene, mesh: object) -> None:
+    """Raise where bones are not what this solver takes.
+
+    Args:
+        scene: Has the bones.
+        mesh: The soft bodies, a `Mesh`.
+
+    Raises:
+        SceneError: No nodes are bound to a bone, a joint does not start at zero, or the scene has a `Contact`.
+    """
+    if scene.rigid:
+        _refuse_contacts(scene)
+        _refuse_starts(scene)
+        _refuse_loose(scene, mesh.position, mesh.bone)
+
+
+def skeleton_of(
+    scene: Scene, mesh: object, components: Components, worlds: int, device: wp.Device
+) -> ArticulatedModel | None:
     """The bones of a scene as an articulated model without contacts; None without bones.
 
     A floating bone without a velocity of its own starts with that of the nodes that are bound to it.
@@ -59,29 +78,29 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
     Args:
         scene: Has the bones.
         mesh: The soft bodies, a `Mesh`.
+        components: What bones and soft bodies are connected to.
         worlds: Number of worlds.
         device: Device of the arrays.
 
     Raises:
-        SceneError: No nodes are bound to a bone, a joint does not start at zero, the scene has a `Contact`, or bodies
-            that one skeleton runs through touch and are not joined.
+        SceneError: Bodies that one skeleton runs through touch and are not joined.
     """
     if not scene.rigid:
         return None
-    _refuse_contacts(scene)
-    _refuse_starts(scene)
-    _refuse_loose(scene, mesh.position, mesh.bone)
-    refuse_torn(scene, mesh.position, mesh.body, mesh.bone, _NEAR * mesh.edge)
+    refuse_torn(scene, mesh.position, mesh.body, mesh.bone, _NEAR * components.edge[: len(mesh)])
     bodies = tuple(dataclasses.replace(b, points=0) for b in scene.rigid)
     motors = tuple(scene.actuators[i] for i in motors_of(scene))
     joints = tuple(_thrown(j, scene, mesh) for j in _all_joints(scene))
     skeleton = Scene(bodies, motors, gravity=scene.gravity, joints=joints)
-    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING, matter=(_soft_matter(mesh),))
+    of = [components.bones[[b.name for b in scene.rigid].index(j.child)] for j in joints]
+    soft = {c: _soft_matter(mesh, components.of[: len(mesh)] == c) for c in set(of)}
+    matter = {j.name: soft[c] for j, c in zip(joints, of, strict=True)}
+    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING, matter=matter)
 
 
-def _soft_matter(mesh: object) -> Moments:
-    """Mass of all soft bodies, its centre and its moments: what a limit of a joint may have to stop."""
-    m, x = mesh.density * mesh.volume, mesh.position
+def _soft_matter(mesh: object, own: np.ndarray) -> Moments:
+    """Mass of these nodes, its centre and its moments: what a limit of a joint may have to stop."""
+    m, x = (mesh.density * mesh.volume)[own], mesh.position[own]
     center = m @ x / m.sum()
     second = np.einsum("n,ni,nj->ij", m, x - center, x - center)
     return float(m.sum()), center, np.trace(second) * np.eye(3) - second

@@ -370,22 +370,16 @@ def follow_kernel(
 
 @wp.kernel(enable_backward=False)
 def stay_kernel(
-    # model
-    tree: Tree,
     # work
     islands: Islands,
-    bound: int,
+    component: wp.array[int],
     # state
-    position: wp.array[scalar],
-    velocity: wp.array[scalar],
+    before: wp.array[scalar],
     # out
-    position_out: wp.array[scalar],
-    velocity_out: wp.array[scalar],
+    after_out: wp.array[scalar],
 ):
-    """Joints, which move the point `bound`, stay as they are where no step was found."""
-    w = wp.tid()
-    if islands.sound[w * islands.count + islands.component[bound]] == 0:
-        for i in range(w * tree.coordinates, (w + 1) * tree.coordinates):
-            position_out[i] = position[i]
-        for j in range(w * tree.freedom, (w + 1) * tree.freedom):
-            velocity_out[j] = velocity[j]
+    """Coordinates, or velocities, of joints stay as they are where no step of their component was found."""
+    w, i = wp.tid()
+    if islands.sound[w * islands.count + component[i]] == 0:
+        k = w * component.shape[0] + i
+        after_out[k] = before[k]

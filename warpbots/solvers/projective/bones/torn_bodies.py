@@ -9,13 +9,13 @@ from scipy.spatial import cKDTree
 
 from warpbots.scene import Scene, SceneError
 
-__all__ = ["refuse_torn"]
+__all__ = ["refuse_torn", "skeletons_of"]
 
 _FACE = 3
 """Nodes at one place from which on two bodies have a common face."""
 
 
-def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.ndarray, slack: float) -> None:
+def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.ndarray, slack: np.ndarray) -> None:
     """Raise if one skeleton is bound to two soft bodies that have a common face and no attachment.
 
     Args:
@@ -23,19 +23,19 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
         position: Nodes [m], shape (n, 3).
         body: Index of the body of each node in the scene, shape (n,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n,).
-        slack: Nodes up to this far apart are at one place [m].
+        slack: How far a node at its place may be from another one [m], shape (n,).
 
     Raises:
         SceneError: There are two such bodies; it names them and their bones.
     """
-    skeleton = np.append(_skeletons(scene), -1)[bone]
+    skeleton = np.append(skeletons_of(scene), -1)[bone]
     joined = {frozenset((a.first, a.second)) for a in scene.attachments}
     for tree in range(skeleton.max(initial=-1) + 1):
         held = np.unique(body[skeleton == tree])
         for one, other in itertools.combinations(held, 2):
             names = [scene.bodies[k].name for k in (one, other)]
             distance, _ = cKDTree(position[body == one]).query(position[body == other])
-            common = int((distance <= slack).sum())
+            common = int((distance <= slack[body == other]).sum())
             if common >= _FACE and frozenset(names) not in joined:
                 bones = [scene.rigid[k].name for k in np.unique(bone[skeleton == tree])]
                 raise SceneError(
@@ -46,7 +46,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
                 )
 
 
-def _skeletons(scene: Scene) -> np.ndarray:
+def skeletons_of(scene: Scene) -> np.ndarray:
     """Number of the skeleton of each rigid body, which is what joints connect, shape (n,)."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = np.array([(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None], dtype=int)

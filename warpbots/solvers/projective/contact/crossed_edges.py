@@ -3,8 +3,9 @@
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, has_failed, never_meet
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 
 __all__ = ["find_intersections_kernel"]
@@ -43,6 +44,8 @@ def find_intersections_kernel(
     zero: wp.array[NODE],
     # work
     faces: wp.uint64,
+    islands: Islands,
+    asked: wp.array[int],
     added: wp.array[int],
     progress: Progress,
     check: wp.array[int],
@@ -54,9 +57,9 @@ def find_intersections_kernel(
     A body that intersects itself when the step begins may continue to do so.
     """
     w, k = wp.tid()
-    if check[w] == 0 or progress.found[w] == 0 or added[w] > 0:
-        return
     e = pairs.edge[k]
+    if check[w] == 0 or progress.ended[w] == 0 or added[w] > 0 or has_failed(pairs, islands, asked, w, e[0]):
+        return
     p = corner(pairs, x, u, w, e[0])
     q = corner(pairs, x, u, w, e[1])
     count = pairs.face.shape[0]
@@ -64,14 +67,12 @@ def find_intersections_kernel(
     item = int(0)
     while wp.bvh_query_next(query, item):
         f = pairs.face[item - w * count]
-        first = pairs.body[e[0]]
-        second = pairs.body[f[0]]
         joint = e[0] == f[0] or e[0] == f[1] or e[0] == f[2] or e[1] == f[0] or e[1] == f[1] or e[1] == f[2]
-        if not joint and pairs.attached[first * pairs.bodies + second] == 0:
+        if not (joint or never_meet(pairs, e[0], f[0]) or has_failed(pairs, islands, asked, w, f[0])):
             through = intersects(
                 p, q, corner(pairs, x, u, w, f[0]), corner(pairs, x, u, w, f[1]), corner(pairs, x, u, w, f[2])
             )
-            if through and first == second:
+            if through and pairs.body[e[0]] == pairs.body[f[0]]:
                 through = not intersects(
                     corner(pairs, x, zero, w, e[0]), corner(pairs, x, zero, w, e[1]),
                     corner(pairs, x, zero, w, f[0]), corner(pairs, x, zero, w, f[1]),

@@ -33,6 +33,11 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     HitArrays,
     PairArrays,
+    clearance_of,
+    has_failed,
+    margin_of,
+    most_of,
+    never_meet,
     note_change,
 )
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
@@ -40,7 +45,7 @@ from warpbots.solvers.projective.contact.pairs import displacements_of, starts_o
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
 
-__all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
+__all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
@@ -55,6 +60,24 @@ _ALIGNED = wp.constant(
 )  # cosine of plane's normal and shortest distance, below which the plane does not count
 
 
+@wp.struct
+class SearchControl:
+    """What is searched; see `Search`.
+
+    check: 1 for a world in which a search is asked for, shape (worlds,).
+    searches: Number of searches before, shape (worlds,).
+    asked: 1 for a component that is searched, -1 for one whose step is not found, shape (worlds * components,).
+    rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
+    lost: 1 for a component of which an edge is in a face, shape (worlds * components,).
+    """
+
+    check: wp.array[int]
+    searches: wp.array[int]
+    asked: wp.array[int]
+    rounds: wp.array[int]
+    lost: wp.array[int]
+
+
 @wp.kernel(enable_backward=False)
 def path_boxes_kernel(
     # model
@@ -64,23 +87,31 @@ def path_boxes_kernel(
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
+    islands: Islands,
     searches: wp.array[int],
+    asked: wp.array[int],
     # out
     lower_out: wp.array[wp.vec3],
     upper_out: wp.array[wp.vec3],
 ):
-    """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin."""
+    """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin.
+
+    What has no end stays where it begins.
+    """
     w, k = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
     for c in range(corners.shape[1]):
         i = corners[k, c]
         y = x[w * pairs.nodes + i]
-        z = y + at(u, w * pairs.stride + i)
+        z = y
+        if not has_failed(pairs, islands, asked, w, i):
+            z = y + at(u, w * pairs.stride + i)
         low = wp.min(low, wp.min(y, z))
         high = wp.max(high, wp.max(y, z))
     n = w * corners.shape[0] + k
-    around = wp.vec3(wp.float32(pairs.clearance + wp.where(searches[w] == 0, pairs.margin, _ZERO)))
+    j = corners[k, 0]
+    around = wp.vec3(wp.float32(pairs.clearance[j] + wp.where(searches[w] == 0, pairs.margin[j], _ZERO)))
     lower_out[n] = wp.vec3(low) - around
     upper_out[n] = wp.vec3(high) + around
 
@@ -128,7 +159,7 @@ def parting(
     for k in range(4):
         if weight[k] != _ZERO:
             out -= weight[k] * outward(pairs, x, w, node[k])
-    return _PART * pairs.clearance * wp.normalize(out)
+    return _PART * clearance_of(pairs, node) * wp.normalize(out)
 
 
 @wp.func
@@ -143,8 +174,8 @@ def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
 
 @wp.func
 def examine(
-    pairs: PairArrays, islands: Islands, first_search: int, hold: int, lost: int, x: wp.array[_vec],
-    u: wp.array[NODE], w: int, kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
+    pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
+    kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
 
@@ -152,10 +183,18 @@ def examine(
     that still passes when all of these are contacts is held in any case, and so is one that ends far within the
     clearance, as two tips do. The first search also counts pairs that could come within the margin.
     """
-    if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
+    if never_meet(pairs, node[0], node[3]):
         return 0
     if rests(pairs, islands, w, node[0]) and rests(pairs, islands, w, node[3]):
         return 0
+    if most_of(pairs, islands, control.asked, w, node[0], node[3]) < 1:
+        return 0
+    if has_failed(pairs, islands, control.asked, w, node[0]) or has_failed(pairs, islands, control.asked, w, node[3]):
+        return 0
+    first_search = int(control.searches[w] == 0)
+    hold = int(most_of(pairs, islands, control.rounds, w, node[0], node[3]) >= _HOLD)
+    lost = most_of(pairs, islands, control.lost, w, node[0], node[3])
+    clearance = clearance_of(pairs, node)
     a, b, c, d = starts_of(pairs, x, w, node)
     ua, ub, uc, ud = displacements_of(pairs, u, w, node)
     apart = parting(pairs, x, w, kind, node, a, b, c, d)
@@ -163,15 +202,15 @@ def examine(
     if kind == EDGES:
         b += apart
     if first_search == 1:
-        if not may_come_near(kind, pairs.clearance + pairs.margin, a, b, c, d, ua, ub, uc, ud):
+        if not may_come_near(kind, clearance + margin_of(pairs, node), a, b, c, d, ua, ub, uc, ud):
             return 0
         wp.atomic_add(near_out, w, 1)
-    near = real(0.5) * wp.min(pairs.clearance, wp.length(gap_of(kind, a, b, c, d)))
+    near = real(0.5) * wp.min(clearance, wp.length(gap_of(kind, a, b, c, d)))
     t = advance(kind, near, a, b, c, d, ua, ub, uc, ud)
     passes = int(t <= _ONE)
     if passes == 0:
         t = _ONE
-        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * pairs.clearance:
+        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * clearance:
             return 0
     a = a + t * ua
     b = b + t * ub
@@ -186,7 +225,7 @@ def examine(
     if holds == 1 and side * along >= _ALIGNED and inside(kind, of_plane) == 1:
         normal = side * normal
         weight = of_plane
-    elif (passes == 0 and wp.length(r) < _PRESSED * pairs.clearance) or (passes == 1 and hold == 1):
+    elif (passes == 0 and wp.length(r) < _PRESSED * clearance) or (passes == 1 and hold == 1):
         became = NEAREST + kind
         normal = wp.normalize(r)
     else:
@@ -207,7 +246,7 @@ def examine(
             v = pairs.weight[first + slot]
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
-            if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * pairs.clearance:
+            if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * clearance:
                 return 0  # it ends on the side on which it was
         if (passes == 0 or hold == 0) and was != NONE:
             return 0
@@ -235,9 +274,7 @@ def find_faces_kernel(
     u: wp.array[NODE],
     # work
     faces: wp.uint64,
-    check: wp.array[int],
-    searches: wp.array[int],
-    lost: wp.array[int],
+    control: SearchControl,
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
@@ -246,13 +283,14 @@ def find_faces_kernel(
 ):
     """Pairs of vertices and faces."""
     w, k = wp.tid()
-    if check[w] == 0:
-        return
     i = pairs.vertex[k]
+    if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
+        return
     y = x[w * pairs.nodes + i]
     z = y + at(u, w * pairs.stride + i)
-    low = wp.vec3(wp.min(y, z))
-    high = wp.vec3(wp.max(y, z))
+    around = wp.vec3(wp.float32(wp.where(control.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
+    low = wp.vec3(wp.min(y, z)) - around
+    high = wp.vec3(wp.max(y, z)) + around
     query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
@@ -260,10 +298,9 @@ def find_faces_kernel(
         f = pairs.face[j]
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
-            hold = int(searches[w] >= _HOLD)
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, FACE, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, FACE, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -281,9 +318,7 @@ def find_edges_kernel(
     edges: wp.uint64,
     lower: wp.array[wp.vec3],
     upper: wp.array[wp.vec3],
-    check: wp.array[int],
-    searches: wp.array[int],
-    lost: wp.array[int],
+    control: SearchControl,
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
@@ -292,7 +327,7 @@ def find_edges_kernel(
 ):
     """Pairs of edges."""
     w, k = wp.tid()
-    if check[w] == 0:
+    if control.check[w] == 0:
         return
     first = w * pairs.edge.shape[0]
     first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
@@ -304,10 +339,9 @@ def find_edges_kernel(
         f = pairs.edge[j]
         if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
             node = wp.vec4i(e[0], e[1], f[0], f[1])
-            hold = int(searches[w] >= _HOLD)
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             passes = examine(
-                pairs, islands_out, int(searches[w] == 0), hold, lost[w], x, u, w, EDGES, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, EDGES, node, key, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)

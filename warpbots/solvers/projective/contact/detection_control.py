@@ -3,9 +3,9 @@
 import warp as wp
 
 from warpbots.numerics import NODE, real
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays, note_change
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.islands import Islands
+from warpbots.solvers.projective.islands import Islands, root_of
 from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
 from warpbots.solvers.projective.iterate.convergence import look
@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
+_CROSSED = wp.constant(2)  # mark of an island of which surfaces intersect among those with other contacts
 _EARLY = wp.constant(8)  # of them before a step has converged for the present contacts
 _PART = wp.constant(wp.float64(0.1))  # of the first correction with these contacts that is left then
 
@@ -32,6 +33,8 @@ def begin_pairs_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    asked_out: wp.array[int],
+    rounds_out: wp.array[int],
     early_out: wp.array[int],
     added_out: wp.array[int],
     near_out: wp.array[int],
@@ -49,17 +52,20 @@ def begin_pairs_kernel(
     searches_out[w] = 0
     components = early_out.shape[0] / where.shape[0]
     for c in range(components):
-        early_out[w * components + c] = 0
+        u = w * components + c
+        asked_out[u] = 1
+        rounds_out[u] = 0
+        early_out[u] = 0
+        lost_out[u] = 0
     added_out[w] = 0
     near_out[w] = 0
     intersection_out[w] = wp.int64(0)
-    lost_out[w] = 0
 
 
 @wp.func
 def ends(was: wp.array[int], progress: Progress, w: int):
-    """Whether the step of a world has converged with the last iteration."""
-    return was[w] == 1 and progress.running[w] == 0 and progress.found[w] == 1
+    """Whether the last iteration was that in which the last island of a world has converged that may."""
+    return was[w] == 1 and progress.ended[w] == 1
 
 
 @wp.func
@@ -70,14 +76,21 @@ def is_near_its_end(islands: Islands, progress: Progress, u: int):
 
 
 @wp.func
-def has_changed(islands: Islands, w: int, island: int):
-    """Whether a component of an island has other contacts than before."""
-    changed = bool(False)
+def most_of_island(islands: Islands, values: wp.array[int], w: int, island: int):
+    """The largest value of the components of an island."""
+    most = int(0)
     for c in range(islands.count):
-        u = w * islands.count + c
-        if islands.root[u] == island and islands.changed[u] == 1:
-            changed = True
-    return changed
+        if islands.root[w * islands.count + c] == island:
+            most = wp.max(most, values[w * islands.count + c])
+    return most
+
+
+@wp.func
+def write_island(islands: Islands, values: wp.array[int], w: int, island: int, value: int):
+    """Write a value for all components of an island."""
+    for c in range(islands.count):
+        if islands.root[w * islands.count + c] == island:
+            values[w * islands.count + c] = value
 
 
 @wp.func
@@ -105,6 +118,48 @@ def resume(progress: Progress, u: int):
     restart(progress, u)
 
 
+@wp.func
+def note_intersection(pairs: PairArrays, islands: Islands, w: int, intersection: wp.array[wp.int64]):
+    """Note the islands of an edge and a face that intersect."""
+    if intersection[w] > wp.int64(0):
+        faces = wp.int64(pairs.face.shape[0])
+        edge = pairs.edge[int((intersection[w] - wp.int64(1)) / faces)]
+        face = pairs.face[int((intersection[w] - wp.int64(1)) % faces)]
+        for k in range(2):
+            component = pairs.component[wp.where(k == 0, edge[0], face[0])]
+            if component >= 0:
+                write_island(islands, islands.changed, w, islands.root[w * islands.count + component], _CROSSED)
+
+
+@wp.func
+def end_search(
+    pairs: PairArrays, islands: Islands, progress: Progress, w: int, rounds: wp.array[int],
+    intersection: wp.array[wp.int64], lost: wp.array[int],
+):  # fmt: skip
+    """After a search where no island goes on: those with other contacts do again.
+
+    So does one of which surfaces intersect, as contacts can be held at new planes; if that has been tried, or there
+    were too many searches, its step is not found.
+    """
+    note_intersection(pairs, islands, w, intersection)
+    some = int(0)
+    for c in range(islands.count):
+        u = w * islands.count + c
+        changed = most_of_island(islands, islands.changed, w, c)
+        if islands.root[u] == c and progress.converged[u] * islands.moves[u] == 1 and changed > 0:
+            round = most_of_island(islands, rounds, w, c)
+            crossed = int(changed == _CROSSED)
+            if round >= _SEARCHES or crossed * most_of_island(islands, lost, w, c) == 1:
+                progress.converged[u] = 0
+            else:
+                some = 1
+                write_island(islands, rounds, w, c, round + 1)
+                write_island(islands, lost, w, c, crossed)
+                resume(progress, u)
+    if some == 1:
+        intersection[w] = wp.int64(0)
+
+
 @wp.kernel(enable_backward=False)
 def resolve_kernel(
     # model
@@ -118,6 +173,7 @@ def resolve_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    rounds_out: wp.array[int],
     early_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
@@ -125,13 +181,12 @@ def resolve_kernel(
     islands_out: Islands,
     progress_out: Progress,
 ):
-    """After a search: a step that had converged goes on if there are new contacts, else it has ended.
+    """After a search: islands go on that have new contacts; if none has, the step has ended.
 
-    It also goes on where surfaces intersect and contacts can be held at new planes; if that has been tried, it has
-    failed. In an iterate, only the entries `before` those of pairs and those of present pairs are used.
+    In an iterate, only the entries `before` those of pairs and those of present pairs are used.
 
-    A search before it has converged adds contacts and updates planes early, until one finds nothing to change. Islands
-    whose contacts stay as they were go on, or rest, as if there had been none.
+    A search before islands have converged adds contacts and updates planes early, until one finds nothing to change.
+    Islands whose contacts stay as they were go on, or rest, as if there had been none.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -139,37 +194,27 @@ def resolve_kernel(
     check_out[w] = 0
     any_out[0] = 0
     progress_out.used[w] = before + wp.min(pairs.count[w], capacity)
-    ended = progress_out.found[w]
-    intersects = intersection_out[w] > wp.int64(0)
-    again = added[w] > 0 or intersects
-    hopeless = intersects and lost_out[w] == 1
-    failed = ended == 1 and again and (hopeless or searches_out[w] >= _SEARCHES)
-    if islands_out.strayed[w] == 1:
-        failed = True
-    if pairs.count[w] > capacity:
-        failed = True
-        if capacity < most:
-            wp.atomic_max(outgrown_out, 0, pairs.count[w])
+    ended = progress_out.ended[w]
+    overflow = pairs.count[w] > capacity
+    if overflow and capacity < most:
+        wp.atomic_max(outgrown_out, 0, pairs.count[w])
     if ended == 1:
         wp.atomic_sub(progress_out.any, 0, 1)
-    if failed:
+    if overflow or islands_out.strayed[w] == 1:
         fail(islands_out, progress_out, w)
-    elif intersects and ended == 1:
-        faces = wp.int64(pairs.face.shape[0])
-        edge = pairs.edge[int((intersection_out[w] - wp.int64(1)) / faces)]
-        face = pairs.face[int((intersection_out[w] - wp.int64(1)) % faces)]
-        note_change(pairs, islands_out, w, wp.vec4i(edge[0], edge[1], face[0], face[1]))
-    if not failed and (ended == 1 or searches_out[w] > 0):
-        if ended == 1:
-            lost_out[w] = int(intersects)
-        intersection_out[w] = wp.int64(0)
+    elif ended == 1:
+        end_search(pairs, islands_out, progress_out, w, rounds_out, intersection_out, lost_out)
+    elif searches_out[w] > 0:
         for c in range(islands_out.count):
             u = w * islands_out.count + c
-            if ended == 0 and is_near_its_end(islands_out, progress_out, u):
-                early_out[u] = wp.where(has_changed(islands_out, w, c), early_out[u] + 1, _EARLY)
+            changed = most_of_island(islands_out, islands_out.changed, w, c)
+            if is_near_its_end(islands_out, progress_out, u):
+                early_out[u] = wp.where(changed > 0, early_out[u] + 1, _EARLY)
+            if islands_out.root[u] == c and changed > 0:
+                resume(progress_out, u)
+    if searches_out[w] == 0:
         for c in range(islands_out.count):
-            if islands_out.root[w * islands_out.count + c] == c and has_changed(islands_out, w, c):
-                resume(progress_out, w * islands_out.count + c)
+            rounds_out[w * islands_out.count + c] = 1
     if ended == 1 or searches_out[w] == 0:
         searches_out[w] = searches_out[w] + 1
     for c in range(islands_out.count):
@@ -214,7 +259,7 @@ def stray_kernel(
     w, k = wp.tid()
     if ends(was, progress, w):
         d = at(z, w * pairs.stride + pairs.vertex[k]) - at(path, w * pairs.vertex.shape[0] + k)
-        if not (wp.length(d) <= real(0.5) * pairs.margin):
+        if not (wp.length(d) <= real(0.5) * pairs.margin[pairs.vertex[k]]):
             wp.atomic_add(near_out, w, 1)
 
 
@@ -227,6 +272,7 @@ def ask_kernel(
     near: wp.array[int],
     early: wp.array[int],
     # out
+    asked_out: wp.array[int],
     check_out: wp.array[int],
     any_out: wp.array[int],
     added_out: wp.array[int],
@@ -241,13 +287,20 @@ def ask_kernel(
     added_out[w] = 0
     if was[w] == 0:
         return
-    if ends(was, progress_out, w) and near[w] > 0:
+    ended = ends(was, progress_out, w)
+    if ended and near[w] > 0:
         check_out[w] = 1
         any_out[0] = 1
         wp.atomic_add(progress_out.any, 0, 1)
-    elif progress_out.running[w] == 1:
-        for c in range(islands.count):
-            u = w * islands.count + c
-            if early[u] < _EARLY and is_near_its_end(islands, progress_out, u):
-                check_out[w] = 1
-                any_out[0] = 1
+    for c in range(islands.count):
+        u = root_of(islands, w, c)
+        asked = int(0)
+        if progress_out.active[u] + progress_out.waiting[u] + progress_out.converged[u] == 0:
+            asked = -1
+        elif ended:
+            asked = 1
+        elif progress_out.running[w] == 1 and early[u] < _EARLY and is_near_its_end(islands, progress_out, u):
+            asked = 1
+            check_out[w] = 1
+            any_out[0] = 1
+        asked_out[w * islands.count + c] = asked

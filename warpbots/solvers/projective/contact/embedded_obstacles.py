@@ -4,6 +4,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands, island_of
 
@@ -14,6 +15,10 @@ _ZERO, _ONE, _THIRD = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constan
 _COARSE = wp.constant(4)  # least number of parts of a side of a sampled face
 _FINE = wp.constant(32)  # and the largest
 _TIMES = wp.constant(64)  # largest number of times along the path of a sampled face
+_DEEP = wp.constant(wp.float64(0.3))  # deepest path of a face through an obstacle [widths of that]
+_CHORD = wp.constant(wp.float64(0.5))  # the same [mean edges]; a face outside of a right angle never exceeds it
+_EDGED = wp.constant(wp.float64(2.0 * CLEARANCE))  # deepest end in one whose sharp edges are contacts [mean edges]:
+# these count as rounded to the clearance r, and a face on a tip of half angle a cuts off r (1 - sin a) in depth at most
 
 
 @wp.func
@@ -74,9 +79,10 @@ def find_embedded_kernel(
         return
     depth_out[n] = _ZERO
     i = corners[k]
-    component = w * islands.count + islands.component[i[0]]
-    if islands.moves[component] == 0 or converged[island_of(islands, w, i[0])] == 0:
+    component = islands.component[i[0]]
+    if islands.moves[w * islands.count + component] == 0 or converged[island_of(islands, w, i[0])] == 0:
         return
+    edge = islands.own_length[component]
     p = w * points
     q = w * stride
     for s in range(obstacles.solids):
@@ -84,7 +90,11 @@ def find_embedded_kernel(
             end, along = deepest(
                 obstacles, s, x[p + i[0]], x[p + i[1]], x[p + i[2]], at(u, q + i[0]), at(u, q + i[1]), at(u, q + i[2])
             )
-            if (end > obstacles.deepest_end[s] or along > obstacles.deepest_path[s]) and along > depth_out[n]:
+            deep_path = real(wp.min(_DEEP * wp.float64(obstacles.thinnest[s]), _CHORD * edge))
+            deep_end = deep_path
+            if obstacles.angular[s] == 1:
+                deep_end = wp.min(real(_EDGED * edge), deep_path)
+            if (end > deep_end or along > deep_path) and along > depth_out[n]:
                 depth_out[n] = along
                 solid_out[n] = s
 

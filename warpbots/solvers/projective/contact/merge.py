@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import link
 from warpbots.solvers.projective.contact.detection import same_plane
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, note_change
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, most_of, note_change
 from warpbots.solvers.projective.islands import Islands, root_of, unite
 from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
@@ -115,7 +115,9 @@ def merge_kernel(
     made = int(0)
     for k in range(wp.min(hits_out.count[w], hits_out.room)):
         p = first + hits_out.order[first + k]
-        if lost[w] == 1 or overflow or is_spare(hits_out, first, p, made) == 0:
+        node = hits_out.node[p]
+        intersects = most_of(pairs_out, islands_out, lost, w, node[0], node[3]) == 1
+        if intersects or overflow or is_spare(hits_out, first, p, made) == 0:
             hits_out.order[first + made] = p - first
             made += 1
             slot = hits_out.slot[p]
@@ -123,15 +125,15 @@ def merge_kernel(
                 slot = count
                 count += 1
                 if slot < pairs_out.capacity:
-                    link(topology, contacts_out, w, topology.solids + slot, hits_out.node[p])
-                    gone = connect(pairs_out, islands_out, w, slot, hits_out.node[p])
+                    link(topology, contacts_out, w, topology.solids + slot, node)
+                    gone = connect(pairs_out, islands_out, w, slot, node)
                     if gone >= 0:
                         take_over(islands_out, progress_out, gone, root_of(islands_out, w, gone % islands_out.count))
-            note_change(pairs_out, islands_out, w, hits_out.node[p])
+            note_change(pairs_out, islands_out, w, node)
             if slot < pairs_out.capacity:
                 m = w * pairs_out.capacity + slot
                 pairs_out.kind[m] = hits_out.kind[p]
-                pairs_out.node[m] = hits_out.node[p]
+                pairs_out.node[m] = node
                 pairs_out.side[m] = hits_out.side[p]
                 pairs_out.normal[m] = hits_out.normal[p]
                 pairs_out.weight[m] = hits_out.weight[p]

@@ -7,6 +7,7 @@ from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
+from warpbots.solvers.projective.contact.surface_samples import THIN
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
@@ -23,6 +24,9 @@ __all__ = [
 _vec, _mat = vector(3), matrix(3)
 _vec4 = vector(4)
 _SLIP = wp.constant(CODES["slip"])
+_SPACING = wp.constant(wp.float64(0.1))  # distance of the points at which paths are examined [mean edges]
+_CLOSED = wp.constant(wp.float64(1e-3))  # distance below which a contact is closed when a step begins [mean edges]
+_THIN = wp.constant(wp.float64(THIN))
 _FAR = wp.constant(real(2.0))  # spacings above which a path is examined
 _ENTERED = wp.constant(real(0.1))  # depth in spacings at which it has entered a solid
 _OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
@@ -40,10 +44,9 @@ class ObstacleArrays:
     extra: Coefficient of static friction minus that of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
-    thin: 1 for a solid with which surface samples may be in contact, shape (solids,).
-    deepest_end: Depth of a solid inside a face above which no step ends [m], shape (solids,).
-    deepest_path: The same for the way there [m], shape (solids,).
-    spacing: Distance of the points at which paths are examined [m].
+    across: Second smallest width of a solid that surface samples may find [m], 0 for others, shape (solids,).
+    angular: 1 for a solid of which nothing but edges that are contacts sticks out, shape (solids,).
+    edge: Mean edge of what a node, vertex or surface sample belongs to [m], shape (points in contact,).
     """
 
     solids: int
@@ -54,10 +57,9 @@ class ObstacleArrays:
     extra: wp.array[real]
     friction: wp.array[real]
     thinnest: wp.array[real]
-    thin: wp.array[int]
-    deepest_end: wp.array[real]
-    deepest_path: wp.array[real]
-    spacing: real
+    across: wp.array[wp.float64]
+    angular: wp.array[int]
+    edge: wp.array[wp.float64]
 
 
 @wp.func
@@ -83,7 +85,7 @@ def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
 
 
 @wp.func
-def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
+def plane_of_entry(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d, y: wp.vec3d):
     """Where the path from x to y first enters a solid if it leaves on an opposite side, else y; and whether it does.
 
     A straight path may cut a corner of a solid, but not pass through it.
@@ -101,11 +103,11 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
         if entered == 1:
             left = int(wp.dot(n, first) < _OPPOSITE)
             entered = int(d < real(0.0))
-        elif d < -_ENTERED * obstacles.spacing:
+        elif d < -_ENTERED * spacing:
             entered = int(1)
             first = n
             place = p
-        along += wp.max(d, obstacles.spacing)
+        along += wp.max(d, spacing)
     if entered == 1 and left == 0:
         _d, _slope, n, _C = distance_to(obstacles, s, y)
         left = int(wp.dot(n, first) < _OPPOSITE)
@@ -115,12 +117,12 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
 
 
 @wp.func
-def distance_on_path(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
+def distance_on_path(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d, y: wp.vec3d):
     """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid."""
     place = y
     through = int(0)
-    if obstacles.thinnest[s] > real(0.0) and real(wp.length(y - x)) > _FAR * obstacles.spacing:
-        place, through = plane_of_entry(obstacles, s, x, y)
+    if obstacles.thinnest[s] > real(0.0) and real(wp.length(y - x)) > _FAR * spacing:
+        place, through = plane_of_entry(obstacles, s, spacing, x, y)
     d, slope, n, C = distance_to(obstacles, s, place)
     if through == 1:
         d += slope * wp.dot(n, _vec(y - place))
@@ -191,8 +193,6 @@ def begin_obstacles_kernel(
     topology: ContactTopology,
     obstacles: ObstacleArrays,
     # state
-    closed: real,
-    near: real,
     h: real,
     where: wp.array[int],
     x: wp.array[_vec],
@@ -217,6 +217,8 @@ def begin_obstacles_kernel(
             here += wp.float64(share[q]) * wp.vec3d(x[j])
             ahead += wp.float64(share[q]) * (wp.vec3d(x[j]) + wp.vec3d(h * v[j]))
     sample = p >= topology.node.shape[0]
+    closed = real(_CLOSED * obstacles.edge[p])
+    near = real(obstacles.edge[p])
     first = w * topology.contacts + p * obstacles.solids
     count = int(0)
     for s in range(obstacles.solids):
@@ -228,7 +230,7 @@ def begin_obstacles_kernel(
             count += 1
         contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
         contacts_out.node[k] = node
-        if sample and obstacles.thin[s] == 0:
+        if sample and not (wp.float64(0.0) < obstacles.across[s] and obstacles.across[s] < _THIN * obstacles.edge[p]):
             contacts_out.node[k] = wp.vec4i(-1, -1, -1, -1)
         contacts_out.weight[k] = share
         contacts_out.condition[k] = obstacles.condition[o]
@@ -271,7 +273,8 @@ def evaluate_obstacles_kernel(
             share = wp.float64(contacts_out.weight[k][q])
             here += share * wp.vec3d(x[w * topology.nodes + node[q]])
             way += share * wp.vec3d(at(z, j) + at(f, j))
-    d, slope, n, C = distance_on_path(obstacles, c % obstacles.solids, here, here + way)
+    spacing = real(_SPACING * obstacles.edge[c / obstacles.solids])
+    d, slope, n, C = distance_on_path(obstacles, c % obstacles.solids, spacing, here, here + way)
     contacts_out.distance[k] = d
     contacts_out.slope[k] = slope
     contacts_out.normal[k] = n

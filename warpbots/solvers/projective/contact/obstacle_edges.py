@@ -3,6 +3,7 @@
 Where nodes are outside of a solid, a face can only be entered by an edge or a corner of it that sticks out. These are
 points and edges like those of bodies: contacts know of them, and they never move. They are as far under all faces of
 the solid as contacts keep surfaces away from them, so that a body may rest on these faces; edges thus count as rounded.
+How far that is depends on the elements of a body, so that there are edges for each size of elements.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ import numpy as np
 
 from warpbots.meshing.fitted import spokes
 from warpbots.scene import Box, Cylinder, Posed, Scene, Shape, TriangleMesh, parts_of
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.elements.hinges import hinges_of
 
 __all__ = ["ObstacleEdges", "is_angular", "obstacle_edges_of", "sharp_edges"]
@@ -23,6 +25,8 @@ _PLANE = np.cos(np.radians(1.0))
 """The same above which two faces are one."""
 _FLAT = 1e-3
 """Relative eigenvalue of the sum of n n^T below which the faces at a vertex have a common direction."""
+_PIECE = 2.0
+"""Length of the pieces into which edges are cut [mean edges of the bodies]."""
 _AROUND, _MOST = 12, 64
 """Least number of parts of a rim, and largest of any edge."""
 
@@ -33,38 +37,43 @@ class ObstacleEdges:
 
     Attributes:
         position: Their ends [m], shape (n, 3).
-        obstacle: Index of the obstacle of each end, ascending, shape (n,).
+        obstacle: Index of the obstacle of each end, shape (n,).
+        edge: Mean edge of the bodies for which it is [m], shape (n,).
         edges: Ends of the edges, shape (m, 2).
     """
 
     position: np.ndarray
     obstacle: np.ndarray
+    edge: np.ndarray
     edges: np.ndarray
 
     @classmethod
     def none(cls) -> "ObstacleEdges":
         """No obstacle has an edge."""
-        return cls(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros((0, 2), dtype=int))
+        return cls(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros(0), np.zeros((0, 2), dtype=int))
 
     def __len__(self) -> int:
         return len(self.position)
 
 
-def obstacle_edges_of(scene: Scene, piece: float, radius: float) -> ObstacleEdges:
-    """Sharp edges of the boxes, cylinders and meshes among the obstacles.
+def obstacle_edges_of(scene: Scene, lengths: np.ndarray) -> ObstacleEdges:
+    """Sharp edges of the boxes, cylinders and meshes among the obstacles, once for each size of elements.
+
+    They are cut into pieces, and rounded to the clearance of bodies: they are as far under the faces beside them.
 
     Args:
         scene: Has the obstacles.
-        piece: Length into which long edges are cut [m].
-        radius: Radius to which they are rounded [m]: their distance from the faces beside them, inwards.
+        lengths: Mean lengths of the edges of bodies [m], shape (n,).
     """
     parts, first = [ObstacleEdges.none()], 0
-    for k, obstacle in enumerate(scene.obstacles):
-        for shape in parts_of(obstacle.shape):
-            x, inward, edges = sharp_edges(shape, piece)
-            x, edges = _cut(x + radius * inward, edges, piece)
-            parts.append(ObstacleEdges(x, np.full(len(x), k), edges + first))
-            first += len(x)
+    for edge in lengths:
+        piece, radius = _PIECE * edge, CLEARANCE * edge
+        for k, obstacle in enumerate(scene.obstacles):
+            for shape in parts_of(obstacle.shape):
+                x, inward, edges = sharp_edges(shape, piece)
+                x, edges = _cut(x + radius * inward, edges, piece)
+                parts.append(ObstacleEdges(x, np.full(len(x), k), np.full(len(x), edge), edges + first))
+                first += len(x)
     fields = [f.name for f in dataclasses.fields(ObstacleEdges)]
     return ObstacleEdges(*(np.concatenate([getattr(p, name) for p in parts]) for name in fields))
 

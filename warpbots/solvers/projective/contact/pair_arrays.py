@@ -10,17 +10,25 @@ __all__ = [
     "EDGES",
     "FACE",
     "HELD",
+    "MARGIN",
     "NEAREST",
     "NONE",
     "HitArrays",
     "PairArrays",
+    "clearance_of",
+    "has_failed",
+    "margin_of",
+    "most_of",
+    "never_meet",
     "note_change",
     "obstacle_of",
 ]
 
 _vec, _vec4 = vector(3), vector(4)
 CLEARANCE = 0.01
-"""Distance that surfaces keep [mean edges]."""
+"""Distance that surfaces keep [mean edges of the finer one]."""
+MARGIN = 0.25
+"""How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
 NONE, FACE, EDGES = (wp.constant(k) for k in range(3))
 """Kinds of pairs: a vertex and a face at the plane of the face; two edges at the plane that they span."""
 NEAREST, HELD = wp.constant(2), wp.constant(5)
@@ -35,8 +43,9 @@ class PairArrays:
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
     capacity: Room for pairs of one world.
-    clearance: Distance that surfaces keep [m].
-    margin: Additional distance that surfaces have at least if the first search finds nothing near [m].
+    clearance: Distance that surfaces such as that of a point keep [m], shape (nodes,).
+    margin: Additional distance that they have at least if the first search finds nothing near [m], shape (nodes,).
+    size: Number of the size of elements of a point, or of those for which an edge of an obstacle is, shape (nodes,).
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
@@ -62,8 +71,9 @@ class PairArrays:
     nodes: int
     stride: int
     capacity: int
-    clearance: real
-    margin: real
+    clearance: wp.array[real]
+    margin: wp.array[real]
+    size: wp.array[int]
     vertex: wp.array[int]
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
@@ -93,12 +103,54 @@ def obstacle_of(pairs: PairArrays, node: wp.vec4i):
 
 
 @wp.func
+def clearance_of(pairs: PairArrays, node: wp.vec4i):
+    """Distance that the surfaces of a pair keep, that of the finer one [m]."""
+    return wp.min(pairs.clearance[node[0]], pairs.clearance[node[3]])
+
+
+@wp.func
+def margin_of(pairs: PairArrays, node: wp.vec4i):
+    """Additional distance of a pair of which each side may move by half of its own margin [m]."""
+    return real(0.5) * (pairs.margin[node[0]] + pairs.margin[node[3]])
+
+
+@wp.func
+def never_meet(pairs: PairArrays, i: int, j: int):
+    """Whether the bodies of two points are never in contact, or one is of an obstacle, for elements of another size."""
+    first = pairs.body[i]
+    second = pairs.body[j]
+    other = wp.max(first, second) >= pairs.movers and pairs.size[i] != pairs.size[j]
+    return other or pairs.attached[first * pairs.bodies + second] == 1
+
+
+@wp.func
 def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
     """Note that a pair of these nodes is another contact than before, or is none yet and should be."""
     for k in range(4):
         component = pairs.component[node[k]]
         if component >= 0:
             islands.changed[w * islands.count + component] = 1
+
+
+@wp.func
+def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, i: int, j: int):
+    """The larger value of the components of two points; that of the first where the second is of an obstacle."""
+    most = int(-1)
+    for k in range(2):
+        component = pairs.component[wp.where(k == 0, i, j)]
+        if component >= 0:
+            most = wp.max(most, values[w * islands.count + component])
+    return most
+
+
+@wp.func
+def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int, i: int):
+    """Whether the step of what a point belongs to is not found: it has no end to search."""
+    component = pairs.component[i]
+    failed = bool(False)
+    if component >= 0:
+        failed = asked[w * islands.count + component] < 0
+    return failed
 
 
 @wp.struct

@@ -6,7 +6,7 @@ from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
-from warpbots.solvers.projective.contact.pair_arrays import NONE, PairArrays, obstacle_of
+from warpbots.solvers.projective.contact.pair_arrays import NONE, PairArrays, clearance_of, obstacle_of
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.elements.element import at
 
@@ -160,7 +160,7 @@ def evaluate_pairs_kernel(
     normal = pairs.normal[m]
     end = weight[0] * (a + at(f, s + i[0])) + weight[1] * (b + at(f, s + i[1]))
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
-    phi = wp.dot(normal, end) - pairs.clearance
+    phi = wp.dot(normal, end) - clearance_of(pairs, i)
     lam = at(z, s + topology.first + first + p)
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
@@ -179,7 +179,7 @@ def pair_at(
 ):
     """Pair number m, which is contact number k, at the end of a step with the displacements u."""
     pair = Pair()
-    pair.clearance = pairs.clearance
+    pair.clearance = clearance_of(pairs, pairs.node[m])
     pair.own = contacts.own[k]
     pair.skin = contacts.skin[k]
     pair.friction = contacts.friction[k]

@@ -9,7 +9,7 @@ from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays, note_change
 from warpbots.solvers.projective.contact.pair_geometry import gap_of, plane_of
 from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, friction_of
-from warpbots.solvers.projective.islands import Islands
+from warpbots.solvers.projective.islands import Islands, component_of
 
 __all__ = ["same_connection_kernel", "update_planes_kernel"]
 
@@ -72,7 +72,8 @@ def update_planes_kernel(
     z: wp.array[NODE],
     # work
     check: wp.array[int],
-    searches: wp.array[int],
+    asked: wp.array[int],
+    rounds: wp.array[int],
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
@@ -84,7 +85,10 @@ def update_planes_kernel(
     again.
     """
     w, p = wp.tid()
-    if check[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
+    if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):
+        return
+    component = w * islands_out.count + component_of(islands_out, w, islands_out.entries + p)
+    if asked[component] < 1 or rounds[component] > _UPDATES:
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]
@@ -150,6 +154,7 @@ def has_connection(kind: int):
 def same_connection_kernel(
     # work
     check: wp.array[int],
+    asked: wp.array[int],
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
@@ -162,6 +167,8 @@ def same_connection_kernel(
     """
     w, p = wp.tid()
     if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):
+        return
+    if asked[w * islands_out.count + component_of(islands_out, w, islands_out.entries + p)] < 1:
         return
     first = w * pairs_out.capacity
     m = first + p

@@ -9,10 +9,17 @@ import itertools
 
 import numpy as np
 
-__all__ = ["SurfaceSamples", "is_thin", "surface_samples_of"]
+from warpbots.solvers.projective.components import Components
 
+__all__ = ["THIN", "SurfaceSamples", "surface_samples_of"]
+
+THIN = 2.0
+"""Width below which a solid may be between nodes [mean edges].
+
+A plate is wide, although it is thin: nodes are on its sides, and its rim alone can be between them.
+"""
 _MOST = 50_000
-"""Largest number of contacts of surface samples."""
+"""Largest number of contacts of the surface samples of a component."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,18 +39,29 @@ class SurfaceSamples:
 
 
 def surface_samples_of(
-    position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float
+    position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, components: Components
 ) -> SurfaceSamples:
-    """Samples at half the width of the narrowest solid, where that is below two edges.
+    """Samples at half the width of the narrowest solid, where that is below two edges of what they are on.
 
     Args:
         position: Points at rest [m], shape (n_points, 3).
         faces: Their corners, shape (n_faces, 3).
         bars: Ends of bars, shape (n_bars, 2).
         across: Second smallest widths of the solids [m], 0 for none, shape (n_solids,).
-        edge: Mean length of edges [m].
+        components: Have lengths of edges, and samples of their own.
     """
-    width = across[is_thin(across, edge)].min(initial=np.inf)
+    parts = [SurfaceSamples(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))]
+    for c, edge in enumerate(components.length):
+        own = [ends[components.of[ends[:, 0]] == c] for ends in (faces, bars)]
+        parts.append(_samples(position, *own, across, edge))
+    return SurfaceSamples(np.concatenate([p.node for p in parts]), np.concatenate([p.weight for p in parts]))
+
+
+def _samples(
+    position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float
+) -> SurfaceSamples:
+    """Samples of one component with this mean edge [m]."""
+    width = across[(across > 0.0) & (across < THIN * edge)].min(initial=np.inf)
     ends = np.concatenate([*(faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0])), bars])
     longest = np.linalg.norm(np.diff(position[ends], axis=1), axis=2).max(initial=0.0)
     room = _MOST / max(len(across) * (len(faces) + len(bars)), 1)
@@ -62,11 +80,3 @@ def surface_samples_of(
         np.tile(inner, (len(faces), 1)), np.tile(np.append(between, 0 * between[:, :1], axis=1), (len(edges), 1))
     ])  # fmt: skip
     return SurfaceSamples(node, weight / parts)
-
-
-def is_thin(across: np.ndarray, edge: float) -> np.ndarray:
-    """Which solids may be between nodes: those that are less than two edges wide, shape (n_solids,), bool.
-
-    A plate is wide, although it is thin: nodes are on its sides, and its rim alone can be between them.
-    """
-    return (across > 0.0) & (across < 2.0 * edge)

@@ -86,12 +86,16 @@ class Search:
         any: 1 if one is asked for anywhere, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
         searches: Number of searches in this step at points to which it had converged, and the first, shape (worlds,).
-        early: Number of those before an island had, shape (worlds * components,).
+        asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step is not found, shape
+            (worlds * components,).
+        rounds: Number of the first search of a component and of those at the end that changed its contacts, shape
+            (worlds * components,).
+        early: Number of those before an island had converged, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
         outgrown: Largest number of pairs of a world for which there was no room in any step, 0 for none, shape (1,).
-        lost: 1 where the last search left an edge in a face, shape (worlds,).
+        lost: 1 for a component where the last search left an edge in a face, shape (worlds * components,).
         path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
         hits: Pairs that a search makes contacts of.
     """
@@ -107,6 +111,8 @@ class Search:
     any: wp.array
     added: wp.array
     searches: wp.array
+    asked: wp.array
+    rounds: wp.array
     early: wp.array
     was: wp.array
     near: wp.array
@@ -125,8 +131,9 @@ class Search:
 
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4), int)
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
-        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds * components, worlds, worlds)]
-        lost = zeros(worlds, wp.int64), zeros(1), zeros(worlds)
+        units = worlds * components
+        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, units, units, units, worlds, worlds)]
+        lost = zeros(worlds, wp.int64), zeros(1), zeros(units)
         hits = HitArrays()
         hits.room = _HITS * capacity
         for name, variable in HitArrays.vars.items():

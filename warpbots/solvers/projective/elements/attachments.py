@@ -9,6 +9,8 @@ The spring is linear, so that its part k w_k w_l of the matrix of the global ste
 iteration does not mind how stiff it is.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 
@@ -42,7 +44,7 @@ _vec = vector(3)
 _nodes = wp.types.vector(_CORNERS, wp.int32)
 _weights = wp.types.vector(_CORNERS, real)
 _HARD = 100.0
-"""Stiffness of an attachment, in that of an element of the stiffest matter in the scene."""
+"""Stiffness of an attachment, in that of an element of the stiffest matter of both bodies."""
 
 wp.set_module_options({"max_unroll": 3})  # 8 x 8 x 3 copies of a block take three seconds to compile
 
@@ -168,30 +170,32 @@ ATTACHMENTS = Kind(
 """Points at which soft bodies are attached to one another."""
 
 
-def attached(scene: Scene, x: np.ndarray, bodies: dict[str, tuple], stiffness: float, reach: float) -> dict:
+def attached(
+    scene: Scene, x: np.ndarray, bodies: dict[str, tuple], stiffness: Callable[[str, str], float], reach: float
+) -> dict:
     """Fields of `Mesh` for attachments.
 
     Args:
         scene: The scene.
         x: Nodes at rest [m], shape (n_nodes, 3).
         bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body by its name.
-        stiffness: Stiffness of an element of the stiffest matter [N/m].
+        stiffness: Function of the names of two bodies: stiffness of an element of their stiffest matter [N/m].
         reach: How far matter may be from where it is attached [m].
 
     Raises:
         SceneError: There is no matter of a body where it is attached.
     """
-    rows, weights = [np.zeros((0, _CORNERS), dtype=int)], [np.zeros((0, _CORNERS))]
+    rows, weights, hard = [np.zeros((0, _CORNERS), dtype=int)], [np.zeros((0, _CORNERS))], [np.zeros(0)]
     for part in scene.attachments:
         for point in np.array(part.points):
             (first, v), (second, w) = (_nearest(part, b, point, x, bodies[b], reach) for b in (part.first, part.second))
             rows.append(np.concatenate([first, second])[None])
             weights.append(np.concatenate([v, -w])[None])
-    count = sum(len(r) for r in rows)
+        hard.append(np.full(len(part.points), _HARD * stiffness(part.first, part.second)))
     return {
         "attachments": np.concatenate(rows),
         "attachment_weight": np.concatenate(weights),
-        "attachment_stiffness": np.full(count, _HARD * stiffness),
+        "attachment_stiffness": np.concatenate(hard),
     }
 
 

@@ -42,6 +42,7 @@ class Progress:
     running: 1 while an island of a world iterates, shape (worlds,).
     converged: 1 where an iteration converged.
     found: 1 where those of all islands of a world did, shape (worlds,).
+    ended: 1 where no island of a world goes on, and one of them has converged, shape (worlds,).
     passes: Number of iterations of a world so far, in each of which one of its islands or more do, shape (worlds,).
     used: Entries of an iterate that are used, shape (worlds,).
     iterations: Number of iterations so far.
@@ -85,6 +86,7 @@ class Progress:
     running: wp.array[int]
     converged: wp.array[int]
     found: wp.array[int]
+    ended: wp.array[int]
     passes: wp.array[int]
     used: wp.array[int]
     iterations: wp.array[int]
@@ -201,10 +203,9 @@ def iteration(
         "work": chunks,
         "product": 2 * slots * chunks,
     }
+    whole = {"any": 1, "any_waiting": 1} | dict.fromkeys(("running", "found", "ended", "passes", "used"), worlds)
     for name, variable in Progress.vars.items():
-        size = {"any": 1, "any_waiting": 1, "running": worlds, "found": worlds, "passes": worlds, "used": worlds}.get(
-            name, units * sizes.get(name, 1)
-        )
+        size = whole.get(name, units * sizes.get(name, 1))
         setattr(progress, name, wp.zeros(size, dtype=variable.type.dtype, device=device))
     for name, values in (("weight", weight), ("unit", unit)):
         setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=device))

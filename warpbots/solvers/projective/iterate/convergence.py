@@ -375,7 +375,7 @@ def judge_kernel(
         taken = reject_point(progress_out, w, iterations, norm, newton)
     else:
         taken = accept_point(islands, progress_out, w, iterations, slots, norm, largest, enough)
-    if iterations == enough.limit and taken != CONVERGED:
+    if iterations >= enough.limit and taken != CONVERGED:
         progress_out.active[w] = 0
         taken = IDLE
     progress_out.taken[w] = taken
@@ -385,16 +385,21 @@ def judge_kernel(
 
 @wp.func
 def look(islands: Islands, progress: Progress, w: int):
-    """Note whether an island of a world iterates, and whether all have converged."""
+    """Note whether an island of a world iterates, whether all have converged, and whether one has and none goes on."""
     running = int(0)
+    waiting = int(0)
     found = int(1)
+    some = int(0)
     for c in range(islands.count):
         u = w * islands.count + c
         if root_of(islands, w, c) == u:
             running = wp.max(running, progress.active[u])
+            waiting = wp.max(waiting, progress.waiting[u])
             found = found * progress.converged[u]
+            some = wp.max(some, progress.converged[u] * islands.moves[u])
     progress.running[w] = running
     progress.found[w] = found
+    progress.ended[w] = some * (1 - running) * (1 - waiting)
 
 
 @wp.kernel(enable_backward=False)

@@ -1,0 +1,63 @@
+"""Finds the components of a scene."""
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from warpbots.scene import Scene
+from warpbots.solvers.projective.assemble import mean_length
+from warpbots.solvers.projective.bones.torn_bodies import skeletons_of
+from warpbots.solvers.projective.components import Components
+from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
+from warpbots.solvers.projective.elements.element import pairs
+from warpbots.solvers.projective.elements.kinds import kinds_of
+from warpbots.solvers.projective.mesh import Mesh
+
+__all__ = ["components_of"]
+
+
+def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Components:
+    """Components of a scene; bones that joints connect are in one.
+
+    Args:
+        scene: The scene.
+        mesh: Its soft bodies.
+        surfaces: Surfaces of its bones.
+    """
+    skeleton = skeletons_of(scene) if scene.rigid else np.zeros(0, dtype=int)
+    bone = np.append(mesh.bone, surfaces.bone)
+    bound = np.flatnonzero(bone >= 0)
+    of_bound = skeleton[bone[bound]]
+    trees = [bound[of_bound == tree] for tree in np.unique(of_bound)]
+    count, label = _connected(mesh, len(bone), trees)
+    held = np.zeros(count, dtype=bool)
+    held[label[bound]] = True
+    thin = np.zeros(count, dtype=bool)
+    thin[label[mesh.triangles.reshape(-1)]] = True
+    of_tree = np.array([label[tree[0]] for tree in trees], dtype=int)
+    return Components(
+        of=label.astype(int), bones=of_tree[skeleton] if trees else np.zeros(0, dtype=int),
+        length=_lengths(mesh, label, count), symmetric=~held & (mesh.faces.size == 0), thin=thin,
+    )  # fmt: skip
+
+
+def _connected(mesh: Mesh, points: int, trees: list[np.ndarray]) -> tuple[int, np.ndarray]:
+    """Number of components, and that of each point, for points that are bound to these trees of bones."""
+    walls = [mesh.cavities[mesh.cavity == k] for k in np.unique(mesh.cavity)]
+    motor, axis = mesh.motor_side // 2, mesh.motor_weight != 0.0
+    driven = [np.append(mesh.motors[motor == k].reshape(-1), mesh.motor_end[k][axis[k]]) for k in range(len(axis))]
+    tables = [getattr(mesh, kind.name) for kind in kinds_of(mesh.solid)]
+    rows, columns = (list(k) for k in zip(*(pairs(t) for t in tables if len(t)), strict=True))
+    for group in (g.reshape(-1) for g in (*trees, *walls, *driven) if g.size):
+        rows.append(np.full(len(group), group[0]))
+        columns.append(group)
+    pair = np.concatenate(rows), np.concatenate(columns)
+    return connected_components(coo_matrix((np.ones(len(pair[0])), pair), shape=(points, points)))
+
+
+def _lengths(mesh: Mesh, label: np.ndarray, count: int) -> np.ndarray:
+    """Mean length of the edges of components [m], shape (count,); of all edges where there is none."""
+    of = label[mesh.edges[:, 0]]
+    order = np.argsort(of, kind="stable")
+    own = np.split(mesh.edges[order], np.searchsorted(of[order], np.arange(1, count)))
+    return np.array([mean_length(mesh.position, edges) if len(edges) else mesh.edge for edges in own])

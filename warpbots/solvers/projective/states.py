@@ -1,0 +1,66 @@
+"""States of projective dynamics."""
+
+import dataclasses
+from collections.abc import Callable
+
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
+
+__all__ = ["NodalState", "ProjectiveState", "SkeletalState"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NodalState(ArrayFields[Array]):
+    """Nodes in motion.
+
+    Attributes:
+        position: Positions [m], shape (worlds, n_nodes), vector.
+        velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
+    """
+
+    position: Array
+    velocity: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "NodalState[Other]":
+        """A copy with `make` of each field."""
+        return NodalState(*map(make, self.fields()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProjectiveState(NodalState[Array]):
+    """Nodes in motion, and the time.
+
+    Attributes:
+        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
+        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
+        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
+    """
+
+    time: Array
+    lost: Array
+    shorter_steps: Array
+
+    def motion(self) -> list[Array]:
+        """All arrays that move."""
+        return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
+
+    def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
+        """A copy with `make` of each field."""
+        return ProjectiveState(*map(make, self.fields()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SkeletalState(ProjectiveState[Array]):
+    """Nodes and bones in motion; joints in double precision.
+
+    Attributes:
+        q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
+            (worlds, n_coordinates).
+        qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
+    """
+
+    q: Array
+    qd: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "SkeletalState[Other]":
+        """A copy with `make` of each field."""
+        return SkeletalState(*map(make, self.fields()))
