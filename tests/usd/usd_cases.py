@@ -253,7 +253,7 @@ def rigid_scene():
     contacts = [
         Contact("heavy", "floor", 1e7 / 3, 1e6, 0.3, 1e5 / 7),
         Contact("rubber", "hip", 1e6, name="soft"),
-        Contact("rubber", "floor", 1e6, 1e7, friction=1 / 3, viscosity=1.0, restitution=1 / 3),
+        Contact("rubber", "floor", 1e6, 1e7, friction=1 / 3, viscosity=1.0, restitution=1 / 3, impact="instant"),
     ]
     floor = Obstacle(HalfSpace((0, 0, -9), (0, 0, 1)))
     return Scene(bodies, motors, [floor], gravity=tuple(numbers(3)), name="röbot", joints=joints, contacts=contacts)

@@ -44,6 +44,7 @@ def save_robot(
     - *Which bodies touch* is exactly what `Scene.contacts` say, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
     - *Normal forces* have the stiffness of the law. Its damping grows with the depth; here it is constant, that at the
       depth at which the body rests on four contacts, or, with a restitution, that of a linear spring with the same one.
+      An impact that is instant here lasts there.
     - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
       here. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal stress.
     - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few

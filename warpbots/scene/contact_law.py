@@ -6,7 +6,10 @@ from warpbots.scene.field_types import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.field_checks import assign, positive
 
-__all__ = ["Contact", "contacts_between"]
+__all__ = ["IMPACTS", "Contact", "contacts_between"]
+
+IMPACTS = ("compliant", "instant")
+"""Whether an impact takes the time in which a contact yields, or none."""
 
 
 @record
@@ -30,6 +33,11 @@ class Contact:
     rebounds at e v. This holds for v well above s = (1 - e^2) / (1 + e^2) stiffness / damping: from 7 s upwards within
     1 % of v for e >= 0.5 and within s for lower ones; slower bounces lose less.
 
+    With ``impact="instant"`` an impact takes no time. A step finds when a gap vanishes, lets velocities jump by
+    Newton's law of restitution and Coulomb's law of friction, and goes on from there. So an impact needs no short
+    steps, and its time has a derivative. What approaches by less than gravity gives in a step is left to stiffness and
+    damping, and so is all that rests. Contacts that touch at that time take part in the impact, approaching or not.
+
     Sticking contacts creep: a body of mass m on an incline of angle t, with the area A in contact, slides down at the
     speed m g sin t / (A viscosity), which is 0.4 mm/s for 1 kg on 4 cm^2 at 30 degrees and 3e7 Pa s/m. Near the angle
     of friction the speed is greater if the centre of mass is above the contact points: the upper points carry less and
@@ -45,6 +53,7 @@ class Contact:
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; the greater, the less it creeps.
         name: Name of the law, unique in the scene; None for ``"points on solid"``.
         restitution: Coefficient of restitution, speed after a bounce over speed before [1]; None for damping alone.
+        impact: ``"compliant"``, as long as the contact yields, or ``"instant"``, which needs a `restitution`.
 
     Raises:
         SceneError: A value is out of range.
@@ -58,6 +67,7 @@ class Contact:
     viscosity: float = 0.0
     name: str | None = None
     restitution: float | None = None
+    impact: str = "compliant"
 
     def __post_init__(self):
         assign(self, name=self.name or f"{self.points} on {self.solid}")
@@ -65,6 +75,15 @@ class Contact:
         for field in ("damping", "friction", "viscosity"):
             if getattr(self, field) < 0.0:
                 raise SceneError(f"Contact {self.name!r}: {field} must not be negative, got {getattr(self, field):g}")
+        if self.impact not in IMPACTS:
+            raise SceneError(
+                f"Contact {self.name!r}: impact must be one of {', '.join(map(repr, IMPACTS))}, got {self.impact!r}"
+            )
+        if self.impact == "instant" and self.restitution is None:
+            raise SceneError(
+                f"Contact {self.name!r}: an instant impact needs a coefficient of restitution, because damping acts "
+                f"only while an impact lasts; give restitution in [0, 1], or use impact 'compliant'"
+            )
         if self.restitution is not None:
             self._check_restitution()
         if self.friction > 0.0 and self.viscosity == 0.0:

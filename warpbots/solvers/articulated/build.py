@@ -66,7 +66,7 @@ def build(
 
     sizes = Sizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
-        len(scene.actuators),
+        len(scene.actuators), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
     )  # fmt: skip
     solids = _solids(found, samples, rounding, room, device)
     contact_list = _contact_list(found, worlds, device)
@@ -186,6 +186,7 @@ def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactLis
     contact_list.point = device_array([i for _, i in candidates], device, int)
     contact_list.count = wp.zeros(worlds, dtype=int, device=device)
     contact_list.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
+    contact_list.free = wp.zeros(worlds * len(candidates), dtype=int, device=device)
     listed = worlds * len(candidates) if parallel(device) else 0
     contact_list.deep = wp.zeros(listed, dtype=int, device=device)
     contact_list.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)

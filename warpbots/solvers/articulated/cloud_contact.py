@@ -292,10 +292,13 @@ def point_contact(
     G eta, and one zeta of both by H zeta besides the change of twists.
     """
     g = contacts.pair_group[pair]
+    pairs.in_contact[place] = 0
+    if pairs.free[w * contacts.candidates + contacts.pair_candidate[pair] + i] == 1:
+        return
     to = touch(tree, links, contacts, solids, w, pair, i)
-    pairs.in_contact[place] = wp.where(to.d <= TOUCH, 1, 0)
     if not to.d <= TOUCH:
         return
+    pairs.in_contact[place] = 1
     a = contacts.group_body[g]
     V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[contacts.pair_solid[pair]])
     k, c, least, most, mu, viscosity = law_of(contacts, w, pair)

@@ -51,6 +51,7 @@ class ContactList:
     point: Its point, shape (candidates,).
     count: Number of contacts, shape (worlds,).
     candidate: Candidates in contact, shape (worlds * candidates,).
+    free: 1 for candidates that do not yield before their impact (`impacts`), shape (worlds * candidates,).
     deep: 1 for candidates in contact, shape (worlds * candidates,) where many threads list them, and (0,) elsewhere.
     counted: Number of contacts of each `CHUNK` of candidates, shape (worlds * chunks,).
     """
@@ -59,6 +60,7 @@ class ContactList:
     point: wp.array[int]
     count: wp.array[int]
     candidate: wp.array[int]
+    free: wp.array[int]
     deep: wp.array[int]
     counted: wp.array[int]
 
@@ -186,7 +188,7 @@ def list_kernel(
     count = int(0)
     for i in range(candidates):
         _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
-        if d <= TOUCH:
+        if d <= TOUCH and contact_list_out.free[w * candidates + i] == 0:
             contact_list_out.candidate[w * candidates + count] = i
             count += 1
     contact_list_out.count[w] = count
@@ -205,7 +207,8 @@ def deep_kernel(
     """Write whether a candidate is in contact."""
     w, i = wp.tid()
     _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
-    contact_list_out.deep[w * candidates + i] = wp.where(d <= TOUCH, 1, 0)
+    touches = d <= TOUCH and contact_list_out.free[w * candidates + i] == 0
+    contact_list_out.deep[w * candidates + i] = wp.where(touches, 1, 0)
 
 
 @wp.kernel(enable_backward=False)

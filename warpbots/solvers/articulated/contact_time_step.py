@@ -27,13 +27,13 @@ import warp as wp
 from warpbots.numerics import launch
 from warpbots.solvers.articulated.cloud_contact import area_of, body_pose
 from warpbots.solvers.articulated.contact_list import ContactList, approach
-from warpbots.solvers.articulated.kinematics import first_moment, moments, move, twist_along
-from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.solvers.articulated.kinematics import move, twist_along
+from warpbots.solvers.articulated.mass_inverse import invert_masses
 from warpbots.solvers.articulated.model import PARAMETERS, ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.residual import freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
-from warpbots.solvers.articulated.spatial import angular, linear, momentum, scalar, vec3
+from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
 
 __all__ = ["unresolved"]
@@ -61,37 +61,6 @@ def _advised(longest: float, h: float) -> float:
     count = math.floor(longest / digit)
     shown = float(f"{h:.3g}")
     return next(step for n in range(count, 0, -1) if (step := float(f"{n * digit:.2g}")) <= longest and step < shown)
-
-
-@wp.func
-def invert_masses(robot: RobotArrays, work: StepArrays, factors: Factors, w: int):
-    """Write the inverse of the mass matrix of a world to `work.jacobian`."""
-    tree = robot.tree
-    n = tree.freedom
-    for i in range(n):
-        for j in range(n):
-            M = scalar(0.0)
-            if i == j:
-                M = robot.design.armature[w * n + i]
-            for k in range(tree.bodies):
-                e = tree.element[k]
-                if (
-                    tree.carries[tree.of_dof[i] * tree.elements + e] * tree.carries[tree.of_dof[j] * tree.elements + e]
-                    == 1
-                ):
-                    b = w * tree.bodies + k
-                    mc = first_moment(robot.design, work.links, b)
-                    J = moments(robot.design, work.links, b)
-                    h = momentum(robot.design.mass[b], mc, J, work.axis[w * n + j])
-                    M += wp.dot(work.axis[w * n + i], h)
-            factors.matrix[(w * n + i) * n + j] = M
-    factorise(factors.matrix, factors.pivot, w, n)
-    for j in range(n):
-        for i in range(n):
-            work.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))
-        solve(factors.matrix, factors.pivot, work.step, w, n)
-        for i in range(n):
-            work.jacobian[(w * n + i) * n + j] = work.step[w * n + i]
 
 
 @wp.func
@@ -211,6 +180,7 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
         frequency = np.sqrt(stiffness * model.contact_scale.numpy()[:, None] * softness)
         longest = np.vectorize(lambda e: _longest(integrator, e))(rebound) / frequency
     longest[~(frequency > 0.0)] = np.inf
+    longest[:, [c.impact == "instant" for c in model.scene.contacts]] = np.inf
     at = np.unravel_index(np.argmin(longest), longest.shape)
     if h <= longest[at]:
         return None

@@ -174,7 +174,8 @@ def touching(scene: Scene) -> Touching:
     """What may be in contact in a scene.
 
     Raises:
-        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours.
+        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours; or its impacts
+            are instant and it is between boxes.
     """
     meeting = _Meeting(scene)
     joined = neighbours(scene.rigid, scene.joints)
@@ -191,6 +192,13 @@ def touching(scene: Scene) -> Touching:
             raise SceneError(
                 f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
                 f"never in contact; name others"
+            )
+    for _, law in meeting.crossed:
+        if scene.contacts[law].impact == "instant":
+            raise SceneError(
+                f"Contact {scene.contacts[law].name!r}: it is between boxes, whose edges have no gap before they "
+                f"touch, so the time of an instant impact cannot be found; use impact 'compliant', "
+                "or give points as a Cloud"
             )
     meeting.rest()
     return _numbered(meeting)
@@ -250,4 +258,7 @@ def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device
     for name in ("group", "solid", "law", "count", "felt", "lent", "crossed", "beside"):
         setattr(topology, f"pair_{name}", array([getattr(p, name) for p in found.pairs]))
     topology.bounded = array([law.restitution is not None for law in laws])
+    topology.instant = array([law.impact == "instant" for law in laws])
+    counts = [p.count for p in found.pairs]
+    topology.candidates, topology.pair_candidate = sum(counts), array(np.cumsum([0, *counts])[:-1])
     return topology

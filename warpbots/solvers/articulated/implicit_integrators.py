@@ -21,7 +21,7 @@ from warpbots.solvers.articulated.robot_arrays import Tree
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Stage
 
-__all__ = ["BDF1", "INTEGRATORS", "SDIRK2", "Past", "finish", "inverse_length", "predict", "recall"]
+__all__ = ["BDF1", "INTEGRATORS", "SDIRK2", "Past", "finish", "inverse_length", "length_of", "predict", "recall"]
 
 BDF1, SDIRK2 = wp.constant(1), wp.constant(2)
 
@@ -39,20 +39,31 @@ class Past:
 
     method: Code of the integrator.
     h: Length of the step [s].
+    lengths: Lengths of its part in each world [s], 0 where there is none, shape (worlds,); (0,) for a step in one part.
     q: Joint coordinates, shape (worlds * coordinates,).
     qd: Joint velocities, shape (worlds * freedom,).
     """
 
     method: int
     h: scalar
+    lengths: wp.array[scalar]
     q: wp.array[scalar]
     qd: wp.array[scalar]
 
 
 @wp.func
-def inverse_length(past: Past):
+def length_of(past: Past, w: int):
+    """Length of a step in a world [s]."""
+    h = past.h
+    if past.lengths.shape[0] > 0:
+        h = past.lengths[w]
+    return h
+
+
+@wp.func
+def inverse_length(past: Past, w: int):
     """The c of the stages of a step [1/s]."""
-    c = _ONE / past.h
+    c = _ONE / length_of(past, w)
     if past.method == SDIRK2:
         c = c / _GAMMA
     return c
@@ -61,7 +72,7 @@ def inverse_length(past: Past):
 @wp.func
 def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, number: int):
     """Write what a stage makes of the past of an element; `number` is 0 for the first of two stages and 1 otherwise."""
-    c = inverse_length(past)
+    c = stage.c[w]
     v = of_joint(tree, past.qd, w, e)
     rate = vec3()
     accel = -c * v

@@ -214,6 +214,11 @@ class ArticulatedModel(ArrayModel):
         return f"{bodies} rigid bodies, {self.robot.freedom} degrees of freedom, {points} contact points"
 
     @functools.cached_property
+    def impacts(self) -> bool:
+        """Whether any law of contact has impacts that take no time."""
+        return any(law.impact == "instant" for law in self.scene.contacts)
+
+    @functools.cached_property
     def design(self) -> Design:
         """Parameters of joints, bodies and motors as a Warp struct."""
         return struct_of(Design, [getattr(self, name) for name in _DESIGN])

@@ -16,7 +16,15 @@ original equations.
 import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
-from warpbots.solvers.articulated.implicit_integrators import SDIRK2, Past, finish, inverse_length, predict, recall
+from warpbots.solvers.articulated.implicit_integrators import (
+    SDIRK2,
+    Past,
+    finish,
+    inverse_length,
+    length_of,
+    predict,
+    recall,
+)
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -126,7 +134,7 @@ def start(robot: RobotArrays, past: Past, first: Stage, stage: Stage, w: int, la
     """Write the terms of a stage that follow from the past, and the initial guess of its displacement."""
     tree = robot.tree
     if lane == 0:
-        stage.c[w] = inverse_length(past)
+        stage.c[w] = inverse_length(past, w)
     sync()
     for e in range(lane, tree.elements, lanes):
         recall(tree, past, first, stage, w, e, number)
@@ -243,6 +251,8 @@ def newton_kernel(
     w, lane = wp.tid()
     tree = robot.tree
     lanes = options.lanes
+    if length_of(past, w) == scalar(0.0):
+        return
     found = int(1)
     if number == 1 and past.method == SDIRK2:
         found = report_out.found[w]

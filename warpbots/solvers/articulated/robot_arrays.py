@@ -99,6 +99,7 @@ class Contacts:
     groups: Number of groups.
     pairs: Number of pairs.
     laws: Number of laws.
+    candidates: Number of points of pairs, each of which may be a contact.
     group_kind: Kind of a group of points (`rolling_points`), shape (groups,).
     group_body: Its body, shape (groups,).
     group_first: Its first point, shape (groups,).
@@ -107,12 +108,14 @@ class Contacts:
     pair_solid: Solid of a pair, shape (pairs,).
     pair_law: Law of a pair, shape (pairs,).
     pair_count: Number of points of its group that may be in contact, from the first on, shape (pairs,).
+    pair_candidate: First candidate of a pair, shape (pairs,).
     pair_lent: 1 where its contacts have the area of the first point of `pair_felt`, shape (pairs,).
     pair_felt: Group of the body of its solid whose nearest point feels its contacts, -1 for none, shape (pairs,).
     pair_crossed: Solid of the body of its group, a box whose edges touch those of `pair_solid`; -1 for a pair whose
         points do, shape (pairs,).
     pair_beside: Pair of the edges of the same two boxes under the same law, -1 for none, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, shape (laws,).
+    instant: 1 for a law whose impacts take no time, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
     radius: Radii of the balls around them [m], shape (worlds * points,).
     area: Areas of the points [m^2], shape (worlds * points,).
@@ -128,6 +131,7 @@ class Contacts:
     groups: int
     pairs: int
     laws: int
+    candidates: int
     group_kind: wp.array[int]
     group_body: wp.array[int]
     group_first: wp.array[int]
@@ -139,8 +143,10 @@ class Contacts:
     pair_felt: wp.array[int]
     pair_crossed: wp.array[int]
     pair_beside: wp.array[int]
+    pair_candidate: wp.array[int]
     pair_lent: wp.array[int]
     bounded: wp.array[int]
+    instant: wp.array[int]
     point: wp.array[vec3]
     radius: wp.array[scalar]
     area: wp.array[scalar]

@@ -7,25 +7,24 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record, warp_device
+from warpbots.numerics import copy, launch_own_adjoint, record, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
-from warpbots.solvers.articulated.contact_list import list_contacts
 from warpbots.solvers.articulated.contact_time_step import unresolved
 from warpbots.solvers.articulated.dynamics import Dynamics, dynamics, equations
 from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
+from warpbots.solvers.articulated.implicit_step import kept_stages, past_of, solve_stages, solve_stages_adjoint
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.measurements import Readings, readings, sense
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.newton import Options, newton_kernel
+from warpbots.solvers.articulated.newton import Options
 from warpbots.solvers.articulated.penetration import deepest
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_in_parts import step_in_parts, step_in_parts_adjoint
 from warpbots.solvers.articulated.thread_team import lanes_of
-from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
-from warpbots.solvers.articulated.virtual_power import contact_power_kernel, finish_kernel, recall_kernel, weigh_kernel
+from warpbots.solvers.articulated.virtual_power import finish_kernel
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
@@ -43,7 +42,8 @@ class Articulated:
     An impact is accurate where steps resolve it: with w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
     m, an elastic one loses or gains 0.1 % of its energy under SDIRK2 at steps of 0.1 / w, 2 % at 0.5 / w and 7 % at
     1 / w. BDF1 loses 27, 78 and 94 %. Above 2 / w an impact can end with more energy than it had under SDIRK2, never
-    under BDF1. A `Simulation` warns from a tenth on.
+    under BDF1. A `Simulation` warns from a tenth on. Laws with ``impact="instant"`` need no such steps: their impacts
+    are found within a step, which is exact for free flight under SDIRK2, and has the order of the integrator otherwise.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
@@ -57,6 +57,8 @@ class Articulated:
             where they are. Boxes that meet boxes are not rounded: their edges touch by themselves.
         room: How far designs may grow out of the bounds of solids without a closed form [m]: their samples reach as
             much farther. See `warpbots.design`.
+        impacts: Largest number of times within a step at which something hits under a law of instant impacts; what
+            comes later in the step yields.
 
     Raises:
         ValueError: A value is outside its range.
@@ -70,6 +72,7 @@ class Articulated:
     samples: int = 48
     rounding: float = 0.05
     room: float = 0.0
+    impacts: int = 3
 
     def __post_init__(self):
         conform(self)
@@ -88,6 +91,8 @@ class Articulated:
             raise ValueError(f"Articulated: rounding must be in [0, 1) [1], got {self.rounding:g}")
         if not 0.0 <= self.room < math.inf:
             raise ValueError(f"Articulated: room must be at least 0 [m], got {self.room:g}")
+        if not 1 <= self.impacts <= 100:
+            raise ValueError(f"Articulated: impacts must be in [1, 100], got {self.impacts}")
         if self.max_iterations < 1 or self.samples < 4:
             raise ValueError(
                 f"Articulated: max_iterations must be at least 1 and samples at least 4, got {self.max_iterations} "
@@ -183,17 +188,12 @@ class Articulated:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        workspace, end = model.workspace, model.workspace.end(state_out)
-        past, after = self._past(state, dt), self._past(state_out, dt)
-        first, second = self._stages(state, end.stages)
-        lanes = lanes_of(model.device)
-        options = Options()
-        options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes
-        for number in self._numbers:
-            stage = (first, second)[number]
-            inputs = [model.robot_arrays, past, options, number, first, control]
-            outputs = [workspace.work, workspace.report, stage, end.factors[number], after]
-            launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
+        if model.impacts:
+            step_in_parts(model, self._method, self._options(model), state, control, state_out, dt, self.impacts)
+        else:
+            end = model.workspace.end(state_out)
+            past, after = self._past(state, dt), self._past(state_out, dt)
+            solve_stages(model, self._options(model), past, after, end, control)
         copy(state_out.lost, state.lost)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -239,27 +239,16 @@ class Articulated:
         dynamics(model, state, control, dynamics_out)
 
     @property
-    def _numbers(self) -> tuple[int, ...]:
-        """Numbers of the stages of a step: the only one of BDF1 is the second one, at its end."""
-        return (0, 1) if self.integrator == "sdirk2" else (1,)
+    def _method(self) -> int:
+        return INTEGRATORS[self.integrator]
+
+    def _options(self, model: ArticulatedModel) -> Options:
+        options = Options()
+        options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes_of(model.device)
+        return options
 
     def _past(self, state: ArticulatedState, dt: float) -> Past:
-        past = Past()
-        past.method, past.h = INTEGRATORS[self.integrator], dt
-        past.q, past.qd = state.q.flatten(), state.qd.flatten()
-        return past
-
-    def _stages(self, state: ArticulatedState, stages: tuple[Stage, Stage]) -> list[Stage]:
-        """Stages that displace the coordinates of `state`."""
-        placed = []
-        for stage in stages:
-            copied = Stage()
-            for name in Stage.vars:
-                if name != "q":
-                    setattr(copied, name, getattr(stage, name))
-            copied.q = state.q.flatten()
-            placed.append(copied)
-        return placed
+        return past_of(self._method, dt, state.q, state.qd)
 
     def _step_adjoint(
         self,
@@ -271,38 +260,14 @@ class Articulated:
     ) -> None:
         """Gradients of `step` from those of `state_out`: its end, then its stages backwards."""
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
-        workspace, device, lanes = model.workspace, model.device, lanes_of(model.device)
-        end = workspace.end(state_out)
-        past, after = self._past(state, dt), self._past(state_out, dt)
-        stages = self._stages(state, workspace.stages)
-        for kept, stage in zip(end.stages, stages, strict=True):
-            for name in ("x", "rate", "accel", "c"):
-                copy(getattr(stage, name), getattr(kept, name))
-            clear_gradients([stage.x, stage.rate, stage.accel])
+        if model.impacts:
+            step_in_parts_adjoint(model, self._method, state, control, state_out, dt, self.impacts)
+            return
+        end, past, after = model.workspace.end(state_out), self._past(state, dt), self._past(state_out, dt)
+        stages = kept_stages(model, past.q, end)
         each = (model.worlds, model.tree.elements)
-        launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], device)
-        for number in reversed(self._numbers):
-            stage = stages[number]
-            inputs = [model.tree, end.factors[number], lanes, stage.x.grad]
-            launch(weigh_kernel, (model.worlds, lanes), inputs, [workspace.weight], device, lanes)
-            self._power_adjoint(model, stage, control)
-            launch_own_adjoint(recall_kernel, each, [model.tree, past, stages[0], number, stage], device)
-
-    def _power_adjoint(self, model: ArticulatedModel, stage: Stage, control: wp.array) -> None:
-        """Gradients of the power of a stage."""
-        workspace, device = model.workspace, model.device
-        clear_gradients(workspace.gradients())
-        launch_all(sweeps(model, stage), device)
-        candidates = workspace.contact_list.pair.size
-        if candidates:
-            launch_all(list_contacts(model.robot_arrays, workspace.links, workspace.contact_list, device), device)
-            contact = [
-                model.robot_arrays, workspace.links, workspace.contact_list, candidates, workspace.sweep,
-                workspace.contact_power,
-            ]  # fmt: skip
-            workspace.contact_power.grad.fill_(1.0)
-            launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
-        power_adjoint(model, stage, control)
+        launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], model.device)
+        solve_stages_adjoint(model, past, end, stages, control)
 
 
 def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:

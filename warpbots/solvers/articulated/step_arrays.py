@@ -55,6 +55,7 @@ class Pairs:
     active: 1 where there are contacts.
     wrench: W [N m, N].
     blocks: Four blocks each, row by row, of K, L and D [N m, N and per m or m/s], shape (worlds * pairs * 12,).
+    free: 1 for candidates that do not yield before their impact (`impacts`), shape (worlds * candidates,).
     center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounds [m], shape (worlds * groups,).
     hardness: Factor of the viscosities on the way to a solution [1], shape (worlds,).
@@ -67,6 +68,7 @@ class Pairs:
     active: wp.array[int]
     wrench: wp.array[Twist]
     blocks: wp.array[mat33]
+    free: wp.array[int]
     center: wp.array[vec3]
     radius: wp.array[scalar]
     hardness: wp.array[scalar]

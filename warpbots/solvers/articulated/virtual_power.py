@@ -13,7 +13,7 @@ import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
-from warpbots.solvers.articulated.implicit_integrators import Past, finish, recall
+from warpbots.solvers.articulated.implicit_integrators import Past, finish, length_of, recall
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
@@ -70,6 +70,7 @@ def weigh_kernel(
     # model
     tree: Tree,
     # step
+    past: Past,
     factors: Factors,
     lanes: int,
     # work
@@ -80,6 +81,10 @@ def weigh_kernel(
     """l = -J^-T g for each world."""
     w, lane = wp.tid()
     n = tree.freedom
+    if length_of(past, w) == scalar(0.0):
+        for i in range(lane, n, lanes):
+            weight_out[w * n + i] = scalar(0.0)
+        return
     for i in range(lane, n, lanes):
         weight_out[w * n + i] = -gradient[w * n + i]
     sync()

@@ -7,6 +7,8 @@ import warp as wp
 
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.contact_list import ContactList
+from warpbots.solvers.articulated.impacts import CONTACTS, Impact
+from warpbots.solvers.articulated.impulses import ROWS, Strike
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Pairs, Stage, StepArrays, Subtrees
@@ -27,6 +29,8 @@ class Sizes:
         groups: Groups of contact points.
         pairs: Pairs of a group and a solid.
         channels: Motors.
+        coordinates: Coordinates of the joints.
+        impacts: Whether steps have parts, of lengths with gradients.
     """
 
     worlds: int
@@ -36,6 +40,8 @@ class Sizes:
     groups: int
     pairs: int
     channels: int
+    coordinates: int
+    impacts: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +57,23 @@ class End:
 
     stages: tuple[Stage, Stage]
     factors: tuple[Factors, Factors]
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What a state keeps of a part of the step that ended in it; see `impacts`.
+
+    Attributes:
+        q: Joint coordinates at the start of the part, shape (worlds * n_coordinates,); of the first part unused.
+        qd: Joint velocities there [rad/s or m/s], shape (worlds * n_velocities,).
+        impact: The impact at its end.
+        end: What the adjoint of the integrator needs.
+    """
+
+    q: wp.array
+    qd: wp.array
+    impact: Impact
+    end: End
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,12 +123,17 @@ class Workspace:
         motor_power: Powers of motors [W], shape (worlds, channels).
         contact_power: Powers of contacts [W], shape (worlds * n_candidates,).
         contact_list: The contacts of a configuration.
+        nothing_left: Time that is left after a step [s], shape (worlds,).
+        gap: Gaps whose roots are times of impacts [m], shape (worlds,).
+        changed: Changes of twists in an impact [rad/s, m/s], shape (worlds * n_elements,).
+        hit_power: Weighted equations of the contacts of an impact, shape (worlds * CONTACTS,).
         mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before.
     """
 
     def __init__(self, sizes: Sizes, contact_list: ContactList, device: wp.Device):
         self._sizes, self._device = sizes, device
         self._ends: AdjointCache = AdjointCache()
+        self._parts: AdjointCache = AdjointCache()
         w, n = sizes.worlds, sizes.freedom
         elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
         threads = w * lanes_of(device) if pairs else 0
@@ -124,6 +152,7 @@ class Workspace:
                     (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
                     (w, scalar), (threads, int), (threads, Twist), (12 * threads, mat33),
                 ],
+                free=contact_list.free,
             ),
         )  # fmt: skip
         self.work.pairs.hardness.fill_(1.0)
@@ -138,9 +167,44 @@ class Workspace:
         self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
         self.contact_power = self._zeros(contact_list.candidate.size, scalar, requires_grad=True)
 
+        self.nothing_left = self._zeros(w, scalar)
+        self.gap = self._zeros(w, scalar, requires_grad=True)
+        self.changed = self._zeros(elements, Twist, requires_grad=True)
+        self.hit_power = self._zeros(w * CONTACTS, scalar, requires_grad=True)
+
     def end(self, state: object) -> End:
         """What `state` keeps of the step that ends in it."""
-        return self._ends.of(state, lambda: End((self._stage(), self._stage()), (self._factors(), self._factors())))
+        return self._ends.of(state, self._end)
+
+    def parts(self, state: object, count: int) -> list[Part]:
+        """What `state` keeps of the `count` parts of the step that ends in it."""
+        return self._parts.of(state, lambda: [self._part() for _ in range(count)])
+
+    def _end(self) -> End:
+        return End((self._stage(), self._stage()), (self._factors(), self._factors()))
+
+    def _part(self) -> Part:
+        w, hits = self._sizes.worlds, self._sizes.worlds * CONTACTS
+        moving = (w * self._sizes.coordinates, scalar), (w * self._sizes.freedom, scalar)
+        impact, start = Impact(), [self._zeros(*size, requires_grad=True) for size in moving]
+        names = {"left": (w, scalar), "length": (w, scalar), "time": (w, scalar), "rate": (w, scalar),
+                 "event": (w, int), "count": (w, int), "candidate": (hits, int), "impulse": (hits, vec3),
+                 "mode": (hits, int), "q": moving[0], "qd": moving[1]}  # fmt: skip
+        for name, size in names.items():
+            setattr(impact, name, self._zeros(*size, requires_grad=name in ("left", "length", "time", "q", "qd")))
+        return Part(*start, impact, self._end())
+
+    @functools.cached_property
+    def strike(self) -> Strike:
+        """What is computed of an impact."""
+        w, n = self._sizes.worlds, self._sizes.freedom
+        system = self._struct(Factors, [(w * ROWS * ROWS, scalar), (w * ROWS, int)])
+        vectors = [(w * CONTACTS, vec3)]
+        sizes = [
+            *2 * [(w * ROWS * n, scalar)], (w * CONTACTS**2, mat33), *3 * vectors, (w * n, scalar), *vectors,
+            (w * ROWS, scalar),
+        ]  # fmt: skip
+        return self._struct(Strike, sizes, mass=self._factors(), system=system)
 
     @functools.cached_property
     def equations(self) -> EquationArrays:
@@ -159,9 +223,13 @@ class Workspace:
 
     def at_rest(self, state: object) -> Stage:
         """A state as a stage that ends where it starts, at its velocities."""
+        return self.resting(state.q.flatten(), state.qd.flatten())
+
+    def resting(self, q: wp.array, qd: wp.array) -> Stage:
+        """Coordinates and velocities, all worlds in a row, as a stage that ends where it starts."""
         stage = Stage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
-        stage.q, stage.rate = state.q.flatten(), state.qd.flatten()
+        stage.q, stage.rate = q, qd
         return stage
 
     def gradients(self) -> list[wp.array]:
@@ -178,7 +246,7 @@ class Workspace:
         stage = Stage()
         for name in ("x", "rate", "accel"):
             setattr(stage, name, self._zeros(w * n, scalar, requires_grad))
-        stage.c = self._zeros(w, scalar)
+        stage.c = self._zeros(w, scalar, requires_grad and self._sizes.impacts)
         return stage
 
     def _links(self, elements: int, bodies: int, requires_grad: bool = False) -> Links:

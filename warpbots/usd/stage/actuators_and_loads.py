@@ -65,6 +65,7 @@ _FIELDS = {
         "Contact.friction",
         "Contact.viscosity",
         "Contact.restitution",
+        "Contact.impact",
     ),
     Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
 }

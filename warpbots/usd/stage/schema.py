@@ -328,6 +328,7 @@ TABLE = (
     Row("Contact.viscosity", "warpbots:viscosity", "double", "number", "Pa s/m", "WarpbotsContactAPI", OWN,
         Contact.viscosity),
     Row("Contact.restitution", "warpbots:restitution", "double", "number", "1", "WarpbotsContactAPI", OWN, None),
+    Row("Contact.impact", "warpbots:impact", "token", "text", "1", "WarpbotsContactAPI", OWN, Contact.impact),
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
     Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
     Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),

@@ -153,7 +153,7 @@ def begin_joints_kernel(
 ):
     """State of the joints before a step, and the initial guess of their displacements."""
     w = wp.tid()
-    stage_out.c[w] = inverse_length(past)
+    stage_out.c[w] = inverse_length(past, w)
     for e in range(tree.elements):
         recall(tree, past, stage_out, stage_out, w, e, 1)
     for j in range(tree.freedom):

@@ -1,0 +1,296 @@
+"""Impacts that take no time: when they happen within a step, and the velocities after them.
+
+A step is taken in parts, each up to an impact or to the end of the step, of a length of its own in every world. A part
+is a step of the integrator in which what is about to hit does not yield. Coordinates in between are those of the cubic
+through both ends and their velocities (Hermite); where the least gap first vanishes is the time t of the impact. There
+velocities jump by impulses p at the contacts,
+
+    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) where p presses,   |p_t| <= mu p_n,   p_t against u_t+,
+
+with the velocity u = J v of a contact and its normal n: Newton's law of restitution for all contacts that touch, and
+Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts at
+t + 0.
+
+What approaches by less than gravity gives in a step, or touches already, yields as a compliant contact does.
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.cloud_contact import body_twist
+from warpbots.solvers.articulated.contact_list import ContactList, approach
+from warpbots.solvers.articulated.implicit_integrators import Past
+from warpbots.solvers.articulated.joints import BALL, FIXED, cayley, cayley_velocity
+from warpbots.solvers.articulated.kinematics import move, of_joint
+from warpbots.solvers.articulated.newton import Report
+from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.spatial import angular, linear, quat, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Stage
+
+__all__ = [
+    "AT_ONCE",
+    "CLOSE",
+    "CONTACTS",
+    "IN_TIME",
+    "NONE",
+    "Impact",
+    "arrive",
+    "locate_kernel",
+    "prepare_kernel",
+    "release_kernel",
+    "velocity_at",
+]
+
+NONE, IN_TIME, AT_ONCE = (wp.constant(k) for k in range(3))
+"""What ends a part: the step, an impact at a root of the gap, or an impact where the part starts."""
+
+CONTACTS = wp.constant(8)
+"""Largest number of contacts of an impact: those that are farthest apart, as the corners of a face that lands flat."""
+
+CLOSE = wp.constant(scalar(1e-9))
+"""Distance at which contacts take part in an impact [m]."""
+
+_ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
+_SHARE = wp.constant(scalar(1e-4))  # of a part: half the interval over which the rate of the gap is taken
+_ROOT = wp.constant(scalar(1e-13))  # distance at which a root is found but for one correction [m]
+_LEAST = wp.constant(scalar(1e-9))  # shortest part, in steps
+
+
+@wp.struct
+class Impact:
+    """A part of a step and the impact at its end.
+
+    left: Time until the end of the step at the start of the part [s], shape (worlds,).
+    length: Length of the integrator's step, 0 where there is none [s], shape (worlds,).
+    time: Time of the impact after the start of the part, or `length` without one [s], shape (worlds,).
+    rate: Rate of the gap that vanishes then [m/s], shape (worlds,).
+    event: What ends the part, shape (worlds,).
+    count: Number of contacts of the impact, shape (worlds,).
+    candidate: They, the one whose gap vanishes first, shape (worlds * CONTACTS,).
+    impulse: Their impulses [N s], shape (worlds * CONTACTS,).
+    mode: 0 for none, 1 for one that sticks and 2 for one that slides, shape (worlds * CONTACTS,).
+    q: Joint coordinates at the end, shape (worlds * coordinates,).
+    qd: Joint velocities before the impact [rad/s or m/s], shape (worlds * freedom,).
+    """
+
+    left: wp.array[scalar]
+    length: wp.array[scalar]
+    time: wp.array[scalar]
+    rate: wp.array[scalar]
+    event: wp.array[int]
+    count: wp.array[int]
+    candidate: wp.array[int]
+    impulse: wp.array[vec3]
+    mode: wp.array[int]
+    q: wp.array[scalar]
+    qd: wp.array[scalar]
+
+
+@wp.func
+def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
+    """Velocity of the points of a pair at x against its solid [m/s]."""
+    contacts = robot.contacts
+    V = body_twist(robot.tree, links, w, contacts.group_body[contacts.pair_group[pair]])
+    V = V - body_twist(robot.tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
+    return linear(V) + wp.cross(angular(V), x)
+
+
+@wp.func
+def pose_all(robot: RobotArrays, stage: Stage, links: Links, w: int):
+    """Poses and twists of all elements; by one thread."""
+    for i in range(robot.tree.elements):
+        move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
+
+
+@wp.func
+def mark_free(
+    robot: RobotArrays, step: scalar, last: int, start: Stage, left: scalar, contact_list: ContactList, links: Links,
+    w: int,
+):  # fmt: skip
+    """Mark what is about to hit at the start of a part, nothing in the last one, and return what ends the part so far.
+
+    A candidate yields unless it approaches by more than gravity gives in a step, and by more than `CLOSE`.
+    """
+    contacts = robot.contacts
+    event = int(NONE)
+    slow = wp.length(robot.design.gravity[w]) * step + CLOSE / step
+    if left > _ZERO:
+        pose_all(robot, start, links, w)
+    for c in range(contacts.candidates):
+        free = int(0)
+        pair = contact_list.pair[c]
+        if left > _ZERO and last == 0 and contacts.instant[contacts.pair_law[pair]] == 1:
+            x, R, d, n = approach(robot, links, w, pair, contact_list.point[c])
+            if d >= -CLOSE and wp.dot(R @ n, velocity_at(robot, links, w, pair, x)) < -slow:
+                free = 1
+                if d <= CLOSE:
+                    event = AT_ONCE
+        contact_list.free[w * contacts.candidates + c] = free
+    return event
+
+
+@wp.kernel(enable_backward=False)
+def release_kernel(
+    # model
+    robot: RobotArrays,
+    # step
+    step: scalar,
+    last: int,
+    start: Stage,
+    left: wp.array[scalar],
+    # out
+    contact_list_out: ContactList,
+    links_out: Links,
+):
+    """Mark what is about to hit at the start of a part."""
+    w = wp.tid()
+    mark_free(robot, step, last, start, left[w], contact_list_out, links_out, w)
+
+
+@wp.kernel(enable_backward=False)
+def prepare_kernel(
+    # model
+    robot: RobotArrays,
+    # step
+    step: scalar,
+    last: int,
+    start: Stage,
+    # out
+    contact_list_out: ContactList,
+    links_out: Links,
+    impact_out: Impact,
+):
+    """Mark what is about to hit at the start of a part, and find whether something hits at once."""
+    w = wp.tid()
+    left = impact_out.left[w]
+    event = mark_free(robot, step, last, start, left, contact_list_out, links_out, w)
+    impact_out.event[w] = event
+    impact_out.length[w] = wp.where(event == NONE, left, _ZERO)
+    impact_out.time[w] = impact_out.length[w]
+    impact_out.rate[w] = _ZERO
+    impact_out.count[w] = 0
+
+
+@wp.func
+def arrive(tree: Tree, past: Past, stage: Stage, length: scalar, t: scalar, impact: Impact, w: int, e: int):
+    """Write coordinates and velocities of an element at the time t of a part."""
+    kind = tree.kind[e]
+    i = w * tree.coordinates + tree.coordinate[e]
+    j = w * tree.freedom + tree.dof[e]
+    x = vec3()
+    rate = of_joint(tree, past.qd, w, e)
+    if length > _ZERO:
+        s = t / length
+        x1 = of_joint(tree, stage.x, w, e)
+        v0 = rate
+        v1 = stage.c[w] * x1 + of_joint(tree, stage.rate, w, e)
+        a = _ONE - s
+        x = s * s * (scalar(3.0) - scalar(2.0) * s) * x1 + t * a * (a * v0 - s * v1)
+        rate = scalar(6.0) * s * a / length * x1 + a * (_ONE - scalar(3.0) * s) * v0
+        rate = rate + s * (scalar(3.0) * s - scalar(2.0)) * v1
+    if kind == BALL:
+        q = quat(past.q[i], past.q[i + 1], past.q[i + 2], past.q[i + 3])
+        q = wp.normalize(q) * cayley(x)
+        v = cayley_velocity(x, rate)
+        for k in range(4):
+            impact.q[i + k] = q[k]
+        for k in range(3):
+            impact.qd[j + k] = v[k]
+    elif kind != FIXED:
+        impact.q[i] = past.q[i] + x[0]
+        impact.qd[j] = rate[0]
+
+
+@wp.func
+def go_to(
+    robot: RobotArrays, past: Past, stage: Stage, landing: Stage, t: scalar, links: Links, impact: Impact, w: int
+):
+    """Be at the time t of a part; by one thread."""
+    for e in range(robot.tree.elements):
+        arrive(robot.tree, past, stage, impact.length[w], t, impact, w, e)
+    pose_all(robot, landing, links, w)
+
+
+@wp.func
+def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: int):
+    """The least gap of what is about to hit, and its candidate; infinity and -1 if nothing is."""
+    least = scalar(wp.inf)
+    nearest = int(-1)
+    for c in range(robot.contacts.candidates):
+        if contact_list.free[w * robot.contacts.candidates + c] == 1:
+            _x, _R, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+            if d < least:
+                least = d
+                nearest = c
+    return least, nearest
+
+
+@wp.func
+def gap_of(robot: RobotArrays, contact_list: ContactList, links: Links, w: int, c: int):
+    """Gap of a candidate [m]."""
+    _x, _R, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+    return d
+
+
+@wp.kernel(enable_backward=False)
+def locate_kernel(
+    # model
+    robot: RobotArrays,
+    # step
+    step: scalar,
+    past: Past,
+    stage: Stage,
+    landing: Stage,
+    contact_list: ContactList,
+    report: Report,
+    # out
+    links_out: Links,
+    impact_out: Impact,
+):
+    """Find the first impact of a part by the method of Illinois, and go there; else go to its end."""
+    w = wp.tid()
+    length = impact_out.length[w]
+    go_to(robot, past, stage, landing, length, links_out, impact_out, w)
+    if length == _ZERO or report.found[w] == 0:
+        return
+    above = scalar(0.0)
+    below = length
+    gap_below, nearest = least_gap(robot, contact_list, links_out, w)
+    if nearest < 0 or not gap_below < _ZERO:
+        return
+    go_to(robot, past, stage, landing, above, links_out, impact_out, w)
+    gap_above, _c = least_gap(robot, contact_list, links_out, w)
+    t = length
+    gap = gap_below
+    side = int(0)
+    for _i in range(60):
+        if wp.abs(gap) > _ROOT:
+            t = above + (below - above) * gap_above / (gap_above - gap_below)
+            go_to(robot, past, stage, landing, t, links_out, impact_out, w)
+            gap, nearest = least_gap(robot, contact_list, links_out, w)
+            if gap < _ZERO:
+                below = t
+                gap_below = gap
+                if side == -1:
+                    gap_above = scalar(0.5) * gap_above
+                side = -1
+            else:
+                above = t
+                gap_above = gap
+                if side == 1:
+                    gap_below = scalar(0.5) * gap_below
+                side = 1
+    wide = _SHARE * length
+    go_to(robot, past, stage, landing, t + wide, links_out, impact_out, w)
+    after = gap_of(robot, contact_list, links_out, w, nearest)
+    go_to(robot, past, stage, landing, t - wide, links_out, impact_out, w)
+    rate = (after - gap_of(robot, contact_list, links_out, w, nearest)) / (scalar(2.0) * wide)
+    t = t - gap / rate
+    if not rate < _ZERO or length - t < _LEAST * step:
+        t = length
+    else:
+        impact_out.event[w] = IN_TIME
+        impact_out.time[w] = t
+        impact_out.rate[w] = rate
+        impact_out.candidate[w * CONTACTS] = nearest
+        impact_out.count[w] = 1
+    go_to(robot, past, stage, landing, t, links_out, impact_out, w)

@@ -1,0 +1,372 @@
+"""The impulses of an impact, and the equations that they solve as the adjoint needs them.
+
+With the unit normal n of a contact, T = 1 - n n^T, and the velocity u+ = u- + W p after the impact, W = J M^-1 J^T, an
+impulse p fulfils r = 0, where
+
+    r = p                                                 if it does not press,
+    r = u+ + e min(n . u-, 0) n                           if it sticks,
+    r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if it slides, e_t = u_t+ / |u_t+|.
+
+Impulses follow one after the other from those of the other contacts, until none changes (Jean 1999, "The non-smooth
+contact dynamics method"). The derivative of r is dr = P dp + B du+ with the matrices of `impulse_tangents`.
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.contact_list import ContactList, approach
+from warpbots.solvers.articulated.impacts import CLOSE, CONTACTS, NONE, Impact, velocity_at
+from warpbots.solvers.articulated.kinematics import move, twist_along
+from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.solvers.articulated.mass_inverse import invert_masses
+from warpbots.solvers.articulated.newton import Factors, Report
+from warpbots.solvers.articulated.residual import element_of, freedom_of
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
+
+__all__ = ["Strike", "direction", "strike_kernel", "weigh_impact_kernel"]
+
+ROWS = wp.constant(3 * CONTACTS)
+"""Components of the impulses of an impact."""
+
+_ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
+_SWEEPS = wp.constant(1000)  # largest number of sweeps over the contacts
+_SETTLED = wp.constant(scalar(1e-14))  # change of an impulse at which the iteration ends, in the largest one
+_SOFT = wp.constant(scalar(1e-10))  # softness of contacts in the adjoint, where several carry the same
+
+
+@wp.struct
+class Strike:
+    """What is computed of an impact, all worlds in one row.
+
+    mass: Room for the factors of the mass matrix.
+    system: Factors of the derivative of r with respect to the impulses, shape (worlds * ROWS^2,).
+    row: J, a row for each component of the velocity of a contact, shape (worlds * ROWS * freedom,).
+    response: Velocities M^-1 J^T by unit impulses, likewise [rad/s or m/s per N s].
+    delassus: W in blocks, shape (worlds * CONTACTS^2,).
+    place: Where contacts are [m], shape (worlds * CONTACTS,).
+    normal: Unit normals n, shape (worlds * CONTACTS,).
+    before: Velocities u- [m/s], shape (worlds * CONTACTS,).
+    change: Change of the joint velocities [rad/s or m/s], shape (worlds * freedom,).
+    weight: Weights of r, shape (worlds * CONTACTS,).
+    solution: The same in a row, shape (worlds * ROWS,).
+    """
+
+    mass: Factors
+    system: Factors
+    row: wp.array[scalar]
+    response: wp.array[scalar]
+    delassus: wp.array[mat33]
+    place: wp.array[vec3]
+    normal: wp.array[vec3]
+    before: wp.array[vec3]
+    change: wp.array[scalar]
+    weight: wp.array[vec3]
+    solution: wp.array[scalar]
+
+
+@wp.func
+def direction(a: vec3):
+    """a / |a|, or zero."""
+    size = wp.length(a)
+    e = vec3()
+    if size > _ZERO:
+        e = a / size
+    return e
+
+
+@wp.func
+def restitution_of(robot: RobotArrays, w: int, pair: int, closing: scalar):
+    """-e min(n . u-, 0)."""
+    contacts = robot.contacts
+    return -contacts.restitution[w * contacts.laws + contacts.pair_law[pair]] * wp.min(closing, _ZERO)
+
+
+@wp.func
+def impulse_responses(
+    robot: RobotArrays, contact_list: ContactList, landing: Stage, work: StepArrays, strike: Strike, impact: Impact,
+    w: int,
+):  # fmt: skip
+    """Write J, M^-1 J^T, W, n and u- of an impact; by one thread."""
+    tree = robot.tree
+    contacts = robot.contacts
+    n = tree.freedom
+    for o in range(tree.elements):
+        e = tree.order[o]
+        move(tree, robot.design, landing, work.links, w, e)
+        m = w * tree.elements + e
+        for k in range(freedom_of(tree.kind[e])):
+            one = vec3()
+            one[k] = scalar(1.0)
+            axis = twist_along(tree.kind[e], work.links.basis[m], work.links.position[m], one)
+            work.axis[w * n + tree.dof[e] + k] = axis
+    invert_masses(robot, work, strike.mass, w)
+    count = impact.count[w]
+    for i in range(count):
+        c = impact.candidate[w * CONTACTS + i]
+        pair = contact_list.pair[c]
+        x, R, _d, slope = approach(robot, work.links, w, pair, contact_list.point[c])
+        strike.normal[w * CONTACTS + i] = wp.normalize(R @ slope)
+        strike.before[w * CONTACTS + i] = velocity_at(robot, work.links, w, pair, x)
+        a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
+        b = element_of(tree, robot.solids.body[contacts.pair_solid[pair]])
+        for j in range(n):
+            e = tree.of_dof[j]
+            side = int(0)
+            if a >= 0:
+                side += tree.carries[e * tree.elements + a]
+            if b >= 0:
+                side -= tree.carries[e * tree.elements + b]
+            S = work.axis[w * n + j]
+            v = scalar(side) * (linear(S) + wp.cross(angular(S), x))
+            for k in range(3):
+                strike.row[(w * ROWS + 3 * i + k) * n + j] = v[k]
+    for r in range(3 * count):
+        for i in range(n):
+            moved = scalar(0.0)
+            for j in range(n):
+                moved += work.jacobian[(w * n + i) * n + j] * strike.row[(w * ROWS + r) * n + j]
+            strike.response[(w * ROWS + r) * n + i] = moved
+    for i in range(count):
+        for k in range(count):
+            W = mat33()
+            for a in range(3):
+                for b in range(3):
+                    s = scalar(0.0)
+                    for j in range(n):
+                        at = (w * ROWS + 3 * i + a) * n + j
+                        s += strike.row[at] * strike.response[(w * ROWS + 3 * k + b) * n + j]
+                    W[a, b] = s
+            strike.delassus[(w * CONTACTS + i) * CONTACTS + k] = W
+
+
+@wp.func
+def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
+    """List the contacts of an impact: the one whose gap vanishes, and those that touch, the farthest apart first."""
+    contacts = robot.contacts
+    count = impact.count[w]
+    if count == 1:
+        c = impact.candidate[w * CONTACTS]
+        x, _R, _d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+        strike.place[w * CONTACTS] = x
+    full = int(0)
+    while full == 0:
+        best = int(-1)
+        farthest = scalar(-1.0)
+        place = vec3()
+        for c in range(contacts.candidates):
+            pair = contact_list.pair[c]
+            if contacts.instant[contacts.pair_law[pair]] == 1:
+                x, _R, d, _n = approach(robot, links, w, pair, contact_list.point[c])
+                apart = scalar(wp.inf)
+                if d > CLOSE:
+                    apart = scalar(-1.0)
+                for i in range(count):
+                    if impact.candidate[w * CONTACTS + i] == c:
+                        apart = scalar(-1.0)
+                    apart = wp.min(apart, wp.length(x - strike.place[w * CONTACTS + i]))
+                if apart > farthest:
+                    best = c
+                    farthest = apart
+                    place = x
+        full = 1
+        if best >= 0:
+            impact.candidate[w * CONTACTS + count] = best
+            strike.place[w * CONTACTS + count] = place
+            count += 1
+            if count < CONTACTS:
+                full = 0
+    impact.count[w] = count
+
+
+@wp.func
+def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
+    """u+ of a contact."""
+    u = strike.before[w * CONTACTS + i]
+    for k in range(impact.count[w]):
+        u += strike.delassus[(w * CONTACTS + i) * CONTACTS + k] @ impact.impulse[w * CONTACTS + k]
+    return u
+
+
+@wp.func
+def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
+    """Impulse of a contact that follows from those of the others, and its mode."""
+    contacts = robot.contacts
+    at = w * CONTACTS + i
+    pair = contact_list.pair[impact.candidate[at]]
+    n = strike.normal[at]
+    W = strike.delassus[at * CONTACTS + i]
+    p = impact.impulse[at]
+    u = velocity_after(strike, impact, w, i)
+    inverse = wp.dot(n, W @ n)
+    mode = int(0)
+    new = vec3()
+    if inverse > _ZERO:
+        aim = restitution_of(robot, w, pair, wp.dot(n, strike.before[at]))
+        pressed = wp.max(_ZERO, wp.dot(n, p) + (aim - wp.dot(n, u)) / inverse)
+        p_t = p - wp.dot(n, p) * n
+        u = u + (pressed - wp.dot(n, p)) * (W @ n)
+        u_t = u - wp.dot(n, u) * n
+        most = contacts.friction[w * contacts.laws + contacts.pair_law[pair]] * pressed
+        free = wp.trace(W) - inverse
+        if free > _ZERO:
+            p_t = p_t - u_t / free
+        size = wp.length(p_t)
+        mode = 1
+        if size >= most:
+            mode = 2
+            if size > _ZERO:
+                p_t = (most / size) * p_t
+        if pressed == _ZERO:
+            mode = 0
+        new = pressed * n + p_t
+    return new, mode
+
+
+@wp.kernel(enable_backward=False)
+def strike_kernel(
+    # model
+    robot: RobotArrays,
+    # step
+    landing: Stage,
+    contact_list: ContactList,
+    report: Report,
+    # out
+    work_out: StepArrays,
+    strike_out: Strike,
+    impact_out: Impact,
+    q_out: wp.array[scalar],
+    qd_out: wp.array[scalar],
+    left_out: wp.array[scalar],
+):
+    """Impulses of the impact of every world, the state after it and the time that is left."""
+    w = wp.tid()
+    tree = robot.tree
+    n = tree.freedom
+    for i in range(tree.coordinates):
+        q_out[w * tree.coordinates + i] = impact_out.q[w * tree.coordinates + i]
+    for j in range(n):
+        qd_out[w * n + j] = impact_out.qd[w * n + j]
+    left_out[w] = scalar(0.0)
+    if impact_out.length[w] > _ZERO and report.found[w] == 0:
+        for i in range(tree.coordinates):
+            q_out[w * tree.coordinates + i] = scalar(wp.nan)
+        for j in range(n):
+            qd_out[w * n + j] = scalar(wp.nan)
+    if impact_out.event[w] == NONE:
+        return
+    left_out[w] = impact_out.left[w] - impact_out.time[w]
+    list_impact(robot, contact_list, work_out.links, strike_out, impact_out, w)
+    impulse_responses(robot, contact_list, landing, work_out, strike_out, impact_out, w)
+    count = impact_out.count[w]
+    for i in range(count):
+        impact_out.impulse[w * CONTACTS + i] = vec3()
+    settled = int(0)
+    for _s in range(_SWEEPS):
+        if settled == 0:
+            moved = scalar(0.0)
+            largest = scalar(0.0)
+            for i in range(count):
+                p, mode = next_impulse(robot, contact_list, strike_out, impact_out, w, i)
+                moved = wp.max(moved, wp.length(p - impact_out.impulse[w * CONTACTS + i]))
+                largest = wp.max(largest, wp.length(p))
+                impact_out.impulse[w * CONTACTS + i] = p
+                impact_out.mode[w * CONTACTS + i] = mode
+            if moved <= _SETTLED * largest:
+                settled = 1
+    for i in range(count):
+        p = impact_out.impulse[w * CONTACTS + i]
+        for k in range(3):
+            for j in range(n):
+                qd_out[w * n + j] += p[k] * strike_out.response[(w * ROWS + 3 * i + k) * n + j]
+
+
+@wp.func
+def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
+    """P and B of a contact: derivatives of r with respect to its impulse and to u+."""
+    contacts = robot.contacts
+    at = w * CONTACTS + i
+    one = wp.identity(n=3, dtype=scalar)
+    soft = _SOFT * wp.trace(strike.delassus[at * CONTACTS + i]) * one
+    P = one
+    B = mat33()
+    if impact.mode[at] == 1:
+        P = soft
+        B = one
+    if impact.mode[at] == 2:
+        n = strike.normal[at]
+        nn = wp.outer(n, n)
+        u = velocity_after(strike, impact, w, i)
+        u_t = u - wp.dot(n, u) * n
+        e = direction(u_t)
+        mu = contacts.friction[w * contacts.laws + contacts.pair_law[contact_list.pair[impact.candidate[at]]]]
+        P = soft + one - nn + mu * wp.outer(e, n)
+        B = nn
+        if wp.length(u_t) > _ZERO:
+            B = B + (mu * wp.dot(n, impact.impulse[at]) / wp.length(u_t)) * (one - nn - wp.outer(e, e))
+    return P, B
+
+
+@wp.kernel(enable_backward=False)
+def weigh_impact_kernel(
+    # model
+    robot: RobotArrays,
+    # step
+    landing: Stage,
+    contact_list: ContactList,
+    impact: Impact,
+    qd_adj: wp.array[scalar],
+    # out
+    work_out: StepArrays,
+    strike_out: Strike,
+    weight_out: wp.array[scalar],
+):
+    """Weights -l of the balance of momentum and -y of r, G^T y = J M^-1 v+* and M l = v+* - J^T B^T y, G = P + B W."""
+    w = wp.tid()
+    n = robot.tree.freedom
+    count = impact.count[w]
+    for j in range(n):
+        weight_out[w * n + j] = scalar(0.0)
+        strike_out.change[w * n + j] = scalar(0.0)
+    if count == 0:
+        return
+    impulse_responses(robot, contact_list, landing, work_out, strike_out, impact, w)
+    system = strike_out.system.matrix
+    for a in range(ROWS):
+        strike_out.solution[w * ROWS + a] = scalar(0.0)
+        for b in range(ROWS):
+            system[(w * ROWS + a) * ROWS + b] = wp.where(a == b, _ONE, _ZERO)
+    for i in range(count):
+        P, B = impulse_tangents(robot, contact_list, strike_out, impact, w, i)
+        for k in range(count):
+            G = B @ strike_out.delassus[(w * CONTACTS + i) * CONTACTS + k]
+            if i == k:
+                G = G + P
+            for a in range(3):
+                for b in range(3):
+                    system[(w * ROWS + 3 * k + b) * ROWS + 3 * i + a] = G[a, b]
+    for r in range(3 * count):
+        pushed = scalar(0.0)
+        for j in range(n):
+            pushed += strike_out.response[(w * ROWS + r) * n + j] * qd_adj[w * n + j]
+        strike_out.solution[w * ROWS + r] = pushed
+    factorise(system, strike_out.system.pivot, w, ROWS)
+    solve(system, strike_out.system.pivot, strike_out.solution, w, ROWS)
+    for j in range(n):
+        work_out.step[w * n + j] = qd_adj[w * n + j]
+    for i in range(count):
+        _P, B = impulse_tangents(robot, contact_list, strike_out, impact, w, i)
+        at = w * ROWS + 3 * i
+        y = vec3(strike_out.solution[at], strike_out.solution[at + 1], strike_out.solution[at + 2])
+        strike_out.weight[w * CONTACTS + i] = -y
+        z = wp.transpose(B) @ y
+        p = impact.impulse[w * CONTACTS + i]
+        for k in range(3):
+            for j in range(n):
+                strike_out.change[w * n + j] += p[k] * strike_out.response[(at + k) * n + j]
+                work_out.step[w * n + j] = work_out.step[w * n + j] - z[k] * strike_out.row[(at + k) * n + j]
+    for i in range(n):
+        l = scalar(0.0)
+        for j in range(n):
+            l += work_out.jacobian[(w * n + i) * n + j] * work_out.step[w * n + j]
+        weight_out[w * n + i] = -l
