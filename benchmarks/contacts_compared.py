@@ -30,7 +30,7 @@ import warpbots as wb
 
 STEPS = (0.001, 0.01, 0.1)
 KEPT = 0.01
-"""Distance that surfaces keep from one another under projective dynamics [mean edges]."""
+"""Distance that surfaces keep from one another under projective dynamics [mean edges of the finer body]."""
 NEARER = (1e-2, 1e-3, 1e-4)
 """Distances beyond that at which barriers begin, of the second table [mean edges]."""
 LAGS = 30

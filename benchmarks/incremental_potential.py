@@ -212,7 +212,7 @@ class IncrementalPotential:
         dt: Length of a step h [s].
         lags: Most times that friction takes normal forces and planes of contact from the last minimum.
         activation: Distance beyond `least` at which barriers begin [mean edges].
-        least: Distance that surfaces keep [mean edges].
+        least: Distance that surfaces keep [mean edges of the finest body].
 
     Attributes:
         iterations: Newton iterations of each step.
@@ -241,8 +241,11 @@ class IncrementalPotential:
         volumes = np.concatenate([body.shape.volumes for body in bodies])
         self.mass = np.bincount(tets.ravel(), np.repeat(material.density * volumes / 4.0, 4))[:, None]
         pairs = np.concatenate([tets[:, list(pair)] for pair in itertools.combinations(range(4), 2)])
-        ends = rest[np.unique(np.sort(pairs, axis=1), axis=0)]
-        self.edge = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean()
+        edges = np.unique(np.sort(pairs, axis=1), axis=0)
+        lengths = np.linalg.norm(rest[edges[:, 1]] - rest[edges[:, 0]], axis=1)
+        body = np.searchsorted(first, edges[:, 0], side="right")
+        finest = min(lengths[body == k].mean() for k in np.unique(body))
+        self.edge = lengths.mean()
         self.x, self.fixed, self.dt, self.lags = rest, fixed, dt, lags
         self.contacts = Contacts(
             self.vertices(rest),
@@ -250,7 +253,7 @@ class IncrementalPotential:
             int(np.flatnonzero(free)[-1]) + 1,
             dt,
             activation * self.edge,
-            least * self.edge,
+            least * finest,
             friction,
         )
         self.v = np.repeat([body.velocity or (0.0,) * 3 for body in bodies], counts, axis=0) * free[:, None]
