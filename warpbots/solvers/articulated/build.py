@@ -16,6 +16,7 @@ from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
 from warpbots.solvers.articulated.robot import Robot, robot_of
 from warpbots.solvers.articulated.robot_arrays import Tree
+from warpbots.solvers.articulated.sparse_points import warn_of_sparse_boxes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
@@ -50,6 +51,7 @@ def build(
     _refuse_others(scene)
     robot = robot_of(scene)
     found = touching(scene)
+    warn_of_sparse_boxes(scene, found, 3)
     points, radii = found.of("positions"), found.of("radii")
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
