@@ -1,10 +1,10 @@
 """The one warning about a file: what of it is left out, read or written differently, or doubtful."""
 
-import inspect
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+
+from warpbots.user_warning import user_frame
 
 __all__ = ["READ", "WRITTEN", "FileWarning", "lines_of", "warn_of_file"]
 
@@ -19,8 +19,6 @@ _MANY = 3
 
 _LINES, _LONG = 24, 400
 """Lines of a message, and characters of a line, at most."""
-
-_PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 class FileWarning(UserWarning):
@@ -59,9 +57,7 @@ def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], head
     warning = FileWarning(str(path), notes, heading)
     if not warning.notes:
         return
-    frame = inspect.currentframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    frame, _calls = user_frame()
     # without a registry, which would silence the second run of a notebook's cell
     warnings.warn_explicit(
         warning, FileWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")

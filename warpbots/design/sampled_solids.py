@@ -75,7 +75,7 @@ def _samples_of(
     distance = mesh_distance(torch.as_tensor(grid.positions), vertices.cpu(), faces.cpu())
     found = spline_coefficients(distance, grid)
     mesh = TriangleMesh(vertices.detach().cpu().numpy(), faces.cpu().numpy())
-    refuse_thin_walls(grid, found.detach().numpy(), mesh, name, 2)
+    refuse_thin_walls(grid, found.detach().numpy(), mesh, name)
     return slice(grid.first, grid.first + grid.size), found
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Callable
 
 import warp as wp
@@ -10,6 +9,7 @@ import warp as wp
 from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import leave_capture, own_stream
 from warpbots.numerics import parallel, preparing, sparing
+from warpbots.user_warning import warn_user
 
 __all__ = ["Captured"]
 
@@ -95,9 +95,8 @@ def _say(device: wp.Device, fault: Exception) -> None:
     if _said.is_set():
         return
     _said.set()
-    warnings.warn(
+    warn_user(
         f"steps cannot be captured on {device} ({type(fault).__name__}: {fault}): their kernels are launched one by "
         f"one, with the same result. Small robots take several times as long, and on a GPU every iteration "
-        f"waits for the host",
-        stacklevel=2,
+        f"waits for the host"
     )

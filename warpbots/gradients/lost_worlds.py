@@ -2,11 +2,12 @@
 
 import contextlib
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 
 import torch
+
+from warpbots.user_warning import warn_user
 
 __all__ = ["FIELD", "Losses", "LostWorldWarning", "Place", "counting_losses", "known_losses"]
 
@@ -106,4 +107,4 @@ class Losses:
         worlds = tuple(torch.nonzero(lost).reshape(-1).tolist())
         which = f"world{'s' * (len(worlds) > 1)} {', '.join(map(str, worlds))} of {len(lost)}"
         message = f"lost {which}, which stay as they were; the others go on: {why}"
-        warnings.warn(LostWorldWarning(message, worlds, place), stacklevel=2)
+        warn_user(LostWorldWarning(message, worlds, place))

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -20,6 +19,7 @@ from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
 from warpbots.read_limits import refuse_unpacking
+from warpbots.user_warning import warn_user
 
 __all__ = [
     "FAILED",
@@ -397,9 +397,8 @@ def version() -> str:
 
 
 def _warn_of_a_zero_gradient() -> None:
-    warnings.warn(
+    warn_user(
         "minimize: the gradient of the loss is exactly zero in the first iteration, and without one nothing moves: the "
         "unknowns have an optimum there, or no effect, as where a cable is slack, nothing touches, or a body is held; "
-        "begin elsewhere, or add a term to the loss that leads there (the documentation of gradients has a table)",
-        stacklevel=3,
+        "begin elsewhere, or add a term to the loss that leads there (the documentation of gradients has a table)"
     )

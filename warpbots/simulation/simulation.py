@@ -156,7 +156,7 @@ class Simulation(Generic[TensorState_co]):
         self._refuse_rounding()
         self._time_step = TimeStep(self.solver, self.model, dt, substeps)
         if self.model.matter is not None:
-            self._refuse_far(self.model.matter.position, above=3)
+            self._refuse_far(self.model.matter.position)
         self._inputs = Inputs(self.model)
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1, settled=False)
         self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
@@ -324,7 +324,7 @@ class Simulation(Generic[TensorState_co]):
                 at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
                 raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
             if name == "position" and self.model.matter is not None:
-                self._refuse_far(fitted.detach().cpu().numpy(), above=3)
+                self._refuse_far(fitted.detach().cpu().numpy())
         return type(arrays)(**rest)
 
     def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
@@ -682,10 +682,10 @@ class Simulation(Generic[TensorState_co]):
                     f"precision (WARPBOTS_PRECISION=float64)"
                 )
 
-    def _refuse_far(self, position: np.ndarray, above: int) -> None:
+    def _refuse_far(self, position: np.ndarray) -> None:
         volume = self.model.matter.volume
         spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self.scene.dim))
-        refuse_far(position, spacing, self._time_step.length, math.hypot(*self.scene.gravity), above=above + 1)
+        refuse_far(position, spacing, self._time_step.length, math.hypot(*self.scene.gravity))
 
 
 def _made(cls: type, arguments: tuple, options: dict) -> Any:

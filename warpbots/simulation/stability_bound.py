@@ -2,11 +2,11 @@
 
 import functools
 import math
-import warnings
 
 from warpbots.gradients import Tensors, at_turn
 from warpbots.simulation.input_validation import Inputs, Seen
 from warpbots.solvers import Cautious, Model, Solver
+from warpbots.user_warning import warn_user
 
 __all__ = ["MOST_SUBSTEPS", "TimeStep"]
 
@@ -48,8 +48,8 @@ class TimeStep:
         self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
         if substeps is None and dt is None:
             self.substeps *= self._heeded(self.substeps)
-        self._refuse(stacklevel=4)
-        self._caution(model, stacklevel=4)
+        self._refuse()
+        self._caution(model)
 
     @property
     def length(self) -> float:
@@ -74,7 +74,7 @@ class TimeStep:
             model = inputs.model_with(parameters)
             if bounded:
                 self._refuse_with(model, parameters)
-            self._caution(model, stacklevel=5)
+            self._caution(model)
         self._judged.replace(parameters)
 
     def _safe_substeps(self, bound: float) -> int:
@@ -95,7 +95,7 @@ class TimeStep:
                     return factor
         return 1
 
-    def _refuse(self, stacklevel: int) -> None:
+    def _refuse(self) -> None:
         bound, dt = self.bound, self.length
         if dt > bound:
             raise ValueError(
@@ -104,11 +104,10 @@ class TimeStep:
                 f"or a larger grid cell"
             )
         if dt > 1.25 * self._solver.margin * bound:
-            warnings.warn(
+            warn_user(
                 f"the solver step of {dt:.3g} s is {dt / bound:.2f} of the stability bound of {bound:.3g} s, which "
                 f"holds for matter at rest: free surfaces and large deformation may diverge; "
-                f"substeps={self._safe_substeps(bound)} is safe",
-                stacklevel=stacklevel,
+                f"substeps={self._safe_substeps(bound)} is safe"
             )
 
     def _refuse_with(self, model: Model, parameters: Tensors) -> None:
@@ -123,7 +122,7 @@ class TimeStep:
                 f"(see warpbots.optimize)"
             )
 
-    def _caution(self, model: Model, stacklevel: int) -> None:
+    def _caution(self, model: Model) -> None:
         """Warn, once, of what the solver's step leaves inaccurate."""
         if self._cautioned or not isinstance(self._solver, Cautious):
             return
@@ -131,4 +130,4 @@ class TimeStep:
             words = self._solver.caution(model, self.length)
         if words:
             self._cautioned = True
-            warnings.warn(words, stacklevel=stacklevel)
+            warn_user(words)

@@ -15,6 +15,7 @@ from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.initial_state import state_fields
 from warpbots.solvers.resampling import resampled
 from warpbots.solvers.solver import Model, Parameter, Solver
+from warpbots.user_warning import warn_user
 
 __all__ = ["at_rest", "baked", "with_fields"]
 
@@ -83,11 +84,10 @@ def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
         own, spec = model.parameter(field.name), specs[field.name]
         values, error = _values(field, spec, own.numpy()[0], model, who)
         if error is not None:
-            warnings.warn(
+            warn_user(
                 f"Field {field.name!r}: {who} has {len(values)} elements instead of the {len(field.values)} that it "
                 f"was designed for; values between their centres differ by {100.0 * error:.2g} % (root mean square) "
-                f"from those of the design where they are interpolated back",
-                stacklevel=3,
+                f"from those of the design where they are interpolated back"
             )
         arrays[field.name] = tiled(values, model.worlds, model.device, own.dtype)
     return model.with_parameters(arrays) if arrays else model

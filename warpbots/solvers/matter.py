@@ -1,7 +1,6 @@
 """Matter at rest as points on the host, for all solvers: used by pictures, observers and files."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from warpbots.contact import signed_distance, volume
 from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
+from warpbots.user_warning import warn_user
 
 __all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
@@ -126,7 +126,7 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
             )
 
 
-def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None, above: int = 4):
+def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None):
     """Compare the volume of a body's matter with that of its shape: warn above 1 % difference, raise above 10 %.
 
     Args:
@@ -135,7 +135,6 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
         what: Name of its elements in messages, in the plural.
         remedy: Remedy for the message.
         shape: Part of the body's shape to compare with; None for all of it.
-        above: Number of calls between the caller that builds the simulation and this function.
 
     Raises:
         SceneError: The volume differs by more than a tenth.
@@ -150,7 +149,7 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
     )
     if abs(off) > _REFUSED:
         raise SceneError(f"{said}; it may differ by {100.0 * _REFUSED:g} %: {remedy}")
-    warnings.warn(f"{said}; {remedy} to come closer", stacklevel=above + 1)
+    warn_user(f"{said}; {remedy} to come closer")
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Checks that all solvers share."""
 
-import warnings
-
 import numpy as np
 import warp as wp
 
@@ -12,6 +10,7 @@ from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.field_types import fitted
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.scene_parts import remedy
+from warpbots.user_warning import warn_user
 
 __all__ = [
     "OVERFLOW",
@@ -35,7 +34,7 @@ _STRAIN = 0.01
 """Largest strain that rounding may cause; a tenth of it causes a warning."""
 
 
-def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float, above: int = 3) -> None:
+def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float) -> None:
     """Raise if matter is so far from the origin that positions have too few digits; warn if they have few.
 
     Rounding of positions to ulp causes strains of ulp / spacing, and matter slower than ulp / (2 step) does not move at
@@ -46,7 +45,6 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
         spacing: Distance between its points [m].
         step: Length of a solver step [s].
         gravity: Magnitude of the gravitational acceleration [m/s^2].
-        above: Number of calls between the caller that receives the warning and this function.
 
     Raises:
         ValueError: Rounding causes a strain above a hundredth, or keeps matter from falling.
@@ -65,7 +63,7 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
     said += ", or set WARPBOTS_PRECISION=float64 before warpbots is imported" if precision == "float32" else ""
     if severity > 1.0:
         raise ValueError(said)
-    warnings.warn(said, stacklevel=above + 1)
+    warn_user(said)
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:

@@ -1,6 +1,5 @@
 """A warning of slender bodies that have so few cells across that they do not bend as matter does."""
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from warpbots.contact import width
 from warpbots.materials import FLUIDS
 from warpbots.scene import Points, Scene, Sheet, SoftBody, Truss, parts_of
+from warpbots.user_warning import warn_user
 
 __all__ = ["SLENDER", "warn_of_thin_bodies"]
 
@@ -16,7 +16,7 @@ SLENDER = 2.9
 
 
 def warn_of_thin_bodies(
-    scene: Scene, size: float, fault: Callable[[float], str | None], option: str, enough: float, above: int
+    scene: Scene, size: float, fault: Callable[[float], str | None], option: str, enough: float
 ) -> None:
     """Warn, once for a scene, of its thinnest slender body.
 
@@ -26,7 +26,6 @@ def warn_of_thin_bodies(
         fault: What is wrong with a body that has so many cells across, None for nothing.
         option: Name of the option of the solver that is the size of cells.
         enough: Number of cells across for which nothing is wrong.
-        above: Number of calls between the caller that builds the simulation and this function.
     """
     found = [(t, body) for body in scene.soft if (t := _slender_width(body)) is not None]
     said = [(t, body, words) for t, body in found if (words := fault(t / size)) is not None]
@@ -34,10 +33,9 @@ def warn_of_thin_bodies(
         return
     t, body, words = min(said, key=lambda each: each[0])
     others = f" ({len(said) - 1} more bodies likewise)" if len(said) > 1 else ""
-    warnings.warn(
+    warn_user(
         f"SoftBody {body.name!r}: {t / size:.2g} cells of {size:.2g} m fill its thickness of {t:.2g} m, and {words}"
-        f"{others}; use {option} of at most {t / enough:.2g} m",
-        stacklevel=above + 1,
+        f"{others}; use {option} of at most {t / enough:.2g} m"
     )
 
 

@@ -51,7 +51,7 @@ def build(
     _refuse_others(scene)
     robot = robot_of(scene)
     found = touching(scene)
-    warn_of_sparse_boxes(scene, found, 3)
+    warn_of_sparse_boxes(scene, found)
     points, radii = found.of("positions"), found.of("radii")
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
@@ -170,7 +170,7 @@ def _solids(found: Touching, samples: int, rounding: float, room: float, device:
     coefficients = solids.sample.numpy()[0]
     for s, (_, shape, name) in enumerate(found.solids):
         if (grid := grid_of(solids, s)) is not None:
-            refuse_thin_walls(grid, coefficients[grid.first : grid.first + grid.size], shape, name, 3)
+            refuse_thin_walls(grid, coefficients[grid.first : grid.first + grid.size], shape, name)
     return solids
 
 

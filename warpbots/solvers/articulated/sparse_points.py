@@ -1,13 +1,12 @@
 """Boxes whose contact points are farther apart than faces are wide, so that one passes between those of another."""
 
-import warnings
-
 import numpy as np
 
 from warpbots.contact.solid import closed_form
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.contact_topology import Touching
 from warpbots.solvers.articulated.point_cloud import box_grid
+from warpbots.user_warning import warn_user
 
 __all__ = ["warn_of_sparse_boxes"]
 
@@ -15,7 +14,7 @@ _MOST = 10_000
 """Contact points of a body up to which a number of them is advised."""
 
 
-def warn_of_sparse_boxes(scene: Scene, found: Touching, depth: int) -> None:
+def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
     """Warn of two boxes, face on face, of which neither may have a contact point in the face of the other.
 
     Edges that cross act along their common normal, and those of faces that lie on one another have none. There points
@@ -25,7 +24,6 @@ def warn_of_sparse_boxes(scene: Scene, found: Touching, depth: int) -> None:
     Args:
         scene: What is simulated.
         found: What may be in contact in it.
-        depth: Calls between this one and the user's, to whom the warning is attributed.
     """
     worst, said = 1.0 - 1e-9, ""
     for pair in found.pairs:
@@ -43,7 +41,7 @@ def warn_of_sparse_boxes(scene: Scene, found: Touching, depth: int) -> None:
                 f"{boxes[1 - i][2]!r} is {np.sort(sizes[1 - i])[1]:.2g} m wide; {_remedy(boxes, sizes, i)}"
             )
     if said:
-        warnings.warn(said, stacklevel=depth + 2)
+        warn_user(said)
 
 
 def _spacing(size: np.ndarray, count: int) -> float:

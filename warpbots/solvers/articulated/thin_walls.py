@@ -1,11 +1,10 @@
 """Refusal of solids that are too thin for their samples."""
 
-import warnings
-
 import numpy as np
 
 from warpbots.contact.sample_grid import SampleGrid, lost_surface
 from warpbots.scene import SceneError, Shape
+from warpbots.user_warning import warn_user
 
 __all__ = ["refuse_thin_walls"]
 
@@ -13,7 +12,7 @@ _GONE, _THIN = 0.5, 0.1
 """Shares of the surface of a solid above which its loss between samples is refused, and is warned of."""
 
 
-def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str, depth: int) -> None:
+def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str) -> None:
     """Raise if a sampled solid is so thin that most of it is lost between samples, and warn if some of it is.
 
     Args:
@@ -21,7 +20,6 @@ def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, 
         coefficients: Coefficients of their splines [m], shape (n,).
         shape: Its shape.
         name: Its name.
-        depth: Calls between this one and the user's, to whom the warning is attributed.
 
     Raises:
         SceneError: Most of its surface is lost.
@@ -35,4 +33,4 @@ def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, 
     if lost > _GONE:
         raise SceneError(words)
     if lost > _THIN:
-        warnings.warn(words, stacklevel=depth + 2)
+        warn_user(words)

@@ -1,7 +1,6 @@
 """How a scene becomes a `MassSpringModel`."""
 
 import dataclasses
-import warnings
 
 import numpy as np
 import warp as wp
@@ -58,6 +57,7 @@ from warpbots.solvers.scene_support import (
     refuse_sheets,
 )
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
+from warpbots.user_warning import warn_user
 
 __all__ = ["build"]
 
@@ -93,7 +93,7 @@ def build(
     _refuse_incompressibility(scene)
     cells = [_cut(body, spacing, lattice, seed) for body in scene.bodies]
     if lattice == "voxel":
-        warn_of_thin_bodies(scene, spacing, _too_stiff, "MassSpring(spacing=...)", 3.0, above=4)
+        warn_of_thin_bodies(scene, spacing, _too_stiff, "MassSpring(spacing=...)", 3.0)
     lattice = attached(scene, assemble(scene, cells, damping))
     for body, cut in zip(scene.bodies, cells, strict=True):
         if bars_of(body.shape) is None:  # a bar is one spring with all of its volume
@@ -226,10 +226,9 @@ def _warn_poissons_ratio(scene: Scene) -> None:
     solid = [b for b in scene.bodies if bars_of(b.shape) is None]
     other = [b for b in solid if b.material.poissons_ratio != POISSONS_RATIO]
     if other:
-        warnings.warn(
+        warn_user(
             f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, instead of "
-            f"{other[0].material.poissons_ratio:g} in {other[0].name!r}; Young's modulus is kept",
-            stacklevel=5,
+            f"{other[0].material.poissons_ratio:g} in {other[0].name!r}; Young's modulus is kept"
         )
 
 

@@ -7,7 +7,6 @@ one place, and the adjoint is the same loop.
 """
 
 import functools
-import warnings
 
 import numpy as np
 import warp as wp
@@ -17,6 +16,7 @@ from warpbots.numerics import NODE, real
 from warpbots.numerics.simd import add, dot, fetch, multiply_add, scale, subtract
 from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.lattice import Lattice
+from warpbots.user_warning import warn_user
 
 __all__ = ["adj_contact_kernel", "contact_kernel", "point_kernel", "radii", "stiffnesses", "warn_close"]
 
@@ -49,12 +49,11 @@ def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
         close = radius[own] < _TIGHT / _RADIUS * alone
         if close.any():
             i = int((radius[own] / alone).argmin())
-            warnings.warn(
+            warn_user(
                 f"MassSpring(collision=...): masses keep {2.0 * _RADIUS:g} of their distance at rest, and "
                 f"{close.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
                 f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: bodies sink into each "
-                f"other there; start them {alone[i] / _RADIUS:.3g} m apart",
-                stacklevel=5,
+                f"other there; start them {alone[i] / _RADIUS:.3g} m apart"
             )
             return
 

@@ -68,7 +68,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     for i, body in enumerate(scene.bodies):
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
-    warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0, above=4)
+    warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0)
     grid = Grid.around(*domain_of(scene, particles), dx)
     refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)

@@ -35,7 +35,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     for body, piece in zip(scene.soft, whole, strict=True):
         if len(getattr(piece, solid.name)):  # sheets and bars have theirs by definition
             filled, remedy = piece.volume(solid.name).sum(), "use a smaller ProjectiveDynamics(cell_size=...)"
-            refuse_lost(body, filled, solid.title, remedy, without_sheets(body.shape), above=5)
+            refuse_lost(body, filled, solid.title, remedy, without_sheets(body.shape))
     pieces = [hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
     first = np.cumsum([0] + [len(p.position) for p in pieces])
     numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]

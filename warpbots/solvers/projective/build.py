@@ -85,7 +85,7 @@ def build(
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size, solid)
     if not chosen:
-        warn_of_stiff_bending(scene, mesh, above=4)
+        warn_of_stiff_bending(scene, mesh)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
     fixed = np.zeros(len(mesh), dtype=bool)

@@ -10,7 +10,6 @@ The constants are those of cantilevers, and hold within a quarter for any Poisso
 (docs/design/projective.md).
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from warpbots.scene import Scene, SoftBody
 from warpbots.solvers.matter import regions_at
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.thin_bodies import SLENDER
+from warpbots.user_warning import warn_user
 
 __all__ = ["excess_stiffness", "warn_of_stiff_bending"]
 
@@ -56,13 +56,12 @@ def excess_stiffness(across: Across) -> np.ndarray:
     return (_ALONG * across.aside + _THROUGH * across.along) / across.thickness**2
 
 
-def warn_of_stiff_bending(scene: Scene, mesh: Mesh, above: int) -> None:
+def warn_of_stiff_bending(scene: Scene, mesh: Mesh) -> None:
     """Warn, once for a scene, of slender parts of its bodies that have too few linear tetrahedra across.
 
     Args:
         scene: The scene.
         mesh: Its bodies, of linear tetrahedra.
-        above: Number of calls between the caller that builds the simulation and this function.
     """
     owner = mesh.body[mesh.tets[:, 0]] if len(mesh.tets) else np.zeros(0, dtype=int)
     said = []
@@ -78,10 +77,9 @@ def warn_of_stiff_bending(scene: Scene, mesh: Mesh, above: int) -> None:
     said.sort(key=lambda each: -each[0])
     others = f" ({len(said) - 1} more bodies likewise)" if len(said) > 1 else ""
     size = said[0][2].thickness / _ENOUGH
-    warnings.warn(
+    warn_user(
         f"{said[0][1]}{others}: use ProjectiveDynamics(elements='quadratic_tetrahedra'), which take 15 to 30 times as "
-        f"long, or edges of at most {size:.2g} m there; elements='tetrahedra' says that it is meant",
-        stacklevel=above + 1,
+        f"long, or edges of at most {size:.2g} m there; elements='tetrahedra' says that it is meant"
     )
 
 
