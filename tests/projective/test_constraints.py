@@ -134,3 +134,17 @@ def test_moving_anchors_leave_what_planes_hold_where_it_is():
     np.testing.assert_allclose(to_numpy(position.grad)[:, corner], 1.0, rtol=1e-6)
     assert (position.grad[:, ~torch.as_tensor(corner)] == 0.0).all()
     assert (anchor.grad == 0.0).all()
+
+
+@pytest.mark.parametrize("solver", ["adaptive", "direct", "iterative"])
+def test_a_body_whose_every_node_is_held_stays_in_every_solver(solver):
+    """There is nothing to solve for then, and the gradient with respect to its stiffness is zero."""
+    body = SoftBody(
+        "b", Box((0.0, 0.0, 0.0), (0.2, 0.1, 0.1)), Material(1e4), {"all": HalfSpace((1, 0, 0), (1, 0, 0))}
+    )
+    sim = simulation(Scene((body,), constraints=(Constraint("all"),)), linear_solver=solver)
+    E = sim.parameter("youngs_modulus").requires_grad_()
+    end = sim.rollout(None, 2, youngs_modulus=E).final
+    np.testing.assert_array_equal(to_numpy(end.position), to_numpy(sim.state().position))
+    end.position.sum().backward()
+    assert (E.grad == 0.0).all()

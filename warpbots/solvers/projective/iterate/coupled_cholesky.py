@@ -111,7 +111,7 @@ def coupled_arrays(
     for name in ("unsolved", "solved", "spent"):
         setattr(arrays, name, wp.zeros(worlds * components, dtype=int, device=device))
     arrays.any = wp.zeros(1, dtype=int, device=device)
-    arrays.patience = 1 + round(_PATIENCE * elimination.products / (entries + rows))
+    arrays.patience = 1 + round(_PATIENCE * elimination.products / max(1, entries + rows))  # 1 where all is held
     return arrays
 
 
