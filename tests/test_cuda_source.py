@@ -36,6 +36,7 @@ SCENES = (
     "factored",
     "sled",
     "hand",
+    "tumbling",
 )
 """Scenes of `in_orders`, which together launch every kernel that a step has."""
 

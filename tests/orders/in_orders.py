@@ -259,6 +259,21 @@ def hand() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(scenes.hand(), wb.Articulated(), 2e-3, worlds=2), steps=3)
 
 
+def tumbling() -> dict[str, np.ndarray]:
+    """A brick that hits a floor with a corner, in no time, sticks or slides there, and flies on."""
+    import warpbots as wb
+
+    brick = wb.RigidBody("brick", wb.shapes.Box((-0.1, -0.15, -0.05), (0.1, 0.15, 0.05)), 500.0, points=8)
+    turn, corner = np.array([0.3, 0.2, 0.1, 0.9]) / np.linalg.norm([0.3, 0.2, 0.1, 0.9]), np.array([0.1, 0.15, 0.05])
+    x, y, z, w = turn
+    up = np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])  # in the brick's axes
+    start = (0.0, 0.0, float(np.abs(up) @ corner) + 5e-4, *turn)
+    free = wb.Joint("brick", "free", None, "brick", start=start, start_velocity=(0.5, 0.0, -1.0, 0.0, 1.0, 0.0))
+    law = wb.Contact("brick", "floor", 1e8, 1e10, 0.3, 1e7, restitution=0.7, impact="instant")
+    scene = wb.Scene([brick], obstacles=[wb.floor()], joints=[free], contacts=[law])
+    return moved(wb.Simulation(scene, wb.Articulated(), 2e-3, worlds=2), steps=3)
+
+
 def race() -> dict[str, np.ndarray]:
     """What no kernel may do: threads take places in the order in which they come."""
     import warp as wp

@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.verification, pytest.mark.slow]
 TESTS = Path(__file__).resolve().parents[1]
 GATHERED = (
     "springs", "machine", "cubes", "bricks", "winged", "turning", "driven", "breathing", "tied", "factored", "sled",
-    "draped", "hand",
+    "draped", "hand", "tumbling",
 )  # fmt: skip
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
 TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "breathing", "tied", "sled", "draped", "particles"), "friction")
-TOUCHING["hand"] = "contact_stiffness"
+TOUCHING |= {"hand": "contact_stiffness", "tumbling": "contact_restitution"}
 """Scenes in contact, and a parameter that moves them only there."""
 SCATTERED = ("flat", "particles", "yielding", "liquid")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""

@@ -139,9 +139,7 @@ def test_moving_anchors_leave_what_planes_hold_where_it_is():
 @pytest.mark.parametrize("solver", ["adaptive", "direct", "iterative"])
 def test_a_body_whose_every_node_is_held_stays_in_every_solver(solver):
     """There is nothing to solve for then, and the gradient with respect to its stiffness is zero."""
-    body = SoftBody(
-        "b", Box((0.0, 0.0, 0.0), (0.2, 0.1, 0.1)), Material(1e4), {"all": HalfSpace((1, 0, 0), (1, 0, 0))}
-    )
+    body = SoftBody("b", Box((0.0, 0.0, 0.0), (0.2, 0.1, 0.1)), Material(1e4), {"all": HalfSpace((1, 0, 0), (1, 0, 0))})
     sim = simulation(Scene((body,), constraints=(Constraint("all"),)), linear_solver=solver)
     E = sim.parameter("youngs_modulus").requires_grad_()
     end = sim.rollout(None, 2, youngs_modulus=E).final
