@@ -3,7 +3,6 @@
 Every motion has its picture; the last one of each notebook has a player, too, which takes more than a megabyte.
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -11,9 +10,6 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
-
-_PLACE = re.compile(r"^\S+:\d+: (?=\w+: )|(?<=\n)  \S.*\n", re.MULTILINE)
-"""File and line of a Python warning, which are those of this run, and the line of code that follows it."""
 
 
 def store(path: Path) -> None:
@@ -27,9 +23,6 @@ def store(path: Path) -> None:
     for cell in cells:
         cell.metadata.pop("execution", None)  # times of this run
         cell.outputs = [o for o in cell.outputs if not _about_compilation(o)]
-        for output in cell.outputs:
-            if output.get("name") == "stderr":
-                output.text = _PLACE.sub("", output.text)
     notebook.metadata.language_info = {"name": "python"}
     nbformat.write(notebook, path)
 

@@ -12,6 +12,8 @@ from warpbots.scene import Box, Contact, Cylinder, HalfSpace, Joint, Obstacle, P
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* may fall through each other face on face")  # they are on edges
+
 LENGTH, R = 0.2, 0.02
 BAR = Box((-LENGTH, -R, -R), (LENGTH, R, R))
 RIDGE = R * math.sqrt(2)

@@ -89,7 +89,8 @@ def _worst(model: ProjectiveModel, progress: Progress, w: int) -> float:
     own = slice(w * count, (w + 1) * count)
     roots = (islands.root.numpy()[own] == np.arange(count)) & (islands.moves.numpy()[own] == 1)
     size, enough = (a.numpy()[own][roots] for a in (progress.size, progress.enough))
-    return float((size / np.where(enough > 0.0, enough, np.inf)).max(initial=0.0))
+    with np.errstate(over="ignore"):  # one that is not known yet is beyond all tolerances
+        return float((size / np.where(enough > 0.0, enough, np.inf)).max(initial=0.0))
 
 
 def _nodal(model: ProjectiveModel, iterate: wp.array) -> np.ndarray:
