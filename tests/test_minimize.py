@@ -596,6 +596,14 @@ def test_settings_out_of_range_are_refused():
         wb.methods.MultiStart(wb.methods.Torch(), 1)
     with pytest.raises(ValueError, match="step must be positive"):
         wb.methods.CMA(0.0)
+    for refused in (wb.methods.MultiStart, wb.methods.BatchedStarts):
+        with pytest.raises(ValueError, match=f"{refused.__name__}: seed must be at least 0, got -1"):
+            refused(wb.methods.Torch(lr=0.1), 2, seed=-1)
+    with pytest.raises(ValueError, match="Clusters: seed must be at least 0, got -3"):
+        wb.observers.Clusters(3, seed=-3)
+    x, loss = quadratic()
+    with pytest.raises(ValueError, match="option lr must be a number that the unknowns can hold, .* got inf"):
+        wb.minimize(loss, x, wb.methods.Torch(torch.optim.SGD, lr=math.inf), **QUIET)
     with pytest.raises(ValueError, match="population 2 to 1,000,000, got 0.3 and 10000000"):
         wb.methods.CMA(population=10_000_000)
 

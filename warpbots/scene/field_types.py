@@ -31,13 +31,14 @@ def conform(instance: Any) -> None:
     """Convert the fields of a dataclass to their annotated types, in its constructor.
 
     Raises:
-        ValueError: A field has another type; the message names the field and the type that it takes.
+        ValueError: A field has another type, or a seed is negative; the message names the field and what it takes.
     """
     name = getattr(instance, "name", None)
     what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
     kinds = _kinds(type(instance))
     for field in dataclasses.fields(instance):
         value = fitted(getattr(instance, field.name), kinds[field.name], f"{what}: {field.name}")
+        _refuse_seed(field.name, value, what)
         object.__setattr__(instance, field.name, value)
 
 
@@ -63,10 +64,17 @@ def checked(function: Callable) -> Callable:
                     found = tuple(fitted(v, kind, f"{what}[{i}]") for i, v in enumerate(value))
                 case _:
                     found = fitted(value, kind, what)
+                    _refuse_seed(name, found, who)
             bound.arguments[name] = found
         return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _refuse_seed(name: str, value: Any, what: str) -> None:
+    """Raise for a seed that NumPy does not take, under whichever function or record."""
+    if name == "seed" and isinstance(value, int) and value < 0:
+        raise ValueError(f"{what}: seed must be at least 0, got {value}")
 
 
 def fitted(value: Any, kind: Any, what: str) -> Any:

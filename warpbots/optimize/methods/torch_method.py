@@ -84,6 +84,13 @@ class Torch:
         Raises:
             ValueError: The optimiser refuses its options, or cannot keep the bounds of an unknown.
         """
+        most = min(torch.finfo(leaf.dtype).max for leaf in problem.unknowns.leaves)
+        for name, value in self._options.items():
+            if isinstance(value, float) and not abs(value) <= most:
+                raise ValueError(
+                    f"methods.Torch: option {name} must be a number that the unknowns can hold, at most {most:.3g} in "
+                    f"magnitude, got {value:g}"
+                )
         try:
             rule = self._optimizer(problem.unknowns.leaves, **self._options)
         except (TypeError, ValueError) as fault:
