@@ -1,12 +1,13 @@
 """Boxes face on face need contact points in one another's faces, and scenes whose boxes may have none are warned of."""
 
+import dataclasses
 import re
 import warnings
 
 import numpy as np
 import pytest
 
-from warpbots.scene import Box, Contact, HalfSpace, Joint, Obstacle, RigidBody, Scene
+from warpbots.scene import Box, Cloud, Contact, HalfSpace, Joint, Obstacle, RigidBody, Scene
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
 
@@ -64,3 +65,13 @@ def test_a_small_box_on_a_table_is_fine():
     """Its own points are dense enough, though the corners of the table are far apart; and so are those of a plane."""
     _model, found = told(lambda: Articulated().build(stacked((1.0, 1.0, 0.02), (0.1, 0.1, 0.1), 0.0, 8)))
     assert not found
+
+
+def test_a_box_may_rest_on_one_that_has_a_cloud():
+    """Against others that one has its corners alone, and the points of the upper one carry it."""
+    scene = stacked((0.1, 0.1, 0.1), (0.1, 0.1, 0.1), 0.0, 27)
+    cloud = Cloud([[x, y, -0.05] for x in (-0.05, 0.05) for y in (-0.05, 0.05)], 1e-3)
+    scene = dataclasses.replace(scene, bodies=(dataclasses.replace(scene.rigid[0], points=cloud), scene.rigid[1]))
+    high, found = told(lambda: ends(scene))
+    assert not found
+    assert high == pytest.approx(0.15, abs=1e-3)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.contact.solid import closed_form
-from warpbots.scene import Scene
+from warpbots.scene import Cloud, Scene, Shape
 from warpbots.solvers.articulated.contact_topology import Touching
 from warpbots.solvers.articulated.point_cloud import box_grid
 from warpbots.user_warning import warn_user
@@ -25,23 +25,28 @@ def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
         scene: What is simulated.
         found: What may be in contact in it.
     """
-    worst, said = 1.0 - 1e-9, ""
-    for pair in found.pairs:
-        if pair.crossed < 0:
-            continue
-        boxes = [found.solids[s] for s in (pair.crossed, pair.solid)]
-        sizes = [2.0 * closed_form(shape).size for _, shape, _ in boxes]
-        counts = [scene.rigid[body].points if body >= 0 else 0 for body, _, _ in boxes]
-        ratios = [_spacing(sizes[i], counts[i]) / np.sort(sizes[1 - i])[1] for i in range(2)]
-        if min(ratios) > worst:
-            worst, i = min(ratios), int(np.argmax([body >= 0 for body, _, _ in boxes]))
-            said = (
-                f"boxes {boxes[0][2]!r} and {boxes[1][2]!r} may fall through each other face on face: contact points "
-                f"of {boxes[i][2]!r} are {_spacing(sizes[i], counts[i]):.2g} m apart, and the broadest face of "
-                f"{boxes[1 - i][2]!r} is {np.sort(sizes[1 - i])[1]:.2g} m wide; {_remedy(boxes, sizes, i)}"
-            )
-    if said:
-        warn_user(said)
+    pairs = [(pair.crossed, pair.solid) for pair in found.pairs if pair.crossed >= 0]
+    spacing, width = {}, {}
+    for s in {s for pair in pairs for s in pair}:
+        body, shape, _ = found.solids[s]
+        size = 2.0 * closed_form(shape).size
+        count = scene.rigid[body].points if body >= 0 else 0
+        spacing[s], width[s] = _spacing(size, 0 if isinstance(count, Cloud) else count), np.sort(size)[1]
+
+    def looseness(pair: tuple[int, int]) -> float:
+        a, b = pair
+        return min(spacing[a] / width[b], spacing[b] / width[a])
+
+    worst = max(pairs, key=looseness, default=None)
+    if worst is None or looseness(worst) < 1.0 - 1e-9:
+        return
+    names = [found.solids[s][2] for s in worst]
+    a, b = worst if found.solids[worst[0]][0] >= 0 else worst[::-1]  # an obstacle has no number of points
+    warn_user(
+        f"boxes {names[0]!r} and {names[1]!r} may fall through each other face on face: contact points of "
+        f"{found.solids[a][2]!r} are {spacing[a]:.2g} m apart, and the broadest face of {found.solids[b][2]!r} is "
+        f"{width[b]:.2g} m wide; {_remedy(*found.solids[a][1:], width[b])}"
+    )
 
 
 def _spacing(size: np.ndarray, count: int) -> float:
@@ -50,9 +55,10 @@ def _spacing(size: np.ndarray, count: int) -> float:
     return max(float(np.diff(np.unique(axis)).max()) for axis in grid.T)
 
 
-def _remedy(boxes: list[tuple], sizes: list[np.ndarray], i: int) -> str:
-    """How many points suffice."""
+def _remedy(shape: Shape, name: str, width: float) -> str:
+    """How many points of a box are nearer to one another than a width [m]."""
+    size = 2.0 * closed_form(shape).size
     for count in np.unique(np.geomspace(8, _MOST, 60).astype(int)):
-        if _spacing(sizes[i], count) < np.sort(sizes[1 - i])[1]:
-            return f"use points={count} or more for {boxes[i][2]!r}"
-    return f"give {boxes[i][2]!r} a Cloud that is denser where they meet"
+        if _spacing(size, count) < width:
+            return f"use points={count} or more for {name!r}"
+    return f"give {name!r} a Cloud that is denser where they meet"
