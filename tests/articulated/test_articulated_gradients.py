@@ -78,17 +78,17 @@ def start_of(sim: Simulation, rng: np.random.Generator, steps: int) -> dict[str,
 
 
 class Loss:
-    """A function of all inputs of a rollout with random weights of its end."""
+    """A function of all inputs of a rollout, or of those that are given, with random weights of its end."""
 
-    def __init__(self, sim: Simulation, rng: np.random.Generator, steps: int):
+    def __init__(self, sim: Simulation, rng: np.random.Generator, steps: int, inputs: dict | None = None):
         self.sim, self.steps = sim, steps
-        self.inputs = start_of(sim, rng, steps)
+        self.inputs = start_of(sim, rng, steps) if inputs is None else inputs
         final = self.final(self.inputs)
         self.weights = {n: torch.as_tensor(rng.normal(size=t.shape)) for n, t in vars(final).items()}
 
     def final(self, inputs: dict[str, torch.Tensor]):
         inputs = dict(inputs)
-        control = inputs.pop("control")
+        control = inputs.pop("control", None)
         state = self.sim.state(q=inputs.pop("q"), qd=inputs.pop("qd"))
         return self.sim.rollout(control, self.steps, state, **inputs).final
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.transform import Rotation
+from test_articulated_gradients import Loss
 
 from warpbots.scene import Box, Contact, Cylinder, HalfSpace, Joint, Obstacle, Posed, RigidBody, Scene, Sphere
 from warpbots.simulation import Simulation
@@ -185,23 +186,11 @@ def test_gradients_through_crossed_edges(yaw, gap, off, alone, rng):
     full = K * float(sim.model.contact_area.numpy()[0, 0]) * -gap
     assert (abs(force / full - 1.0) < 1e-3) == alone
     inputs = {n: sim.parameter(n) for n in PARAMETERS if n in sim.parameters()} | {"q": q, "qd": qd}
-    final = {n: torch.as_tensor(rng.normal(size=getattr(sim.state(), n).shape)) for n in ("q", "qd")}
-
-    def loss(given):
-        given = dict(given)
-        state = sim.state(q=given.pop("q"), qd=given.pop("qd"))
-        end = sim.rollout(None, 3, state, **given).final
-        return sum((weight * getattr(end, n)).sum() for n, weight in final.items())
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
+    loss = Loss(sim, rng, 3, inputs)
+    gradient = loss.gradient()
     for name, value in inputs.items():
         d = torch.as_tensor(rng.normal(size=value.shape)) * value.abs().max().clamp(min=1e-3)
         slope = float((gradient[name] * d).sum())
-        with torch.no_grad():
-            differences = [
-                float(loss(inputs | {name: value + h * d}) - loss(inputs | {name: value - h * d})) / (2 * h)
-                for h in (1e-4, 1e-5, 1e-6)
-            ]
+        differences = [loss.difference(name, d, h) for h in (1e-4, 1e-5, 1e-6)]
         assert slope != 0.0 or name == "contact_friction", name  # which sticks in one case
         assert min(abs(slope - of) for of in differences) < 1e-6 * abs(slope) + 1e-9, (name, slope, differences)

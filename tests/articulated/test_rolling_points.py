@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import trimesh
+from test_articulated_gradients import Loss
 
 from warpbots.contact import signed_distance
 from warpbots.scene import (
@@ -274,26 +275,12 @@ def test_gradients_through_every_pair_of_closed_forms(a, b, rng):
     names = ("contact_point", "contact_radius", "contact_area", "body_position")
     inputs = {n: sim.parameter(n) for n in names if n in sim.parameters()}
     inputs |= {"q": sim.start, "qd": torch.as_tensor(rng.normal(size=(1, 12)))}
-    final = {n: torch.as_tensor(rng.normal(size=getattr(sim.state(), n).shape)) for n in ("q", "qd")}
-
-    def loss(given):
-        given = dict(given)
-        state = sim.state(q=given.pop("q"), qd=given.pop("qd"))
-        end = sim.rollout(None, 3, state, **given).final
-        return sum((weight * getattr(end, n)).sum() for n, weight in final.items())
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
+    loss = Loss(sim, rng, 3, inputs)
+    gradient = loss.gradient()
     for name, value in inputs.items():
         d = torch.as_tensor(rng.normal(size=value.shape)) * (1e-3 if name == "contact_area" else 1.0)
         slope = float((gradient[name] * d).sum())
-        with torch.no_grad():
-            errors = [
-                abs(
-                    slope - float(loss(inputs | {name: value + h * d}) - loss(inputs | {name: value - h * d})) / (2 * h)
-                )
-                for h in (1e-6, 1e-7)
-            ]
+        errors = [abs(slope - loss.difference(name, d, h)) for h in (1e-6, 1e-7)]
         assert slope != 0.0, name
         assert min(errors) < 1e-5 * abs(slope) + 1e-7 * float((gradient[name] * d).abs().sum()), (name, slope, errors)
 
