@@ -12,7 +12,7 @@ import warp as wp
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.impacts import CONTACTS, IN_TIME, NONE, Impact, arrive, velocity_at
 from warpbots.solvers.articulated.implicit_integrators import Past
-from warpbots.solvers.articulated.impulses import direction
+from warpbots.solvers.articulated.impulses import direction, restitution_of
 from warpbots.solvers.articulated.kinematics import first_moment, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, momentum, scalar, vec3
@@ -144,7 +144,7 @@ def impulse_power_kernel(
     D = twist_between(robot, changed, w, pair)
     before = velocity_at(robot, links, w, pair, x)
     u = before + linear(D) + wp.cross(angular(D), x)
-    back = contacts.restitution[law] * wp.min(wp.dot(n, before), _ZERO)
+    back = -restitution_of(robot, w, pair, wp.dot(n, before))
     r = u + back * n
     if mode == 2:
         u_n = wp.dot(n, u)

@@ -24,7 +24,7 @@ from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
 
-__all__ = ["Strike", "direction", "strike_kernel", "weigh_impact_kernel"]
+__all__ = ["Strike", "direction", "restitution_of", "strike_kernel", "weigh_impact_kernel"]
 
 ROWS = wp.constant(3 * CONTACTS)
 """Components of the impulses of an impact."""
