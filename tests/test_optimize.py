@@ -205,7 +205,11 @@ def places(resolution: wb.solvers.Solver, scene: wb.Scene, observer: wb.observer
 
 @pytest.mark.parametrize("region", [None, "half"])
 def test_clusters_are_at_the_same_places_in_the_same_order_under_every_resolution_and_solver(region):
-    """Up to half a particle spacing; before, they came in another order, so that a policy sensed other places."""
+    """Up to half a particle spacing; before, they came in another order, so that a policy sensed other places.
+
+    A coarser mesh would not do: its nodes are the points of matter, and where the mesher puts one beside the boundary
+    of two clusters depends on the processor (0.013 to 0.08 lengths for edges of 0.044 to 0.05 m, 0.012 for 0.03 m).
+    """
     Box = wb.shapes.Box
     legs = wb.shapes.Union((Box((0.4, 0.1), (0.5, 0.2)), Box((0.6, 0.1), (0.7, 0.2)), Box((0.4, 0.2), (0.7, 0.3))))
     robot = wb.SoftBody("robot", legs, wb.Material(1e4, 0.25, 1e3), {"half": Box((0.4, 0.1), (0.55, 0.3))})
@@ -217,7 +221,7 @@ def test_clusters_are_at_the_same_places_in_the_same_order_under_every_resolutio
     )
     for scene, solvers in (
         (flat, [wb.MPM(1 / 80), wb.MPM(1 / 100), wb.MPM(1 / 47), wb.MassSpring(0.0125)]),
-        (spatial, [wb.MPM(0.025), wb.MassSpring(0.025), wb.ProjectiveDynamics(0.05)]),
+        (spatial, [wb.MPM(0.025), wb.MassSpring(0.025), wb.ProjectiveDynamics(0.03)]),
     ):
         first, *others = (places(solver, scene, wb.observers.Clusters(4, region)) for solver in solvers)
         for other in others:
