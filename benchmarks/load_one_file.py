@@ -91,10 +91,10 @@ def _joined(old, new):
 
 def _load(kind: str, path: str, answers: dict):
     if kind in ("URDF", "MJCF"):
-        return wb.load_robot(path, **answers)
+        return wb.robots.load(path, **answers)
     if kind == "USD":
         return wb.usd.read(path, **answers)
-    return wb.load_mesh(path, **answers)
+    return wb.shapes.load_mesh(path, **answers)
 
 
 def _refusal(sentence: str) -> str:

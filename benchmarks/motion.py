@@ -31,7 +31,7 @@ def apart(path: str, answers: dict) -> dict:
     reason = _unfair(model)
     if reason:
         return {"motion_note": reason}
-    scene = wb.load_robot(path, contact_points=0, **answers)
+    scene = wb.robots.load(path, contact_points=0, **answers)
     free = [dataclasses.replace(joint, lower=None, upper=None) for joint in scene.joints]
     sim = wb.Simulation(dataclasses.replace(scene, joints=free, actuators=()), wb.Articulated(), dt=2.5e-4)
     robot = sim.model.robot

@@ -10,7 +10,7 @@ Joints that start outside of their limits are moved to them. Floating robots wit
 floor; if the file has no floor, one is added in both programs.
 
 Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file if it has no other motors, at
-the controls of the keyframe if there is one, or else by the servos of `warpbots.hold_pose`. MuJoCo gets the same
+the controls of the keyframe if there is one, or else by the servos of `warpbots.robots.hold_pose`. MuJoCo gets the same
 gains, as actuators or as springs and dampers. The table gives the largest final deflection of
 a joint [rad or m], the descent [m] and the tilt [degrees] of the base, each with MuJoCo's in parentheses, and the
 largest difference of a joint coordinate from MuJoCo's after 50 ms of free motion without contacts, motors and limits,
@@ -95,16 +95,16 @@ def case_of(robot: Robot) -> Case:
     if floor:
         source.spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], name="standing_floor")
     fixed = False if robot.floats else None
-    scene = wb.load_robot(
+    scene = wb.robots.load(
         robot.path, fixed_base=fixed, obstacles=floor, surroundings=not robot.alone, keyframe=keyframe,
         ignore_loops=robot.bare,
     )  # fmt: skip
-    servos = [a for a in scene.actuators if isinstance(a, wb.Servo)]
+    servos = [a for a in scene.actuators if isinstance(a, wb.actuators.Servo)]
     own = keyframe is not None and servos and len(servos) == len(scene.actuators) == source.model.nu
     if not own:
-        scene = wb.hold_pose(scene, _pose(scene, robot.words))
+        scene = wb.robots.hold_pose(scene, _pose(scene, robot.words))
     if keyframe is None and any(joint.kind == "free" for joint in scene.joints):
-        scene = wb.set_down(scene)
+        scene = wb.robots.set_down(scene)
     if robot.floats:
         for body in source.spec.worldbody.bodies:
             body.add_freejoint(name=next(j.name for j in scene.joints if j.child == body.name))
@@ -119,7 +119,7 @@ def case_of(robot: Robot) -> Case:
         model.opt.disableflags |= _OFF.mjDSBL_EQUALITY
     _start(model, data, scene)
     joints = {j.name: j for j in scene.joints}
-    held = {a.joint: joints[a.joint].start[a.axis] for a in scene.actuators if isinstance(a, wb.Servo)}
+    held = {a.joint: joints[a.joint].start[a.axis] for a in scene.actuators if isinstance(a, wb.actuators.Servo)}
     return Case(source, scene, model, data, held)
 
 
@@ -148,7 +148,7 @@ def _drive(model: mujoco.MjModel, scene: wb.Scene) -> None:
     """Replace all actuators of MuJoCo by springs and dampers equal to the servos of a scene."""
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
-    for motor in (a for a in scene.actuators if isinstance(a, wb.Servo)):
+    for motor in (a for a in scene.actuators if isinstance(a, wb.actuators.Servo)):
         j = model.joint(motor.joint).id
         at, stiffness = model.jnt_qposadr[j], model.jnt_stiffness[j] + motor.stiffness
         torque = model.jnt_stiffness[j] * model.qpos_spring[at] + motor.stiffness * motor.target

@@ -59,7 +59,8 @@ def rolling_scene(side: int) -> wb.Scene:
 
     laws = [law("plate", "floor", corner, SLIDE), law("balls", "plate", patch, ROLL)]
     motors = [
-        wb.Torque(f"pull {axis}", "plate", FORCE * way, k) for k, (axis, way) in enumerate(zip("xy", WAY, strict=True))
+        wb.actuators.Torque(f"pull {axis}", "plate", FORCE * way, k)
+        for k, (axis, way) in enumerate(zip("xy", WAY, strict=True))
     ]
     return wb.Scene(bodies, motors, (wb.floor(),), joints=joints, contacts=laws, gravity=(0, 0, -G))
 

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from warpbots.scene import Inertia, Joint, RigidBody, Scene
 from warpbots.solvers.articulated.joints import BALL, FIXED
-from warpbots.solvers.articulated.robot import Element, Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot, Element
 
 KINDS = ("revolute", "prismatic", "ball", "fixed", "planar", "translational", "free_2d")
 
@@ -96,7 +96,7 @@ def _parts(joint: Joint) -> list:
     }[joint.kind]
 
 
-def to_mujoco(scene: Scene, robot: Robot, model: mujoco.MjModel) -> np.ndarray:
+def to_mujoco(scene: Scene, robot: ArticulatedRobot, model: mujoco.MjModel) -> np.ndarray:
     """Matrix T that makes MuJoCo's velocities of ours: balls turn there about the axes of the body, here of the joint."""
     T = np.zeros((model.nv, robot.freedom))
     for name, address, element in _placed(robot, model):
@@ -106,7 +106,7 @@ def to_mujoco(scene: Scene, robot: Robot, model: mujoco.MjModel) -> np.ndarray:
 
 
 def set_state(
-    scene: Scene, robot: Robot, model: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, v: np.ndarray
+    scene: Scene, robot: ArticulatedRobot, model: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, v: np.ndarray
 ) -> None:
     """Put MuJoCo into our state and compute its dynamics."""
     for name, _, element in _placed(robot, model):
@@ -121,7 +121,7 @@ def set_state(
     mujoco.mj_forward(model, data)
 
 
-def _placed(robot: Robot, model: mujoco.MjModel):
+def _placed(robot: ArticulatedRobot, model: mujoco.MjModel):
     """Names of MuJoCo's joints, their first velocities, and our elements."""
     for element in robot.elements:
         own = [e for e in robot.elements if e.body == element.body]
@@ -130,12 +130,12 @@ def _placed(robot: Robot, model: mujoco.MjModel):
             yield name, model.joint(name).dofadr[0], element
 
 
-def _axes(scene: Scene, robot: Robot, element: Element) -> np.ndarray:
+def _axes(scene: Scene, robot: ArticulatedRobot, element: Element) -> np.ndarray:
     """Axes of the body in the frame of its joint at zero."""
     return np.array(robot.joints[element.body].rotation).T @ np.array(scene.rigid[element.body].rotation)
 
 
-def random_state(robot: Robot, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def random_state(robot: ArticulatedRobot, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates and velocities of about 1."""
     q, v = rng.normal(size=len(robot.start)), rng.normal(size=robot.freedom)
     for element in robot.elements:

@@ -28,7 +28,7 @@ OBSERVERS = {
 @pytest.fixture(scope="module")
 def sim():
     body = wb.SoftBody("b", Box((0.2, 0.0), (0.5, 0.1)), wb.Material(1e4, 0.25), {"l": Box((0.2, 0.0), (0.3, 0.1))})
-    muscle = wb.Muscle("m", "l", (1.0, 0.0), 1e3)
+    muscle = wb.actuators.Muscle("m", "l", (1.0, 0.0), 1e3)
     return wb.Simulation(
         wb.Scene([body], [muscle], obstacles=[floor(dim=2)]), wb.MassSpring(0.05), DT, substeps=20, worlds=3
     )

@@ -65,7 +65,7 @@ def solver_classes():
             if own and module.__name__.startswith("warpbots.solvers."):
                 if (name.endswith(("Model", "State")) or name == "Dynamics") and dataclasses.is_dataclass(cls):
                     yield cls
-                elif issubclass(cls, Matter) or name == "Readings":
+                elif issubclass(cls, Matter) or name.endswith("Readings"):
                     yield cls
 
 

@@ -24,7 +24,7 @@ def scene_file(tmp_path):
     leg = Box((0.1, 0.0), (0.2, 0.1))
     body = wb.SoftBody("cube", leg, wb.Material(1e4), {"front": Box((0.15, 0.0), (0.2, 0.1))})
     scene = wb.Scene(
-        [body], [wb.Muscle("pull", "front", (0.0, 1.0), 2e3)], [wb.floor(dim=2)], domain=((0.0, 0.0), (0.5, 0.3)),
+        [body], [wb.actuators.Muscle("pull", "front", (0.0, 1.0), 2e3)], [wb.floor(dim=2)], domain=((0.0, 0.0), (0.5, 0.3)),
         task=wb.Task(1 / 40, 5e-3, 2, 12, (1.0, 0.0), clusters=2), name="cube",
     )  # fmt: skip
     path = tmp_path / "cube.usda"
@@ -62,7 +62,7 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     """And it is said why; what the user asks for is not replaced."""
     body = wb.SoftBody("cube", Box((0.0, 0.0), (0.1, 0.1)), wb.Material(1e4, 0.25), {"all": Box((-1, -1), (1, 1))})
     path = tmp_path / "grows.usda"
-    wb.usd.write(path, wb.Scene([body], [wb.Expansion("grow", "all", 0.1)]))
+    wb.usd.write(path, wb.Scene([body], [wb.actuators.Expansion("grow", "all", 0.1)]))
     assert cli.main(["info", str(path)]) == 0
     said = capsys.readouterr()
     assert "Expansion 'grow': MPM has no actuator that changes rest lengths" in said.err
@@ -271,8 +271,10 @@ def rigid(monkeypatch):
     law = wb.Contact("wood", "floor", 1e6)
     parts = {"obstacles": (wb.floor(-0.5),), "contacts": (law,), "name": "cart"}
     read = {
-        "cart.usda": wb.Scene((cart, pole), (wb.Torque("push", "rail", 5.0),), joints=(rail, pivot), **parts),
-        "held.usda": wb.Scene((cart, pole), (wb.Servo("turn", "pivot", 5.0),), joints=(held(rail), pivot), **parts),
+        "cart.usda": wb.Scene((cart, pole), (wb.actuators.Torque("push", "rail", 5.0),), joints=(rail, pivot), **parts),
+        "held.usda": wb.Scene(
+            (cart, pole), (wb.actuators.Servo("turn", "pivot", 5.0),), joints=(held(rail), pivot), **parts
+        ),
     }
     written = []
     monkeypatch.setattr(wb.usd, "read", lambda path, asset_root: read[str(path)])

@@ -82,7 +82,7 @@ def test_convert(robot_file, tmp_path, capsys):
     out = tmp_path / "arm.usda"
     assert cli.main(["convert", str(robot_file), str(out)]) == 0
     assert "1 bodies, 1 joints, 1 actuators" in capsys.readouterr().out.replace("2 bodies", "1 bodies")
-    scene, loaded = wb.usd.read(out), wb.load_robot(robot_file)
+    scene, loaded = wb.usd.read(out), wb.robots.load(robot_file)
     assert [j.name for j in scene.joints] == [j.name for j in loaded.joints]
     assert wb.usd.read(out) == loaded
 
@@ -92,7 +92,7 @@ def test_convert_to_the_files_of_robots(name, robot_file, tmp_path, capsys):
     out = tmp_path / name
     assert cli.main(["convert", str(robot_file), str(out)]) == 0
     assert f"wrote {out}" in capsys.readouterr().out
-    found, loaded = wb.load_robot(out), wb.load_robot(robot_file)
+    found, loaded = wb.robots.load(out), wb.robots.load(robot_file)
     moving = [[j.name for j in scene.joints if j.freedom] for scene in (found, loaded)]
     assert moving[0] == moving[1] and moving[0]
     assert [(a.joint, a.max_torque) for a in found.actuators] == [(a.joint, a.max_torque) for a in loaded.actuators]

@@ -38,24 +38,33 @@ def simulation(**changes):
         (lambda: wb.Material(1e4, -1.0), r"poissons_ratio must be in \(-1, 0.5\), got -1"),
         (lambda: wb.Material(1e4, 0.3, 0.0), r"density must be positive .*got 0"),
         (lambda: wb.Material(1e4, incompressibility=3), r"even exponent .*got 3"),
-        (lambda: wb.VonMises(0.0), r"VonMises: yield_stress must be positive \[Pa\], got 0; .*5e3"),
-        (lambda: wb.VonMises(1e3, -1.0), r"VonMises: hardening must be a modulus >= 0 \[Pa\], got -1;"),
-        (lambda: wb.DruckerPrager(0.0), r"friction_angle must be in \(0, 90\) degrees, got 0; dry sand has 30"),
-        (lambda: wb.DruckerPrager(90.0), r"friction_angle must be in \(0, 90\) degrees, got 90"),
+        (lambda: wb.materials.VonMises(0.0), r"VonMises: yield_stress must be positive \[Pa\], got 0; .*5e3"),
+        (lambda: wb.materials.VonMises(1e3, -1.0), r"VonMises: hardening must be a modulus >= 0 \[Pa\], got -1;"),
         (
-            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.DruckerPrager(30.0)),
+            lambda: wb.materials.DruckerPrager(0.0),
+            r"friction_angle must be in \(0, 90\) degrees, got 0; dry sand has 30",
+        ),
+        (lambda: wb.materials.DruckerPrager(90.0), r"friction_angle must be in \(0, 90\) degrees, got 90"),
+        (
+            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.materials.DruckerPrager(30.0)),
             r"DruckerPrager .*, got incompressibility=2; use incompressibility=0",
         ),
         (
-            lambda: wb.Material(1e4, plasticity=wb.VonMises(1e3)),
+            lambda: wb.Material(1e4, plasticity=wb.materials.VonMises(1e3)),
             r"plasticity=VonMises\(...\) .*, got law='neo_hookean'; use law='hencky'",
         ),
         (lambda: wb.Obstacle(BOX, friction=-0.1), r"friction must be a coefficient >= 0, got -0.1"),
         (lambda: wb.Obstacle(BOX, "glue"), r"condition must be one of sticky, slip, separate, friction, got 'glue'"),
         (lambda: Box((0.0, 0.0), (1.0, 0.0)), r"every coordinate of lower .* must be below upper"),
-        (lambda: wb.Pressure("p", "leg", -1.0), r"Pressure 'p': max_pressure must be positive \[Pa\], got -1"),
-        (lambda: wb.Muscle("m", "leg", (0.0, 0.0), 1.0), r"Muscle 'm': direction must not be the zero vector"),
-        (lambda: wb.Cable("c", [(0.0, 0.0)], 1.0), r"Cable 'c': waypoints must be at least two points"),
+        (
+            lambda: wb.actuators.Pressure("p", "leg", -1.0),
+            r"Pressure 'p': max_pressure must be positive \[Pa\], got -1",
+        ),
+        (
+            lambda: wb.actuators.Muscle("m", "leg", (0.0, 0.0), 1.0),
+            r"Muscle 'm': direction must not be the zero vector",
+        ),
+        (lambda: wb.actuators.Cable("c", [(0.0, 0.0)], 1.0), r"Cable 'c': waypoints must be at least two points"),
         (lambda: HalfSpace((0.0, 0.0), (0.0, 0.0)), r"HalfSpace.normal must not be the zero vector"),
         (lambda: wb.MPM(0.0), r"MPM: dx must be positive \[m\], got 0"),
         (lambda: wb.Checkpoints.every(0), r"k must be at least 1 control interval, got 0"),
@@ -92,15 +101,15 @@ def test_empty_mesh_is_refused():
 def test_image_without_silhouette(tmp_path, color, kind):
     Image.new(kind, (8, 8), color).save(tmp_path / "blank.png")
     with pytest.raises(SceneError, match="blank.png has no silhouette"):
-        wb.load_silhouette(tmp_path / "blank.png", height=0.1)
+        wb.shapes.load_silhouette(tmp_path / "blank.png", height=0.1)
 
 
 def test_missing_files_are_named(tmp_path):
     for load in (
-        wb.load_mesh,
-        wb.load_tetrahedra,
-        lambda p: wb.load_sheet(p, 0.1),
-        lambda p: wb.load_silhouette(p, 0.1),
+        wb.shapes.load_mesh,
+        wb.shapes.load_tetrahedra,
+        lambda p: wb.shapes.load_sheet(p, 0.1),
+        lambda p: wb.shapes.load_silhouette(p, 0.1),
     ):
         with pytest.raises(FileNotFoundError, match="there is no file .*nothing.x"):
             load(tmp_path / "nothing.x")
@@ -116,7 +125,7 @@ def test_actuator_on_a_missing_region_and_all_other_faults_at_once():
     with pytest.raises(SceneError) as error:
         scene(
             bodies=[body(regions={"leg": BOX}), body()],
-            actuators=[wb.Pressure("p", "lag", 1.0)],
+            actuators=[wb.actuators.Pressure("p", "lag", 1.0)],
             obstacles=[wb.floor(dim=3)],
         )
     text = str(error.value)
@@ -137,7 +146,7 @@ def test_unknown_law():
 
 def test_cable_off_the_body():
     with pytest.raises(SceneError, match=r"Cable 'c': waypoint 1 at \(0.5, 0.5\) is .* m from the nearest matter"):
-        simulation(scene=scene(actuators=[wb.Cable("c", [(0.2, 0.2), (0.5, 0.5)], 1.0)]))
+        simulation(scene=scene(actuators=[wb.actuators.Cable("c", [(0.2, 0.2), (0.5, 0.5)], 1.0)]))
 
 
 def test_time_step_over_the_bound():
@@ -154,7 +163,9 @@ def test_time_step_near_the_bound_warns():
 
 
 def actuated():
-    return simulation(scene=scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.Pressure("puff", "leg", 100.0)]))
+    return simulation(
+        scene=scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.actuators.Pressure("puff", "leg", 100.0)])
+    )
 
 
 def test_controls():
@@ -198,7 +209,7 @@ def test_leaving_the_grid_names_step_particle_and_remedy():
 
 
 def test_divergence_names_step_field_and_cause():
-    s = scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.Muscle("m", "leg", (0.0, 1.0), 1e6)])
+    s = scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.actuators.Muscle("m", "leg", (0.0, 1.0), 1e6)])
     sim = simulation(scene=s)
     with pytest.raises(
         wb.SimulationError,
@@ -236,7 +247,7 @@ def test_interrupted_fit_keeps_the_best():
 
 
 def test_unwritable_places_leave_nothing_behind(tmp_path):
-    history = wb.History([1.0], [0.1])
+    history = wb.optimize.History([1.0], [0.1])
     with pytest.raises(OSError, match=r"cannot write .*nowhere.*loss.csv: there is no folder .*nowhere; create it"):
         history.write_csv(tmp_path / "nowhere" / "loss.csv")
     assert not list(tmp_path.iterdir())
@@ -244,7 +255,7 @@ def test_unwritable_places_leave_nothing_behind(tmp_path):
 
 def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "loss.csv"
-    wb.History([1.0], [0.1]).write_csv(path)
+    wb.optimize.History([1.0], [0.1]).write_csv(path)
     before = path.read_text()
     from warpbots.optimize import history as module
 
@@ -254,7 +265,7 @@ def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.csv, "writer", lambda file: Full())
     with pytest.raises(OSError, match=r"cannot write .*loss.csv: No space left on device; nothing was changed there"):
-        wb.History([2.0], [0.1]).write_csv(path)
+        wb.optimize.History([2.0], [0.1]).write_csv(path)
     assert path.read_text() == before
     assert [p.name for p in tmp_path.iterdir()] == ["loss.csv"]
 
@@ -314,7 +325,7 @@ def test_scene_is_not_changed_by_replacing_a_part():
         (lambda: simulation(dt=float("nan")), "dt must be a finite number, got nan"),
         (lambda: simulation(device="gpu"), "there is no device 'gpu'; this machine has cpu"),
         (lambda: simulation(dt=1e300, substeps=None), "safe steps of .* more than can be counted; use a shorter dt"),
-        (lambda: wb.load_mesh(3), "load_mesh: path must be a text or Path, got 3"),
+        (lambda: wb.shapes.load_mesh(3), "load_mesh: path must be a text or Path, got 3"),
     ],
 )  # fmt: skip
 def test_what_does_not_belong_there(make, message):

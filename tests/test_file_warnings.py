@@ -40,7 +40,7 @@ def mjcf_file(folder):
     (folder / "arm.xml").write_text(
         '<mujoco><worldbody><body><joint name="hinge" frictionloss="1"/><geom size=".1"/></body></worldbody></mujoco>'
     )
-    return folder / "arm.xml", wb.load_robot, "(frictionloss): 'hinge'"
+    return folder / "arm.xml", wb.robots.load, "(frictionloss): 'hinge'"
 
 
 def urdf_file(folder):
@@ -50,17 +50,17 @@ def urdf_file(folder):
         f'<robot name="r">{"".join(map(link.format, "abc"))}{joint.format("j", "b", "")}'
         f'{joint.format("k", "c", """<mimic joint="j"/>""")}</robot>'
     )
-    return folder / "arm.urdf", lambda path: wb.load_robot(path, ignore_loops=True), "mimic"
+    return folder / "arm.urdf", lambda path: wb.robots.load(path, ignore_loops=True), "mimic"
 
 
 def mesh_file(folder):
     trimesh.creation.box((20.0, 1.0, 1.0)).export(folder / "beam.stl")
-    return folder / "beam.stl", wb.load_mesh, "it is 20 m long"
+    return folder / "beam.stl", wb.shapes.load_mesh, "it is 20 m long"
 
 
 def written_file(folder):
     scene = wb.Scene([wb.RigidBody("body", wb.shapes.Box((0, 0, 0), (1, 1, 1)))], obstacles=[wb.floor()])
-    return folder / "body.urdf", lambda path: wb.save_robot(path, scene), "obstacle 'floor'"
+    return folder / "body.urdf", lambda path: wb.robots.save(path, scene), "obstacle 'floor'"
 
 
 @pytest.mark.parametrize("make", [usd_file, mjcf_file, urdf_file, mesh_file, written_file])
@@ -116,4 +116,4 @@ def test_a_file_without_anything_to_say_is_read_in_silence(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         wb.usd.read(tmp_path / "body.usda")
-        assert np.isclose(wb.load_mesh(tmp_path / "box.stl").volume, 1.0)
+        assert np.isclose(wb.shapes.load_mesh(tmp_path / "box.stl").volume, 1.0)

@@ -63,7 +63,7 @@ def test_intervals_contain_the_truth_as_often_as_they_say():
 def bar():
     shape = wb.shapes.Box((0.1, 0.1), (0.3, 0.2))
     body = wb.SoftBody("bar", shape, wb.Material(1e4), {"all": shape})
-    muscle = wb.Muscle("all", "all", (1, 0), 2e3)
+    muscle = wb.actuators.Muscle("all", "all", (1, 0), 2e3)
     return wb.Simulation(
         wb.Scene([body], [muscle], gravity=(0, 0), domain=((0, 0), (0.4, 0.3))), wb.MPM(0.05), dt=4e-3, substeps=2
     )
@@ -118,7 +118,7 @@ def test_a_fit_turns_back_from_a_rollout_that_fails():
     assert found.history.episodes[-1] == len(calls)
     assert x.item() == pytest.approx(1.0, rel=1e-5)
     x.data.fill_(0.25)
-    with pytest.raises(wb.RolloutError, match="with 'x' = 0.25: "):
+    with pytest.raises(wb.optimize.RolloutError, match="with 'x' = 0.25: "):
         wb.least_squares(residual, {"x": x}, **QUIET)
 
 

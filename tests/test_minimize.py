@@ -177,7 +177,7 @@ def spring_problem():
     """A bar of MPM pulled by two muscles: how far it has come, and how far its ends are apart."""
     halves = {"left": wb.shapes.Box((0.1, 0.1), (0.2, 0.2)), "right": wb.shapes.Box((0.2, 0.1), (0.3, 0.2))}
     body = wb.SoftBody("bar", wb.shapes.Box((0.1, 0.1), (0.3, 0.2)), wb.Material(1e4), halves)
-    muscles = [wb.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
+    muscles = [wb.actuators.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
     scene = wb.Scene([body], muscles, gravity=(0.0, 0.0), domain=((0.0, 0.0), (0.4, 0.3)))
     sim = wb.Simulation(scene, wb.MPM(0.025), dt=4e-3, substeps=2)
     table = torch.full((10, 2), 0.3, requires_grad=True)
@@ -451,19 +451,19 @@ def test_starts_at_once_are_refused_by_name():
     ):
         with pytest.raises(ValueError, match=message):
             fault()
-    with pytest.raises(wb.RolloutError, match=r"the loss of start 1 is nan"):
+    with pytest.raises(wb.optimize.RolloutError, match=r"the loss of start 1 is nan"):
         wb.minimize(lambda: x * torch.tensor([1.0, math.nan]), x, Starts(Torch(), 2), **QUIET)
     with pytest.raises(ValueError, match=r"BatchedStarts: method must be a Torch, got <"):
         Starts(wb.methods.SciPy(), 2)
 
 
 def test_best_is_a_mean_over_recent_losses_and_obeys_constraints():
-    lucky = wb.History(loss=[5.0, 0.0, 5.0, 2.0, 2.0, 2.0], window=3)
+    lucky = wb.optimize.History(loss=[5.0, 0.0, 5.0, 2.0, 2.0, 2.0], window=3)
     assert lucky.best == 5
-    assert wb.History(loss=[1.0, 9.0, 9.0, 5.0, 4.0], window=3).best == 4, "one loss is no mean over three"
+    assert wb.optimize.History(loss=[1.0, 9.0, 9.0, 5.0, 4.0], window=3).best == 4, "one loss is no mean over three"
     lucky.window = 1
     assert lucky.best == 1
-    bent = wb.History(loss=[0.0, 3.0, 2.0], violation=[1.0, 0.0, 0.009], allowed_violation=0.01)
+    bent = wb.optimize.History(loss=[0.0, 3.0, 2.0], violation=[1.0, 0.0, 0.009], allowed_violation=0.01)
     assert bent.best == 2
     bent.allowed_violation = 0.0
     assert bent.best == 1

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import warpbots as wb
-from warpbots import controllers, design, observers, optimize, shape
+from warpbots import controllers, design, morphology, observers, optimize
 from warpbots.optimize import methods
 from warpbots.scene import Box
 
@@ -41,7 +41,7 @@ RESULTS = {
 
 def simulation():
     body = wb.SoftBody("b", Box((0.1, 0.1), (0.3, 0.3)), wb.Material(1e4, 0.25), {"r": Box((0.1, 0.1), (0.2, 0.3))})
-    scene = wb.Scene([body], [wb.Muscle("m", "r", (1, 0), 10.0)])
+    scene = wb.Scene([body], [wb.actuators.Muscle("m", "r", (1, 0), 10.0)])
     return wb.Simulation(scene, wb.MassSpring(0.1), 2e-3, substeps=2)
 
 
@@ -77,7 +77,7 @@ def examples(path):
         "observer": observers.Centroid(), "steps": 2, "count": 2, "intervals": 1, "body": "b", "vertices": vertices,
         "faces": faces, "points": inside, "cells": (1, 1, 1), "start": section, "end": section, "name": "n",
         "parts": component.parts, "matrix": torch.eye(2), "center": (0.0, 0.0), "factor": 1.1,
-        "displacement": torch.zeros(2, 2, 2), "maps": [], "design": shape.Affine(torch.eye(2), (0.0, 0.0)),
+        "displacement": torch.zeros(2, 2, 2), "maps": [], "design": morphology.Affine(torch.eye(2), (0.0, 0.0)),
         "state": sim.state(), "controller": None, "worlds": [0], "values": {"r": 1e4}, "parameter": "youngs_modulus",
         "root": design.chain(component), "cage": cage, "handles": cage.handles, "layout": component.layout,
         "sizes": component.sizes, "ports": component.ports, "component": component, "exposed": np.ones(4, bool),
@@ -125,7 +125,7 @@ def tried(call, known):
 
 PUBLIC = {
     f"{module.__name__.removeprefix('warpbots.')}.{name}": getattr(module, name)
-    for module in (optimize, methods, design, shape, observers, controllers)
+    for module in (optimize, methods, design, morphology, observers, controllers)
     for name in module.__all__
     if callable(getattr(module, name)) and name not in RESULTS
 }

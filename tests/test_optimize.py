@@ -21,7 +21,7 @@ BOX = Box((0.1, 0.1), (0.3, 0.2))
 def sim():
     halves = {"left": Box((0.1, 0.1), (0.2, 0.2)), "right": Box((0.2, 0.1), (0.3, 0.2))}
     body = wb.SoftBody("bar", BOX, wb.Material(1e4), halves)
-    muscles = [wb.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
+    muscles = [wb.actuators.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
     scene = wb.Scene([body], muscles, gravity=(0.0, 0.0), domain=((0.0, 0.0), (0.4, 0.3)))
     return wb.Simulation(scene, wb.MPM(0.025), dt=4e-3, substeps=2)
 
@@ -179,7 +179,7 @@ def test_bounded_starts_where_it_is_told_and_stays_inside():
 
 
 def test_history_reads_back_as_csv(tmp_path):
-    wb.History([2.0, 1.0], [0.5, 1.5]).write_csv(tmp_path / "loss.csv")
+    wb.optimize.History([2.0, 1.0], [0.5, 1.5]).write_csv(tmp_path / "loss.csv")
     rows = list(csv.DictReader((tmp_path / "loss.csv").read_text().splitlines()))
     assert [float(r["loss"]) for r in rows] == [2.0, 1.0]
     assert [int(r["iteration"]) for r in rows] == [0, 1]

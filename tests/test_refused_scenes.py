@@ -18,7 +18,7 @@ FACES = [[c, c + 3, c + 4] for c in (0, 1, 3, 4)] + [[c, c + 4, c + 1] for c in 
 CLOTH = wb.SoftBody("cloth", S.Sheet(CORNERS, FACES, 1e-3), wb.Material(1e5))
 LIQUID = dataclasses.replace(CUBE, material=wb.Material(1e5, 0.45, law="weakly_compressible"))
 HINGE = wb.Joint("hinge", "revolute", None, "ball", axis=(0, 1, 0))
-ROBOT = {"joints": [HINGE], "actuators": [wb.Torque("motor", "hinge", 0.1)]}
+ROBOT = {"joints": [HINGE], "actuators": [wb.actuators.Torque("motor", "hinge", 0.1)]}
 ROOM = {"domain": ((-0.5,) * 3, (1.0,) * 3)}
 
 
@@ -32,8 +32,8 @@ SCENES = {
     "liquid and robot": wb.Scene([LIQUID, BALL], **ROBOT, **ROOM),
     "cloth and hinge": wb.Scene([CLOTH, BALL], joints=[HINGE]),
     "yielding cube and bone": wb.Scene([soft(yield_strain=0.1), BONE]),
-    "sand and bone": wb.Scene([soft(law="hencky", plasticity=wb.VonMises(1e3)), BONE]),
-    "sand and cloth": wb.Scene([soft(law="hencky", plasticity=wb.VonMises(1e3)), CLOTH], **ROOM),
+    "sand and bone": wb.Scene([soft(law="hencky", plasticity=wb.materials.VonMises(1e3)), BONE]),
+    "sand and cloth": wb.Scene([soft(law="hencky", plasticity=wb.materials.VonMises(1e3)), CLOTH], **ROOM),
     "springs that break in a fluid": wb.Scene([soft(breaking_strain=0.2)], fluid=wb.Fluid(1000.0)),
     "liquid and attachment": wb.Scene(
         [LIQUID, dataclasses.replace(CUBE, name="other", shape=S.Box((0.1, 0, 0), (0.2, 0.1, 0.1)))],

@@ -99,14 +99,14 @@ def test_a_differential_that_is_registered_later_is_used(registered):
 
 
 @dataclasses.dataclass(frozen=True)
-class Twist(wb.StressActuator):
+class Twist(wb.actuators.StressActuator):
     """A stress actuator as a notebook defines it: shear in the plane of x and z."""
 
     max_stress: float
 
 
 @dataclasses.dataclass(frozen=True)
-class Unknown(wb.StressActuator):
+class Unknown(wb.actuators.StressActuator):
     """A stress actuator whose stress nobody registered."""
 
 
@@ -128,8 +128,8 @@ def test_a_stress_actuator_of_a_notebook_acts_under_every_solver(name):
     s, c = 2e3, np.sqrt(0.5)
     region = "all"
     pair = [
-        wb.Muscle("p", region, (c, 0, c), s),
-        wb.Muscle("m", region, (c, 0, -c), s),
+        wb.actuators.Muscle("p", region, (c, 0, c), s),
+        wb.actuators.Muscle("m", region, (c, 0, -c), s),
     ]  # their difference is the shear
     body = wb.SoftBody("b", BOX, wb.Material(1e4, 0.3, 1000.0), {"all": BOX})
     both = wb.Simulation(wb.Scene([body], pair, gravity=(0, 0, 0)), SOLVERS[name](1 / 8), 1e-3, None)

@@ -86,7 +86,7 @@ def test_an_error_of_a_rollout_names_what_was_tried_and_keeps_the_best(method, t
     path = tmp_path / "run.pt"
     cliff = Cliff(1.9 if method == "Adam" else -1.0)
     rule = wb.methods.Torch(lr=0.5) if method == "Adam" else wb.methods.SciPy(method)
-    with pytest.raises(wb.RolloutError, match="with 'x' = .*did not converge.*narrower bounds") as fault:
+    with pytest.raises(wb.optimize.RolloutError, match="with 'x' = .*did not converge.*narrower bounds") as fault:
         wb.minimize(cliff, {"x": cliff.x}, rule, checkpoint=path, **QUIET)
     assert isinstance(fault.value, wb.SimulationError)
     assert fault.value.unknowns["x"].tolist() == cliff.calls[-1]
@@ -97,14 +97,14 @@ def test_an_error_of_a_rollout_names_what_was_tried_and_keeps_the_best(method, t
         assert (cliff.x - 3.0).square().sum().item() == min(history.loss) == history.loss[history.best]
         assert len(history.loss) == len(cliff.calls) - 1 == history.episodes[-1] - 1
         assert torch.equal(torch.load(path, weights_only=True)["best"][0], cliff.x)
-        with pytest.raises(wb.RolloutError, match="'x' ="):
+        with pytest.raises(wb.optimize.RolloutError, match="'x' ="):
             wb.minimize(cliff, {"x": cliff.x}, rule, checkpoint=path, resume=True, **QUIET)
 
 
 def test_a_start_that_fails_gives_way_to_the_next():
     cliff = Cliff(2.0)
     starts = wb.methods.MultiStart(wb.methods.Torch(lr=0.5), 3, seed=2)
-    with pytest.raises(wb.RolloutError):
+    with pytest.raises(wb.optimize.RolloutError):
         wb.minimize(cliff, {"x": wb.Unknown(cliff.x, -9.0, 9.0)}, starts, iterations=60, **QUIET)
     cliff = Cliff(2.0)
     starts = wb.methods.MultiStart(wb.methods.Torch(lr=0.05), 3, seed=2)

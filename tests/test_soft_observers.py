@@ -16,9 +16,9 @@ from warpbots.observers import (
     Clusters,
     Delayed,
     Gyroscope,
+    MeanPressure,
     Noisy,
     ObstacleForces,
-    Pressure,
     Strain,
 )
 from warpbots.observers.region import polar_rotation
@@ -105,15 +105,17 @@ def test_pressure_is_that_of_the_law_in_each_region(name):
     modulus = sim.per_region({"low": E, "high": 3 * E}, "youngs_modulus")
     for region, factor in (("low", 1.0), ("high", 3.0)):
         expected = -factor * E / (1 - 2 * NU) * (s - 1) / s**2
-        seen = Pressure(region).bind(sim)(state, youngs_modulus=modulus)
+        seen = MeanPressure(region).bind(sim)(state, youngs_modulus=modulus)
         np.testing.assert_allclose(seen.numpy(), [[expected]], rtol=1e-4)
-    np.testing.assert_allclose(Pressure().bind(sim)(state).numpy(), [[-E / (1 - 2 * NU) * (s - 1) / s**2]], rtol=1e-4)
+    np.testing.assert_allclose(
+        MeanPressure().bind(sim)(state).numpy(), [[-E / (1 - 2 * NU) * (s - 1) / s**2]], rtol=1e-4
+    )
 
 
 def test_springs_push_back_when_compressed():
     sim = simulation("springs")
-    assert Pressure("high").bind(sim)(moved(sim, 0.97 * np.eye(3))).item() > 100.0
-    assert Pressure("high").bind(sim)(moved(sim, 1.03 * np.eye(3))).item() < -100.0
+    assert MeanPressure("high").bind(sim)(moved(sim, 0.97 * np.eye(3))).item() > 100.0
+    assert MeanPressure("high").bind(sim)(moved(sim, 1.03 * np.eye(3))).item() < -100.0
 
 
 @pytest.mark.parametrize("name", ["mpm", "springs"])
@@ -184,7 +186,7 @@ def test_a_delayed_observation_is_that_of_earlier_calls_until_it_forgets():
 
 
 def test_a_rollout_begins_without_memory_and_copies_share_none():
-    sim = simulation("springs", actuators=(wb.Muscle("pull", "high", (0, 0, 1), 3e3),))
+    sim = simulation("springs", actuators=(wb.actuators.Muscle("pull", "high", (0, 0, 1), 3e3),))
     policy = wb.controllers.MLP(sim, Delayed(Centroid(acceleration=True), 2), (8,), seed=1)
     start = sim.state(velocity=np.array([0.5, 0.0, 0.3]))
     first = sim.rollout(policy, 5, start)

@@ -12,13 +12,13 @@ from warpbots.scene import SceneError
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "solvers" / "index.md"
 BOX, UPPER = wb.shapes.Box((0, 0, 0), (0.2, 0.1, 0.1)), wb.shapes.Box((0, 0, 0.05), (0.2, 0.1, 0.1))
 ACTUATORS = {
-    "Pressure": wb.Pressure("a", "upper", 1e3),
-    "Muscle": wb.Muscle("a", "upper", (1, 0, 0), max_stress=1e3),
-    "Cable": wb.Cable("a", ((0, 0.05, 0.05), (0.2, 0.05, 0.05)), 1e3, 0.3),
-    "Expansion": wb.Expansion("a", "upper", 0.1),
-    "Oscillation": wb.Oscillation("a", "upper", 0.1, 3.0),
-    "Fibre": wb.Fibre("a", "upper", (1, 0, 0), 1e4, 0.3),
-    "PneumaticCell": wb.PneumaticCell("a", "upper", 1e4, 0.3),
+    "Pressure": wb.actuators.Pressure("a", "upper", 1e3),
+    "Muscle": wb.actuators.Muscle("a", "upper", (1, 0, 0), max_stress=1e3),
+    "Cable": wb.actuators.Cable("a", ((0, 0.05, 0.05), (0.2, 0.05, 0.05)), 1e3, 0.3),
+    "Expansion": wb.actuators.Expansion("a", "upper", 0.1),
+    "Oscillation": wb.actuators.Oscillation("a", "upper", 0.1, 3.0),
+    "Fibre": wb.actuators.Fibre("a", "upper", (1, 0, 0), 1e4, 0.3),
+    "PneumaticCell": wb.actuators.PneumaticCell("a", "upper", 1e4, 0.3),
 }
 SOLVERS = wb.MPM(dx=0.025), wb.MassSpring(0.025), wb.ProjectiveDynamics(0.05)
 

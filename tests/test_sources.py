@@ -29,7 +29,7 @@ def test_nothing_is_converted_onto_itself(tmp_path, capsys, monkeypatch, ending)
     source = tmp_path / f"robot.{ending}"
     floor = wb.Obstacle(wb.shapes.Box((-1.0, -1.0, -0.1), (1.0, 1.0, 0.0)), name="floor")
     scene = wb.Scene([wb.RigidBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.0), 0.1))], obstacles=[floor])
-    wb.usd.write(source, scene) if ending == "usda" else wb.save_robot(source, scene)
+    wb.usd.write(source, scene) if ending == "usda" else wb.robots.save(source, scene)
     (tmp_path / f"soft.{ending}").symlink_to(source)
     (tmp_path / f"hard.{ending}").hardlink_to(source)
     monkeypatch.chdir(tmp_path)

@@ -47,7 +47,7 @@ def robot() -> wb.Scene:
     right = wb.shapes.Box((0.15, 0.05), (0.2, 0.1))
     bar = wb.SoftBody("bar", wb.shapes.Box((0.1, 0.05), (0.2, 0.1)), wb.Material(1e4), {"right": right})
     return wb.Scene(
-        [bar], [wb.Muscle("pull", "right", (1, 0), 1e3)], [wb.floor(0.05, dim=2)], domain=((0, 0), (0.3, 0.3)),
+        [bar], [wb.actuators.Muscle("pull", "right", (1, 0), 1e3)], [wb.floor(0.05, dim=2)], domain=((0, 0), (0.3, 0.3)),
         task=wb.Task(0.025, 2e-3, 1, 20, (1.0, 0.0), clusters=2), name="bar",
     )  # fmt: skip
 

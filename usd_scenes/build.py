@@ -43,7 +43,7 @@ def walker() -> wb.Scene:
     return wb.Scene(
         name="walker",
         bodies=[body],
-        actuators=[wb.Muscle(region, region, direction=(0.0, 1.0), max_stress=2e3) for region in legs],
+        actuators=[wb.actuators.Muscle(region, region, direction=(0.0, 1.0), max_stress=2e3) for region in legs],
         obstacles=[wb.floor(dim=2, friction=0.5)],
         domain=((-0.4, 0.0), (1.5, 0.4)),
         task=wb.Task(
@@ -68,7 +68,7 @@ def thermal() -> wb.Scene:
     return wb.Scene(
         name="thermal",
         bodies=[body],
-        actuators=[wb.Expansion("heat", "heated", max_strain=0.5)],
+        actuators=[wb.actuators.Expansion("heat", "heated", max_strain=0.5)],
         obstacles=[wb.floor(friction=0.8)],
         task=wb.Task(
             cell_size=2.5e-3, control_interval=0.02, substeps=250, steps=150, direction=(1.0, 0.0, 0.0), clusters=4
@@ -111,7 +111,7 @@ def multigait() -> wb.Scene:
     return wb.Scene(
         name="multigait",
         bodies=[body],
-        actuators=[wb.Expansion(name, name, max_strain=0.6, direction=(1.0, 0.0, 0.0)) for name in chambered],
+        actuators=[wb.actuators.Expansion(name, name, max_strain=0.6, direction=(1.0, 0.0, 0.0)) for name in chambered],
         obstacles=[wb.floor(friction=0.6)],
         domain=((-0.3, -0.2, 0.0), (1.0, 0.2, 0.2)),
         task=wb.Task(
@@ -159,7 +159,7 @@ def soft_legs() -> wb.Scene:
             wb.Attachment(f"{name}_axle", "body", name, ((x, y - half, height), (x, y + half, height)))
             for name, (x, y) in places.items()
         ],
-        actuators=[wb.Motor(name, f"{name}_axle", f"{name}_hub", "plate", 0.1, 12.0) for name in places],
+        actuators=[wb.actuators.Motor(name, f"{name}_axle", f"{name}_hub", "plate", 0.1, 12.0) for name in places],
         obstacles=[wb.floor(friction=0.8)],
         task=wb.Task(cell_size=0.01, control_interval=0.02, substeps=500, steps=100, direction=(1.0, 0.0, 0.0)),
     )

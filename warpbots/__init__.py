@@ -9,169 +9,107 @@ from typing import TYPE_CHECKING, Any
 
 import warp as _warp
 
-from warpbots import controllers, materials, meshing, observers
+from warpbots import actuators, controllers, materials, meshing, observers, optimize, shapes
 from warpbots.file_warnings import FileWarning
 from warpbots.gradients import Checkpoints
-from warpbots.optimize import (
-    Bounded,
-    Estimate,
-    History,
-    Outcome,
-    RolloutError,
-    SearchHistory,
-    Unknown,
-    fit,
-    hessian_product,
-    least_squares,
-    methods,
-    minimize,
-    search,
-)
+from warpbots.optimize import Bounded, Outcome, Unknown, fit, least_squares, methods, minimize, search
+from warpbots.renamed import refuse_former as _refuse_former
 from warpbots.scene import (
     Attachment,
-    Cable,
-    CamClay,
-    Cavity,
     Cloud,
     Constraint,
     Contact,
-    DruckerPrager,
-    Expansion,
-    Fibre,
-    FibreReinforcement,
-    Field,
     Fluid,
     Inertia,
     Joint,
     Load,
     Material,
-    MaxwellBranch,
-    Motor,
-    Muscle,
     Obstacle,
-    Oscillation,
-    PneumaticCell,
-    Pressure,
     RigidBody,
     Scene,
     SceneError,
-    Servo,
     SoftBody,
-    StressActuator,
     Task,
-    Torque,
-    VonMises,
     floor,
-    shapes,
     walls,
 )
-from warpbots.shape_files import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.simulation import LostWorldWarning, Simulation, SimulationError
 from warpbots.tables import Table as _Table
 from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from warpbots import design, shape, usd, view
-    from warpbots.robots import hold_pose, load_robot, replay_in_mujoco, save_robot, set_down
+    from warpbots import design, morphology, robots, usd, view
     from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
 __all__ = [
-    "MPM",
-    "Articulated",
-    "Attachment",
-    "Bounded",
-    "Cable",
-    "CamClay",
-    "Cavity",
-    "Checkpoints",
-    "Cloud",
-    "Constraint",
-    "Contact",
-    "DruckerPrager",
-    "Estimate",
-    "Expansion",
-    "Fibre",
-    "FibreReinforcement",
-    "Field",
-    "FileWarning",
-    "Fluid",
-    "History",
-    "Inertia",
-    "Joint",
-    "Load",
-    "LostWorldWarning",
-    "MassSpring",
-    "Material",
-    "MaxwellBranch",
-    "Motor",
-    "Muscle",
-    "Obstacle",
-    "Oscillation",
-    "Outcome",
-    "PneumaticCell",
-    "Pressure",
-    "ProjectiveDynamics",
-    "RigidBody",
-    "RolloutError",
     "Scene",
     "SceneError",
-    "SearchHistory",
-    "Servo",
+    "Task",
+    "SoftBody",
+    "Material",
+    "RigidBody",
+    "Inertia",
+    "Cloud",
+    "Joint",
+    "Attachment",
+    "Constraint",
+    "Load",
+    "Contact",
+    "Obstacle",
+    "floor",
+    "walls",
+    "Fluid",
+    "shapes",
+    "materials",
+    "actuators",
+    "design",
+    "robots",
+    "usd",
+    "FileWarning",
+    "MPM",
+    "MassSpring",
+    "ProjectiveDynamics",
+    "Articulated",
+    "meshing",
     "Simulation",
     "SimulationError",
-    "SoftBody",
-    "StressActuator",
-    "Task",
-    "Torque",
+    "LostWorldWarning",
     "Trajectory",
-    "Unknown",
-    "VonMises",
-    "controllers",
-    "fit",
-    "floor",
-    "hessian_product",
-    "hold_pose",
-    "least_squares",
-    "load_mesh",
-    "load_robot",
-    "load_sheet",
-    "load_silhouette",
-    "load_tetrahedra",
-    "materials",
-    "meshing",
-    "methods",
-    "minimize",
+    "Checkpoints",
+    "morphology",
     "observers",
-    "replay_in_mujoco",
-    "save_robot",
+    "controllers",
+    "minimize",
+    "fit",
+    "least_squares",
     "search",
-    "set_down",
-    "design",
-    "shape",
-    "shapes",
-    "usd",
+    "Unknown",
+    "Bounded",
+    "Outcome",
+    "methods",
+    "optimize",
     "view",
-    "walls",
 ]
 
 __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
-    **dict.fromkeys(("hold_pose", "load_robot", "replay_in_mujoco", "save_robot", "set_down"), "warpbots.robots"),
-    **dict.fromkeys(("design", "shape", "usd", "view"), ""),
+    **dict.fromkeys(("design", "morphology", "robots", "usd", "view"), ""),
 }
 """Names whose modules take long to import, and where they are; nothing for modules."""
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LOADED_WHEN_USED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    place = _LOADED_WHEN_USED[name]
-    found = getattr(_importlib.import_module(place), name) if place else _importlib.import_module(f"warpbots.{name}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # type checkers would take any name for one that is there
+
+    def __getattr__(name: str) -> object:
+        if name not in _LOADED_WHEN_USED:
+            _refuse_former(__name__)(name)
+        place = _LOADED_WHEN_USED[name]
+        module = _importlib.import_module(place or f"warpbots.{name}")
+        globals()[name] = getattr(module, name) if place else module
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -3,9 +3,9 @@
     python benchmarks/papers/chainqueen_arm_length.py
 
 An arm of 0.1 x 0.3 hangs from a ceiling; two muscles along its sides bend and stretch it. Its length is a design
-parameter, by the map of space `warpbots.shape.Affine`, and its controls are a table. The distance of the end from the
-goal after half a second is minimised by Adam, as in the paper, and by L-BFGS-B, with the length and without, from the
-same controls; "printed" is lower than 0.001 within 100 steps. Writes ``chainqueen_arm_length.png`` and film strips
+parameter, by the map of space `warpbots.morphology.Affine`, and its controls are a table. The distance of the end from
+the goal after half a second is minimised by Adam, as in the paper, and by L-BFGS-B, with the length and without, from
+the same controls; "printed" is lower than 0.001 within 100 steps. Writes ``chainqueen_arm_length.png`` and film strips
 beside this file.
 """
 
@@ -36,7 +36,7 @@ def arm(device: str | None) -> wb.Simulation:
     body = wb.SoftBody(
         "arm", box((left, bottom), (right, TOP)), wb.Material(300 * KILO, 0.3, KILO, damping=1e-3), regions
     )
-    muscles = [wb.Muscle(side, side, (0.0, 1.0), 30 * KILO) for side in ("left", "right")]
+    muscles = [wb.actuators.Muscle(side, side, (0.0, 1.0), 30 * KILO) for side in ("left", "right")]
     scene = wb.Scene(
         [body], muscles, constraints=[wb.Constraint("root")], gravity=(0.0, -2.0), domain=((0.0, 0.2), (1.0, 1.1))
     )
@@ -63,8 +63,8 @@ def reach(sim: wb.Simulation, method: str, with_length: bool) -> tuple[list[floa
     end, goal, (make, power) = sim.region("end"), torch.tensor(GOAL), METHODS[method]
 
     def motion() -> wb.Trajectory:
-        longer = wb.shape.Affine(torch.diag(torch.stack([torch.ones(()), factor])), center=(0.5, TOP))
-        state, parameters = wb.shape.shaped(sim, longer)
+        longer = wb.morphology.Affine(torch.diag(torch.stack([torch.ones(()), factor])), center=(0.5, TOP))
+        state, parameters = wb.morphology.shaped(sim, longer)
         return sim.rollout(table.repeat_interleave(HOLD, dim=0), STEPS, state, **parameters)
 
     def loss() -> torch.Tensor:

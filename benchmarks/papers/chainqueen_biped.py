@@ -27,7 +27,7 @@ def biped(device: str | None) -> wb.Simulation:
     shape = wb.shapes.Union((*parts, box((0.3, floor + 0.1), (0.6, floor + 0.2))))
     body = wb.SoftBody("biped", shape, wb.Material(10 * KILO, 0.3, KILO))
     cables = [
-        wb.Cable(f"{leg} {side}", ((x, floor + 0.19), (x, floor + 0.1), (x, floor + 0.01)), 1.5 * KILO)
+        wb.actuators.Cable(f"{leg} {side}", ((x, floor + 0.19), (x, floor + 0.1), (x, floor + 0.01)), 1.5 * KILO)
         for leg, left in (("rear", 0.3), ("front", 0.5))
         for side, x in (("back", left + 0.01), ("front", left + 0.09))
     ]

@@ -36,7 +36,7 @@ def biped(device: str | None) -> wb.Simulation:
     chambers = {f"chamber {k}": box((x, floor), (x + 0.05, floor + 0.1)) for k, x in enumerate((0.4, 0.45, 0.6, 0.65))}
     shape = wb.shapes.Union((*chambers.values(), box((0.4, floor + 0.1), (0.7, floor + 0.2))))
     body = wb.SoftBody("biped", shape, wb.Material(10 * KILO, 0.3, KILO), chambers)
-    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     ground = wb.floor(floor, friction=0.5, dim=2)
     scene = wb.Scene([body], pressures, [ground], gravity=(0.0, -2.0), domain=((0.0, 0.0), (2.5, 0.6)))
     return wb.Simulation(scene, wb.MPM(dx=1 / 80), dt=1e-2, substeps=10, device=device)

@@ -37,7 +37,7 @@ def finger(device: str | None) -> wb.Simulation:
     box = wb.shapes.Box((0.25, 0.0), (0.35, 0.4))
     material = wb.Material(20 * KILO, 0.3, KILO)
     cables = [
-        wb.Cable(side, [(x, 0.01 + 0.04 * k) for k in range(10)], 400.0)
+        wb.actuators.Cable(side, [(x, 0.01 + 0.04 * k) for k in range(10)], 400.0)
         for side, x in (("left", 0.26), ("right", 0.34))
     ]
     table = wb.Obstacle(wb.shapes.HalfSpace((0.0, 0.0), (0.0, 1.0)), "sticky", name="table")
@@ -103,7 +103,7 @@ def mean_square(experiment: Experiment, numbers: dict[str, torch.Tensor], data: 
     return (experiment.tracks(numbers) - data).square().mean() / (10.0 * NOISE) ** 2
 
 
-def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.Estimate, int]:
+def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.Estimate, int]:
     """Estimate and number of epochs."""
     numbers = leaves()
     search = wb.minimize(
@@ -116,7 +116,7 @@ def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.Estimate, int]:
     return found, search.episodes[-1] + found.history.episodes[-1]
 
 
-def descend(experiment: Experiment, data: torch.Tensor) -> tuple[wb.History, float]:
+def descend(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.History, float]:
     """Adam, and the largest relative error of what it finds."""
     numbers = leaves()
     shorter = torch.optim.lr_scheduler.ExponentialLR
@@ -127,7 +127,7 @@ def descend(experiment: Experiment, data: torch.Tensor) -> tuple[wb.History, flo
     return history, max(abs(numbers[n].item() / TRUTH[n] - 1.0) for n in TRUTH)
 
 
-def draw(found: list[wb.Estimate]) -> None:
+def draw(found: list[wb.optimize.Estimate]) -> None:
     """Estimates of all seeds with their intervals, beside the truth."""
     import matplotlib.pyplot as plt
 

@@ -3,9 +3,9 @@
     python benchmarks/papers/chainqueen_shapes.py [rhino] [lizard] [--seeds 5] [--processes 2]
 
 The script draws a rhinoceros to a PNG and writes the surface of a lizard to an STL; both robots are what
-`wb.load_silhouette` and `wb.load_mesh` read from these. The rhinoceros has two chambers side by side in each foot, the
-lizard two in each leg and one in each side of its trunk and of its tail. A perceptron sees seven clusters and a clock,
-and drives all pressures. Writes ``chainqueen_shapes.png`` and film strips beside this file.
+`wb.shapes.load_silhouette` and `wb.shapes.load_mesh` read from these. The rhinoceros has two chambers side by side in
+each foot, the lizard two in each leg and one in each side of its trunk and of its tail. A perceptron sees seven
+clusters and a clock, and drives all pressures. Writes ``chainqueen_shapes.png`` and film strips beside this file.
 """
 
 import argparse
@@ -87,14 +87,14 @@ def rhino() -> wb.Scene:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rhino.png"
         pixels.filter(ImageFilter.GaussianBlur(6)).save(file)
-        shape = wb.load_silhouette(file, 0.32 * SCALE, (0.1, FLOOR))
+        shape = wb.shapes.load_silhouette(file, 0.32 * SCALE, (0.1, FLOOR))
     chambers = {}
     for foot, (left, right) in FEET.items():
         edges = 0.1 + SCALE * (np.array([left, 0.5 * (left + right), right]) - OUTLINE[2][0]) * 1e-3
         for side, (low, high) in zip(("back", "front"), itertools.pairwise(edges), strict=True):
             chambers[f"{foot} {side}"] = wb.shapes.Box((low, FLOOR), (high, FLOOR + 0.1 * SCALE))
     body = wb.SoftBody("rhino", shape, wb.Material(10 * KILO, 0.3, KILO), {"robot": shape} | chambers)
-    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     ground = wb.floor(FLOOR, friction=0.5, dim=2)
     return wb.Scene([body], pressures, [ground], gravity=(0.0, -2.0), domain=((-0.4, 0.0), (2.5, 0.8)))
 
@@ -107,7 +107,7 @@ def lizard() -> wb.Scene:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "lizard.stl"
         trimesh.Trimesh(*sampled_surface(limbs, *limbs.bounds, 0.01)).export(file)
-        shape = wb.load_mesh(file)
+        shape = wb.shapes.load_mesh(file)
     chambers = {}
     for (end, x), (side, y) in itertools.product((("hind", 0.18), ("front", 0.42)), (("left", 1.0), ("right", -1.0))):
         low, high = sorted((y * 0.07, y * 0.2))
@@ -118,7 +118,7 @@ def lizard() -> wb.Scene:
         chambers[f"trunk {side}"] = box((0.16, low, 0.0), (0.44, high, 0.3))
         chambers[f"tail {side}"] = box((-0.2, low, 0.0), (0.09, high, 0.3))
     body = wb.SoftBody("lizard", shape, wb.Material(10 * KILO, 0.3, KILO), {"robot": shape} | chambers)
-    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     return wb.Scene(
         [body], pressures, [wb.floor(friction=0.5)], gravity=(0.0, 0.0, -2.0),
         domain=((-0.5, -0.5, 0.0), (2.5, 0.5, 0.5)),

@@ -54,7 +54,7 @@ def arm(device: str | None) -> wb.Simulation:
     regions = chambers | {"end": last, "root": box((-half, -half, -DX), (half, half, 0.0))}
     body = wb.SoftBody("arm", shape, wb.Material(STIFF, 0.3, KILO), regions)
     scene = wb.Scene(
-        [body], [wb.Pressure(name, name, PRESSURE) for name in chambers], constraints=[wb.Constraint("root")],
+        [body], [wb.actuators.Pressure(name, name, PRESSURE) for name in chambers], constraints=[wb.Constraint("root")],
         gravity=(0.0, 0.0, -2.0), domain=((-0.6, -0.6, -0.8), (0.6, 0.6, 0.2)),
     )  # fmt: skip
     return wb.Simulation(scene, wb.MPM(dx=DX), dt=1e-2, substeps=None, device=device)
@@ -86,7 +86,7 @@ class Experiment:
         still = {"speed": speed - (0.9 * CLOSE) ** 0.5} if self.rest else {}
         return wb.Outcome(0.5 * self.table.square().sum(), {"position": position, "velocity": velocity}, still)
 
-    def learn(self, iterations: int) -> wb.History:
+    def learn(self, iterations: int) -> wb.optimize.History:
         """Search for the least effort."""
         unknowns = {"table": wb.Unknown(self.table, -1.0, 1.0)}
         if self.E.requires_grad:
@@ -97,7 +97,7 @@ class Experiment:
         )  # fmt: skip
 
 
-def draw(name: str, histories: dict[str, wb.History]) -> None:
+def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
     """Violation and effort over iterations."""
     import matplotlib.pyplot as plt
 
@@ -119,7 +119,7 @@ def main() -> None:
     sim = arm(chosen.device)
     print(sim.model.summary(), f"{sim.substeps} substeps", flush=True)
     for task in chosen.names:
-        histories: dict[str, wb.History] = {}
+        histories: dict[str, wb.optimize.History] = {}
         print(
             f"{task} at rest\n| arm | position [m] | velocity [m/s] | mean squared velocity | effort | of E = 300 | "
             "first met | E [kPa] | search |\n|---|---|---|---|---|---|---|---|---|"

@@ -22,7 +22,7 @@ DUNES = {"flat": 0.0, "dunes": 0.015}
 """Heights of the dunes above the mean [m]."""
 DUNE = 0.3
 """Distance between dunes [m]; the steepest slope is 17 degrees."""
-SAND = wb.Material(20 * KILO, 0.3, 1.5 * KILO, law="hencky", plasticity=wb.DruckerPrager(friction_angle=33.0))
+SAND = wb.Material(20 * KILO, 0.3, 1.5 * KILO, law="hencky", plasticity=wb.materials.DruckerPrager(friction_angle=33.0))
 LEFT = 0.1
 """Where the robot begins [m]."""
 
@@ -43,7 +43,7 @@ def scene(terrain: str) -> wb.Scene:
     shape = wb.shapes.Union((*chambers.values(), box((LEFT, DEPTH + 0.1), (LEFT + 0.3, DEPTH + 0.2))))
     robot = wb.SoftBody("biped", shape, wb.Material(10 * KILO, 0.3, KILO), {"robot": shape} | chambers)
     sand = wb.SoftBody("sand", bed(DUNES[terrain]), SAND, color=(0.9, 0.75, 0.4))
-    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     tray = wb.walls((0.0, 0.0), (WIDTH, 0.5), condition="friction", friction=0.5)
     return wb.Scene([robot, sand], pressures, tray, gravity=(0.0, -2.0), domain=((0.0, 0.0), (WIDTH, 0.5)))
 

@@ -43,7 +43,7 @@ def scene(legs: int) -> wb.Scene:
     length = (2 * rows - 1) * LEG
     shape = wb.shapes.Union((*feet, box((0.0, 0.0, LEG), (length, 3.0 * LEG, 2.0 * LEG))))
     body = wb.SoftBody("walker", shape, wb.Material(10 * KILO, 0.3, KILO), chambers)
-    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     return wb.Scene(
         [body], pressures, [wb.floor(friction=0.5)], gravity=(0.0, 0.0, -2.0),
         domain=((-0.5, -0.3, 0.0), (length + 2.0, 0.6, 0.4)),

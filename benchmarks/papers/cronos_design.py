@@ -55,7 +55,7 @@ def scene() -> wb.Scene:
     }
     shape = wb.shapes.Box((0.0, -HEIGHT / 2.0), (LENGTH, HEIGHT / 2.0))
     body = wb.SoftBody("beam", shape, wb.Material(1e5, 0.25, 1000.0), regions=regions)
-    grow = wb.Expansion("grow", "core", STRAIN, direction=(1.0, 0.0))
+    grow = wb.actuators.Expansion("grow", "core", STRAIN, direction=(1.0, 0.0))
     return wb.Scene([body], [grow], constraints=[wb.Constraint("root")], gravity=(0.0, 0.0))
 
 
@@ -189,7 +189,7 @@ def main() -> None:
     draw(beam, history, before, static, log)
 
 
-def draw(beam: Beam, history: wb.History, before: torch.Tensor, static: np.ndarray, log: torch.Tensor) -> None:
+def draw(beam: Beam, history: wb.optimize.History, before: torch.Tensor, static: np.ndarray, log: torch.Tensor) -> None:
     """Nominal and designed beam with the target, the field of stiffness by colour, and the loss."""
     from matplotlib.figure import Figure
 

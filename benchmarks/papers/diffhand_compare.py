@@ -80,7 +80,7 @@ def by_search(task: Task, seed: int, episodes: int) -> dict:
     _, unknowns = task.problem(controls, factors)
     try:
         wb.minimize(outcome, unknowns, last, iterations=sized(iterations, 1), progress=False)
-    except wb.RolloutError as fault:  # the unknowns have the best values before it
+    except wb.optimize.RolloutError as fault:  # the unknowns have the best values before it
         print(f"    {task.name}, seed {seed}: {fault}", file=sys.stderr)
     return _result(task, controls.detach(), factors.detach(), begun)
 

@@ -145,7 +145,8 @@ def gripper_scene(bodies: tuple[CagedBody, CagedBody], handles: list[torch.Tenso
         wb.Contact("finger", "floor", STIFFNESS, DAMPING),
     ]
     return wb.Scene(
-        [*rigid, diamond], [wb.Torque(name, name, 1.0) for name in ("lift", "left", "right")], [wb.floor(FLOOR)],
+        [*rigid, diamond], [wb.actuators.Torque(name, name, 1.0) for name in ("lift", "left", "right")],
+        [wb.floor(FLOOR)],
         joints=[*joints, wb.Joint("diamond", "free", None, "diamond", diamond.position)], contacts=laws,
         gravity=(0.0, 0.0, -GRAVITY), name="gripper",
     )  # fmt: skip

@@ -163,7 +163,7 @@ def stage(
 ) -> None:
     """Search until the loss is `ENOUGH`, or for this number of episodes; moves are then the best that were found."""
 
-    def over(history: wb.History) -> bool:
+    def over(history: wb.optimize.History) -> bool:
         curve.append((len(gripper.episodes), judge(gripper, moves.detach())["loss"]))
         return history.loss[-1] < ENOUGH or history.episodes[-1] >= most
 
@@ -173,7 +173,7 @@ def stage(
             lambda: gripper.loss(moves, viscosity, intervals), unknown, METHODS[name], iterations=most, progress=False,
             callback=over,
         )  # fmt: skip
-    except wb.RolloutError as fault:
+    except wb.optimize.RolloutError as fault:
         print(f"    a stage ended: {fault}", file=sys.stderr)
 
 
@@ -183,7 +183,7 @@ def by_evolution(gripper: Gripper, seed: int, episodes: int) -> dict:
     begun, curve = time.perf_counter(), []
     gripper.episodes = []
 
-    def over(history: wb.History) -> bool:
+    def over(history: wb.optimize.History) -> bool:
         curve.append((len(gripper.episodes), min(history.loss)))
         return history.episodes[-1] >= episodes
 

@@ -60,7 +60,7 @@ def _hand(hand: Assembly, factors, height: float = 0.0, **options) -> tuple[list
 def reach_scene(hand: Assembly, factors=None) -> wb.Scene:
     """Finger Reach: a finger on a wall, without gravity."""
     bodies, joints = _hand(hand, factors, points=0)  # which nothing touches
-    motors = [wb.Torque(j.name, j.name, 0.06) for j in joints]
+    motors = [wb.actuators.Torque(j.name, j.name, 0.06) for j in joints]
     fixed = wb.Joint("base", "fixed", None, "palm")
     return wb.Scene(bodies, motors, gravity=(0.0, 0.0, 0.0), joints=[fixed, *joints], name="finger_reach")
 
@@ -74,8 +74,8 @@ def flip_scene(hand: Assembly, factors=None) -> wb.Scene:
     upright = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
     base = wb.Joint("base", "planar", None, "palm", rotation=upright, damping=10.0)
     lid = wb.Joint("lid", "revolute", None, "box", position=HINGE, axis=(0.0, -1.0, 0.0), damping=1e-3)
-    motors = [wb.Torque("base_x", "base", 6.0, 0), wb.Torque("base_z", "base", 6.0, 1)]
-    motors += [wb.Torque(j.name, j.name, 0.015) for j in joints]
+    motors = [wb.actuators.Torque("base_x", "base", 6.0, 0), wb.actuators.Torque("base_z", "base", 6.0, 1)]
+    motors += [wb.actuators.Torque(j.name, j.name, 0.015) for j in joints]
     laws = [
         _contact("hand", "box", 5e5, 2.5e3, 1.5, 3e2),
         _contact("hand", "floor", 1e6, 5e3, 1.5, 3e1),
@@ -98,10 +98,10 @@ def rotate_scene(hand: Assembly, factors=None) -> wb.Scene:
     base = wb.Joint("base", "free_2d", None, "palm", damping=(10.0, 10.0, 1e-3))
     layer = wb.Joint("layer", "revolute", None, "top", position=(0.0, 0.0, -5.0 * CM), damping=1e-3)
     motors = [
-        wb.Torque(f"base_{n}", "base", force, k)
+        wb.actuators.Torque(f"base_{n}", "base", force, k)
         for k, (n, force) in enumerate((("x", 3.0), ("y", 3.0), ("turn", 0.03)))
     ]
-    motors += [wb.Torque(j.name, j.name, 0.03) for j in joints]
+    motors += [wb.actuators.Torque(j.name, j.name, 0.03) for j in joints]
     laws = [_contact("hand", solid, 1e6, 5e3, 1.5, 1e3) for solid in ("bottom", "top")]
     laws.append(_contact("hand", "floor", 1e6, 5e3, 1.5, 3e1))
     return wb.Scene(
@@ -134,8 +134,8 @@ def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
         wb.Joint("mount", "free_2d", None, "mount", position=mount.position, **sliding),
         wb.Joint("cube", "free_2d", None, "cube", position=cube.position, start=(0.0, 0.0, np.pi / 6.0), **sliding),
     ]
-    motors = [wb.Torque("base_x", "base", 6.0, 0), wb.Torque("base_y", "base", 6.0, 1)]
-    motors += [wb.Torque(j.name, j.name, 0.06) for j in joints]
+    motors = [wb.actuators.Torque("base_x", "base", 6.0, 0), wb.actuators.Torque("base_y", "base", 6.0, 1)]
+    motors += [wb.actuators.Torque(j.name, j.name, 0.06) for j in joints]
     laws = [_contact("hand", body, 1e5, 5e3, 1.0, 1e3) for body in ("mount", "cube")]
     laws.append(_contact("cube", "mount", 1e5, 1e3, 1.0, 1e3, CM * CM))
     laws.append(_contact("hand", "floor", 1e6, 5e3, 1.5, 3e1))

@@ -135,11 +135,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "finger.xml"
         for label, how in FILES.items():
-            wb.save_robot(path, scene, **how)
-            replay = wb.replay_in_mujoco(path, scene, control.numpy(), task.sim.dt, timestep=options.timestep)
+            wb.robots.save(path, scene, **how)
+            replay = wb.robots.replay_in_mujoco(path, scene, control.numpy(), task.sim.dt, timestep=options.timestep)
             angles[label] = replay.q[:, -1]
             say(label, replay.time, replay.q, ours)
-        wb.save_robot(path, scene, **FILES["contact points, rounded edges"])
+        wb.robots.save(path, scene, **FILES["contact points, rounded edges"])
         moved = forces_at_points(path, control.numpy(), task.sim.dt, options.timestep)
         angles[AT_POINTS] = moved[:, -1]
         say(AT_POINTS, replay.time, moved, ours)

@@ -97,7 +97,9 @@ def fish(fineness: int = 1) -> wb.Scene:
         wb.Joint(f"{name} joint", "revolute", "middle", name, (0.168, side * 0.042, 0.0), axis=(0.0, 1.0, 0.0))
         for name, side in (("left fin", 1), ("right fin", -1))
     ]
-    motors = [wb.Torque(j.name.replace("joint", "motor"), j.name, 0.06 if "fin" in j.name else 0.3) for j in joints]
+    motors = [
+        wb.actuators.Torque(j.name.replace("joint", "motor"), j.name, 0.06 if "fin" in j.name else 0.3) for j in joints
+    ]
     caudal = wb.shapes.HalfSpace((TAIL_ROOT, 0.0, 0.0), (1.0, 0.0, 0.0))
     flesh = wb.Material(1e5, 0.3, WATER, "corotated")
     body = wb.SoftBody("fish", mesh, flesh, {"caudal fin": caudal}, color=(0.4, 0.6, 0.75))

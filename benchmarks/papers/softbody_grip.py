@@ -102,8 +102,11 @@ def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) 
     return wb.Scene(
         name="pneumatic_gripper",
         bodies=[gripper, held, drone],
-        actuators=[wb.PneumaticCell(f"inflate {k}", name, CHAMBER, 0.9) for k, name in enumerate(chambers())]
-        + [wb.Servo(f"fly {name}", "flight", GAIN, damping, reach=REACH, axis=k) for k, name in enumerate("xyz")],
+        actuators=[wb.actuators.PneumaticCell(f"inflate {k}", name, CHAMBER, 0.9) for k, name in enumerate(chambers())]
+        + [
+            wb.actuators.Servo(f"fly {name}", "flight", GAIN, damping, reach=REACH, axis=k)
+            for k, name in enumerate("xyz")
+        ],
         obstacles=[wb.floor(-RADIUS - 1e-4, friction=friction)],
         joints=[wb.Joint("flight", "translational", None, "drone")],
         task=wb.Task(

@@ -98,9 +98,9 @@ def joints(lift: float, velocity: np.ndarray) -> list[wb.Joint]:
     return found
 
 
-def motors() -> list[wb.Servo]:
+def motors() -> list[wb.actuators.Servo]:
     """Torques at the shoulders, by position control."""
-    return [wb.Servo(f"lift_{arm}", f"{arm}_joint", SERVO, BRAKE, reach=LIFT) for arm in ARMS]
+    return [wb.actuators.Servo(f"lift_{arm}", f"{arm}_joint", SERVO, BRAKE, reach=LIFT) for arm in ARMS]
 
 
 def soft_humanoid(

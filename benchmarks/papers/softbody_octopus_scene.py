@@ -72,7 +72,7 @@ def octopus(fineness: int = 2) -> wb.Scene:
             box = wb.shapes.Box((start + step * segment, -0.05, bottom), (start + step * (segment + 1), 0.05, top))
             name = f"leg {leg} {half} {segment}"
             regions[name] = wb.shapes.Posed(box, (0.0, 0.0, 0.0), turn)
-            muscles.append(wb.Fibre(name, name, (c, s, 0.0), stiffness=5e5, max_contraction=0.4))
+            muscles.append(wb.actuators.Fibre(name, name, (c, s, 0.0), stiffness=5e5, max_contraction=0.4))
     flesh = wb.Material(1e5, 0.3, _WATER, "neo_hookean")
     body = wb.SoftBody("octopus", octopus_mesh(fineness), flesh, regions, color=(0.75, 0.4, 0.45))
     return wb.Scene([body], muscles, gravity=(0.0, 0.0, 0.0), fluid=wb.Fluid(_WATER), name="octopus")

@@ -63,7 +63,7 @@ class Tail:
             moved = torch.stack([-(length - 1.0) * behind, 0.0 * behind, (height - 1.0) * part * x[:, 2]], dim=1)
             return x + moved
 
-        state, parameters = wb.shape.shaped(self.sim, shape)
+        state, parameters = wb.morphology.shaped(self.sim, shape)
         E = torch.where(self._fin, modulus, self._built)
         return (sim or self.sim).rollout(
             followed(self.raw, self.sim.dt), self.steps, state, youngs_modulus=E, **parameters

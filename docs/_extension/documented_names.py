@@ -15,12 +15,16 @@ _LOG = logging.getLogger(__name__)
 
 _PUBLIC = (
     "warpbots",
+    "warpbots.actuators",
     "warpbots.controllers",
     "warpbots.materials",
     "warpbots.meshing",
     "warpbots.observers",
     "warpbots.optimize.methods",
-    "warpbots.scene.shapes",
+    "warpbots.morphology",
+    "warpbots.optimize",
+    "warpbots.robots",
+    "warpbots.shapes",
     "warpbots.solvers",
     "warpbots.solvers.articulated",
     "warpbots.solvers.mass_spring",

@@ -14,7 +14,7 @@ upper = wb.RigidBody("upper", Box((0, -half, -half), (0.135, half, half)), 1800.
 lower = wb.RigidBody("lower", Box((0.165, -half, -half), (0.285, half, half)), 1800.0, color=(0.93, 0.9, 0.8))
 shoulder = wb.Joint("shoulder", "fixed", None, "upper")
 elbow = wb.Joint("elbow", "revolute", "upper", "lower", position=(0.15, 0, 0), axis=(0, -1, 0))
-scene = wb.Scene([arm, upper, lower], [wb.Torque("biceps", "elbow", 3.0)], joints=[shoulder, elbow])
+scene = wb.Scene([arm, upper, lower], [wb.actuators.Torque("biceps", "elbow", 3.0)], joints=[shoulder, elbow])
 sim = wb.Simulation(scene, wb.ProjectiveDynamics(cell_size=0.015), dt=1 / 30)
 steps = 30
 motion = sim.rollout(torch.linspace(0.0, 1.0, steps)[:, None], steps)

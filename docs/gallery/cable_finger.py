@@ -13,7 +13,7 @@ silicone = wb.Material(youngs_modulus=1e5, poissons_ratio=0.4, density=1000.0)
 route = [(x / 100, 0.24) for x in range(2, 30, 3)]
 finger = wb.Scene(
     [wb.SoftBody("finger", bar, silicone, color=(0.9, 0.65, 0.55))],
-    actuators=[wb.Cable("tendon", route, stiffness=2e4)],
+    actuators=[wb.actuators.Cable("tendon", route, stiffness=2e4)],
     obstacles=[wall],
     gravity=(0.0, 0.0),
     domain=((0.0, 0.0), (0.4, 0.5)),

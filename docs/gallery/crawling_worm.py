@@ -7,7 +7,7 @@ import warpbots as wb
 
 box = wb.shapes.Box((0.0, 0.0), (0.6, 0.05))
 worm = wb.SoftBody("worm", box, wb.Material(1e5, 0.25, 1000.0, damping=2e-3), {"all": box}, color=(0.8, 0.5, 0.55))
-wave = wb.Oscillation("wave", "all", amplitude=0.25, frequency=2.0, wave=(21.0, 0.0))
+wave = wb.actuators.Oscillation("wave", "all", amplitude=0.25, frequency=2.0, wave=(21.0, 0.0))
 scene = wb.Scene([worm], [wave], [wb.floor(dim=2, friction=0.6)])
 sim = wb.Simulation(scene, wb.MassSpring(spacing=0.0125, contact_stiffness=1e7), dt=0.01, substeps=None)
 motion = sim.rollout(None, steps=300)

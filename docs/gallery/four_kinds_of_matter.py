@@ -6,10 +6,13 @@ and water runs up against the heap and the wall.
 
 import warpbots as wb
 
+clay = wb.materials.VonMises(yield_stress=4e3, hardening=1e4)
 matter = {
     "rubber": wb.Material(1e5, 0.4, 1000.0),
-    "clay": wb.Material(3e5, 0.35, 1500.0, law="hencky", plasticity=wb.VonMises(yield_stress=4e3, hardening=1e4)),
-    "sand": wb.Material(2e5, 0.3, 1500.0, law="hencky", plasticity=wb.DruckerPrager(friction_angle=33.0)),
+    "clay": wb.Material(
+        3e5, 0.35, 1500.0, law="hencky", plasticity=wb.materials.VonMises(yield_stress=4e3, hardening=1e4)
+    ),
+    "sand": wb.Material(2e5, 0.3, 1500.0, law="hencky", plasticity=wb.materials.DruckerPrager(friction_angle=33.0)),
     "water": wb.Material(1e5, 1 / 3, 1000.0, law="weakly_compressible", damping=1e-4),
 }
 left = {"rubber": 0.1, "clay": 0.45, "sand": 0.85, "water": 1.35}

@@ -11,7 +11,7 @@ import warpbots as wb
 image = Image.new("L", (920, 260), "white")
 ImageDraw.Draw(image).text((40, 0), "jelly", fill="black", font_size=220)
 image.save("jelly.png")
-word = wb.load_silhouette("jelly.png", height=0.25, lower=(0.1, 0.25))
+word = wb.shapes.load_silhouette("jelly.png", height=0.25, lower=(0.1, 0.25))
 jelly = wb.Material(youngs_modulus=3e4, poissons_ratio=0.4, density=1000.0)
 scene = wb.Scene(
     [wb.SoftBody("word", word, jelly, color=(0.45, 0.7, 0.4))],

@@ -19,7 +19,7 @@ regions = {
 }
 silicone = wb.Material(youngs_modulus=2e5, poissons_ratio=0.4, density=1070.0, damping=5e-3)
 finger = wb.SoftBody("finger", hollow, silicone, regions, color=(0.9, 0.65, 0.55))
-air = wb.Cavity("air", "chamber", max_pressure=4.5e4)
+air = wb.actuators.Cavity("air", "chamber", max_pressure=4.5e4)
 scene = wb.Scene([finger], [air], constraints=[wb.Constraint("root")], gravity=(0.0, 0.0, 0.0))
 bends = wb.ProjectiveDynamics(elements="quadratic_tetrahedra", collisions=False)  # walls are one element thick
 sim = wb.Simulation(scene, bends, dt=0.04)

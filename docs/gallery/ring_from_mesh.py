@@ -8,7 +8,7 @@ import trimesh
 import warpbots as wb
 
 trimesh.creation.torus(major_radius=80.0, minor_radius=30.0).export("ring.stl")
-ring = wb.load_mesh("ring.stl", scale=0.001)  # millimetres
+ring = wb.shapes.load_mesh("ring.stl", scale=0.001)  # millimetres
 upright = wb.shapes.Posed(ring, translation=(0.0, 0.0, 0.25), rotation=((1, 0, 0), (0, 0, -1), (0, 1, 0)))
 rubber = wb.Material(youngs_modulus=3e4, poissons_ratio=0.4, density=1000.0)
 scene = wb.Scene(

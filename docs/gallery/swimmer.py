@@ -16,7 +16,7 @@ parts = {
 }
 flesh = wb.Material(youngs_modulus=1e5, poissons_ratio=0.3, density=1000.0)
 fish = wb.SoftBody("fish", Box((0.0, -0.02, -0.04), (0.4, 0.02, 0.04)), flesh, parts, color=(0.4, 0.6, 0.75))
-muscles = [wb.Muscle(name, name, direction=(1, 0, 0), max_stress=4e4) for name in parts]
+muscles = [wb.actuators.Muscle(name, name, direction=(1, 0, 0), max_stress=4e4) for name in parts]
 scene = wb.Scene([fish], muscles, gravity=(0.0, 0.0, 0.0), fluid=wb.Fluid(density=1000.0, thrust=0.0))
 sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.02, elements="tetrahedra", collisions=False), dt=0.01)
 steps = 200

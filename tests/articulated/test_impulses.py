@@ -16,7 +16,7 @@ def cart(integrator: str, substeps: int, worlds: int = 1, damping: float = 0.0) 
     """A cart without weight, which a motor pushes along y."""
     body = wb.RigidBody("cart", None, inertia=wb.Inertia(MASS, (0, 0, 0), (1, 1, 1)))
     rail = wb.Joint("rail", "prismatic", None, "cart", axis=(0, 1, 0), damping=damping)
-    scene = wb.Scene([body], [wb.Torque("push", "rail", FORCE)], joints=[rail], gravity=(0, 0, 0))
+    scene = wb.Scene([body], [wb.actuators.Torque("push", "rail", FORCE)], joints=[rail], gravity=(0, 0, 0))
     return wb.Simulation(scene, wb.Articulated(integrator), dt=DT, substeps=substeps, worlds=worlds)
 
 
@@ -50,7 +50,7 @@ def test_the_impulse_is_the_same_after_a_reset_and_in_worlds_of_another_age(inte
 def test_a_servo_whose_target_jumps_takes_the_same_way_whenever_it_jumps(integrator):
     link = wb.RigidBody("link", None, inertia=wb.Inertia(1.5, (0.2, 0, 0), (0.01, 0.02, 0.025)))
     hinge = wb.Joint("hinge", "revolute", None, "link", damping=0.1)
-    servo = wb.Servo("servo", "hinge", 4.0, 0.2, target=0.0, reach=0.8)
+    servo = wb.actuators.Servo("servo", "hinge", 4.0, 0.2, target=0.0, reach=0.8)
     scene = wb.Scene([link], [servo], joints=[hinge], gravity=(0, 0, 0))
     sim = wb.Simulation(scene, wb.Articulated(integrator), dt=0.02, substeps=2)
     angles = []
@@ -70,7 +70,7 @@ def test_the_impulse_is_exact_in_a_mechanism_of_several_bodies(integrator):
         wb.Joint("rail", "prismatic", None, "a", axis=(1, 0, 0)),
         wb.Joint("gap", "prismatic", "a", "b", axis=(1, 0, 0)),
     ]
-    scene = wb.Scene(bodies, [wb.Torque("apart", "gap", FORCE)], joints=joints, gravity=(0, 0, 0))
+    scene = wb.Scene(bodies, [wb.actuators.Torque("apart", "gap", FORCE)], joints=joints, gravity=(0, 0, 0))
     sim = wb.Simulation(scene, wb.Articulated(integrator), dt=DT)
     a, gap = sim.rollout(torch.ones(1, 1), 1).final.qd[0].tolist()
     assert gap == pytest.approx(DT * FORCE * (1 / 2.0 + 1 / 3.0), rel=1e-12)

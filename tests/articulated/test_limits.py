@@ -45,7 +45,7 @@ def swings(path, h, steps):
     for _ in range(steps):
         mujoco.mj_step(model, data)
         theirs.append(data.qvel[0])
-    sim = wb.Simulation(wb.load_robot(path), wb.Articulated(), dt=h)
+    sim = wb.Simulation(wb.robots.load(path), wb.Articulated(), dt=h)
     ours = [float(state.qd[0, 0]) for _, state in sim.rollout(None, steps).states()]
     return np.array(theirs), np.array(ours)
 
@@ -151,12 +151,12 @@ def test_limits_without_a_stiffness_stop_the_greatest_inertia_beyond_the_joint()
 def test_limits_without_a_stiffness_withstand_motors_and_springs():
     """A weak link of 1 g on a strong motor rests 0.01 rad behind its limit at u = 1."""
     scene, solver = lever(1e-3, 0.02)
-    scene = dataclasses.replace(scene, actuators=(wb.Torque("motor", "hinge", 0.3),), gravity=(0, 0, 0))
+    scene = dataclasses.replace(scene, actuators=(wb.actuators.Torque("motor", "hinge", 0.3),), gravity=(0, 0, 0))
     end = wb.Simulation(scene, solver, dt=2e-3).rollout(torch.ones(500, 1), 500).final
     assert float(end.q) == pytest.approx(joint_limits.GIVES[True], rel=1e-6)
     assert abs(float(end.qd)) < 1e-9
     scene, _ = lever(1e-3, 0.02, stiffness=0.5, neutral=1.0)
-    servo = dataclasses.replace(scene, actuators=(wb.Servo("servo", "hinge", 2.0),))
+    servo = dataclasses.replace(scene, actuators=(wb.actuators.Servo("servo", "hinge", 2.0),))
     assert next(law(servo))[0] == pytest.approx(250.0)
 
 

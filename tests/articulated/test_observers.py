@@ -30,7 +30,10 @@ def arm(worlds: int = 1) -> wb.Simulation:
         wb.Joint("shoulder", "revolute", None, "upper", axis=(0.0, 1.0, 0.0), start=0.5),
         wb.Joint("elbow", "revolute", "upper", "lower", position=(0.0, 0.0, -0.4), axis=(0.0, 1.0, 0.0), start=-0.8),
     )
-    motors = (wb.Torque("motor", "shoulder", 2.0), wb.Servo("servo", "elbow", 5.0, 0.1, target=0.2, reach=0.3))
+    motors = (
+        wb.actuators.Torque("motor", "shoulder", 2.0),
+        wb.actuators.Servo("servo", "elbow", 5.0, 0.1, target=0.2, reach=0.3),
+    )
     return wb.Simulation(wb.Scene(bodies, motors, joints=joints), wb.Articulated(), dt=0.01, worlds=worlds)
 
 

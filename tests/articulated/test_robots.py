@@ -89,7 +89,7 @@ def relative(a, b):
 def compare(path, seed=0, control=0.0, to_mujoco=None, **options):
     """Greatest differences between warpbots and MuJoCo at random coordinates and velocities, which are the same numbers
     in both but for the order of quaternions: places, mass matrix, bias, accelerations."""
-    scene = wb.load_robot(path, contact_points=0, **options)
+    scene = wb.robots.load(path, contact_points=0, **options)
     scene = dataclasses.replace(scene, joints=[dataclasses.replace(j, lower=None, upper=None) for j in scene.joints])
     solver = wb.Articulated()
     model = solver.build(scene, 1, "cpu")
@@ -166,7 +166,7 @@ def test_urdf_moves_as_in_mujoco(write):
     """Fixed links are kept, as is a link without mass between two joints."""
     path = write(URDF, "arm.urdf")
     check(path)
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     assert [b.name for b in scene.bodies] == ["base", "upper", "empty", "lower", "hand", "rod"]
     kinds = {j.child: j.kind for j in scene.joints}
     assert kinds == {"base": "fixed", "upper": "revolute", "empty": "revolute", "lower": "revolute", "hand": "fixed",
@@ -189,7 +189,7 @@ def test_motors_push_as_in_mujoco(write):
                <position name="free_range" joint="h" kp="7"/></actuator>""",
         )
     )
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     motors = {a.name: a for a in scene.actuators}
     assert [type(a).__name__ for a in scene.actuators] == ["Torque"] * 4 + ["Servo"] * 2
     assert motors["m"].max_torque == 6.0 and motors["weak"].max_torque == 2.5
@@ -200,7 +200,7 @@ def test_motors_push_as_in_mujoco(write):
 
 
 def test_the_limit_of_effort_of_urdf_is_a_motor(write):
-    scene = wb.load_robot(write(URDF, "arm.urdf"))
+    scene = wb.robots.load(write(URDF, "arm.urdf"))
     assert [(a.name, a.joint, a.max_torque) for a in scene.actuators] == [("shoulder", "shoulder", 40.0),
                                                                          ("elbow", "elbow", 7.0)]  # fmt: skip
 
@@ -212,7 +212,7 @@ def test_limits_are_those_of_the_file(write):
             """<body name="a"><joint name="h" axis="0 1 0" range="-30 40" solimplimit=".93 .93 .001"/><geom size=".1" pos="1 0 0"/></body>"""
         )
     )
-    joint = wb.load_robot(path).joints[0]
+    joint = wb.robots.load(path).joints[0]
     assert np.rad2deg([joint.lower[0], joint.upper[0]]) == pytest.approx([-30.0, 40.0])
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
@@ -227,7 +227,7 @@ def test_a_keyframe_is_a_start(write):
     q, v = model.qpos0 + 0.1 * np.arange(model.nq), 0.1 * np.arange(model.nv)
     path = write(text.format(" ".join(map(str, q)), " ".join(map(str, v))))
     for options in ({}, {"keyframe": "home"}):
-        sim = wb.Simulation(wb.load_robot(path, contact_points=0, **options), wb.Articulated(), dt=0.01)
+        sim = wb.Simulation(wb.robots.load(path, contact_points=0, **options), wb.Articulated(), dt=0.01)
         model = mujoco.MjModel.from_xml_path(str(path))
         data = mujoco.MjData(model)
         if options:
@@ -243,7 +243,7 @@ def test_a_keyframe_is_a_start(write):
             np.testing.assert_allclose(readings.angular_velocity[0, at], velocity[:3], atol=1e-9)
             np.testing.assert_allclose(readings.velocity[0, at], velocity[3:], atol=1e-9)
     with pytest.raises(wb.SceneError, match=r"no keyframe 'hom'; the file has home"):
-        wb.load_robot(path, keyframe="hom")
+        wb.robots.load(path, keyframe="hom")
 
 
 # --- what floats ---------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_a_keyframe_is_a_start(write):
 
 def test_a_base_is_fixed_or_floats_as_asked(write):
     arm = write(URDF, "arm.urdf")
-    assert {j.child: j.kind for j in wb.load_robot(arm, fixed_base=False).joints}["base"] == "free"
+    assert {j.child: j.kind for j in wb.robots.load(arm, fixed_base=False).joints}["base"] == "free"
     toy = (
         '<body name="toy" pos="0 0 5"><freejoint/><geom size=".1"/></body><body name="table">'
         + BOX.format("")
@@ -260,10 +260,10 @@ def test_a_base_is_fixed_or_floats_as_asked(write):
     robot = '<body name="dog" pos="1 2 3" euler="0 0 90"><freejoint name="r"/><geom size=".1"/>{}</body>'
     leg = '<body name="leg"><joint name="hip"/><geom size=".1"/></body>'
     path = write(mjcf(toy + robot.format(leg)))
-    asked = {f: {j.child: j.kind for j in wb.load_robot(path, fixed_base=f).joints} for f in (None, True, False)}
+    asked = {f: {j.child: j.kind for j in wb.robots.load(path, fixed_base=f).joints} for f in (None, True, False)}
     assert asked[None] == asked[False] == {"toy": "free", "table": "fixed", "dog": "free", "leg": "revolute"}
     assert asked[True] == {"toy": "free", "table": "fixed", "dog": "fixed", "leg": "revolute"}
-    dog = next(b for b in wb.load_robot(path, fixed_base=True).rigid if b.name == "dog")
+    dog = next(b for b in wb.robots.load(path, fixed_base=True).rigid if b.name == "dog")
     np.testing.assert_allclose(dog.position, (1, 2, 3))
     np.testing.assert_allclose(np.array(dog.rotation)[:, 0], (0, 1, 0), atol=1e-12)
 
@@ -286,7 +286,7 @@ def test_solids_are_where_mujoco_has_them(write, tmp_path):
                 '<asset><mesh name="wedge" file="wedge.obj"/></asset>',
             )
         )
-        body = wb.load_robot(path, contact_points=0).rigid[0]
+        body = wb.robots.load(path, contact_points=0).rigid[0]
         model = mujoco.MjModel.from_xml_path(str(path))
         lower, upper = body.shape.bounds
         from warpbots.solvers.articulated.point_cloud import surface_mesh
@@ -307,7 +307,7 @@ def test_geoms_of_the_world_and_planes_are_obstacles(write):
         ""
     )
     path = write(mjcf(ground + '<body name="a" pos="0 0 3"><freejoint/><geom size=".1" friction=".3"/></body>'))
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     plane, box = scene.obstacles
     assert (plane.name, box.name, plane.friction) == ("ground", "geom 1", 0.8)
     np.testing.assert_allclose(plane.shape.normal, (0, -1, 0), atol=1e-12)
@@ -335,28 +335,28 @@ def test_neighbours_masks_and_exclusions_do_not_touch(write):
           <body name="feeler"><joint/><geom size=".1" contype="2" conaffinity="0"/></body></body>""",
         '<contact><exclude body1="d" body2="e"/></contact>',
     )
-    found = bodies_that_meet(wb.load_robot(write(text)))
+    found = bodies_that_meet(wb.robots.load(write(text)))
     model = mujoco.MjModel.from_xml_string(text.replace('size=".1"', 'size="1"'))
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     name = lambda g: model.body(model.geom_bodyid[g]).name
     touching = {frozenset((name(c.geom1), name(c.geom2))) for c in data.contact}
     assert {frozenset(pair) for pair in found} == touching
-    alone = bodies_that_meet(wb.load_robot(write(text), self_contact=False))
+    alone = bodies_that_meet(wb.robots.load(write(text), self_contact=False))
     assert {solid for _, solid in alone} == {"world"}
 
 
 def test_two_that_are_slippery_do_not_rub(write):
     text = '<geom name="floor" type="plane" size="1 1 1"{0}/><body name="a"><freejoint/><geom size=".1"{0}/></body>'
-    mu = [wb.load_robot(write(mjcf(text.format(c)))).contacts[0].friction for c in (' condim="1"', "")]
+    mu = [wb.robots.load(write(mjcf(text.format(c)))).contacts[0].friction for c in (' condim="1"', "")]
     assert mu == [0.0, 1.0]
 
 
 def test_nothing_to_touch_is_no_points(write):
     """Two neighbours without a ground: no contact is written that joins nothing."""
-    scene = wb.load_robot(write(mjcf('<body name="a"><joint/><geom size=".1"/></body>')))
+    scene = wb.robots.load(write(mjcf('<body name="a"><joint/><geom size=".1"/></body>')))
     assert not scene.contacts and not scene.rigid[0].points
-    scene = wb.load_robot(write(mjcf('<body name="a"><joint/><geom size=".1"/></body>')), obstacles=[wb.floor(-1.0)])
+    scene = wb.robots.load(write(mjcf('<body name="a"><joint/><geom size=".1"/></body>')), obstacles=[wb.floor(-1.0)])
     assert [c.solid for c in scene.contacts] == ["floor"] and scene.rigid[0].points == 64
     wb.Articulated().build(scene, 1, "cpu")
 
@@ -365,7 +365,7 @@ def test_a_robot_falls_and_rests_on_its_floor(write):
     """A box of 8 kg on the floor: it carries its weight, and sinks less than a millimetre."""
     path = write(mjcf('<geom name="floor" type="plane" size="1 1 1"/><body name="a" pos="0 0 .15"><freejoint/>'
                       + BOX.format("") + "</body>"))  # fmt: skip
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     sim, state, readings = drop(scene, 1.5, dt=2e-3)
     assert float(readings.contact_normal.sum()) == pytest.approx(8.0 * 9.81, rel=1e-3)
     assert 0.099 < float(readings.position[0, 0, 2]) < 0.1
@@ -395,7 +395,7 @@ def test_every_part_that_is_left_out_is_named_in_one_warning(write, heard):
               <motor name="half" joint="j" ctrlrange="0 1"/><position name="ballpos" joint="k" kp="1"/></actuator>""",
         )
     )
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     (text,) = heard.messages
     for part in (
         "(frictionloss): 'j'", "joint 'k': the limit of a ball joint", "body 'a': gravity compensation", "body 'hand'",
@@ -410,8 +410,8 @@ def test_every_part_that_is_left_out_is_named_in_one_warning(write, heard):
 
 
 def test_nothing_is_said_of_what_is_understood(write, heard):
-    wb.load_robot(write(EVERY_JOINT))
-    wb.load_robot(write(URDF, "arm.urdf"))
+    wb.robots.load(write(EVERY_JOINT))
+    wb.robots.load(write(URDF, "arm.urdf"))
     assert not heard.messages
 
 
@@ -424,8 +424,8 @@ def test_a_loop_is_refused_or_left_out_by_name(write, heard, loop):
         mjcf(hinge.format("a", 0) + hinge.format("b", 1), f'<equality><{loop} name="bar" {ends} {anchor}/></equality>')
     )
     with pytest.raises(wb.SceneError, match=rf"{loop} 'bar'.*ignore_loops=True"):
-        wb.load_robot(path)
-    wb.load_robot(path, ignore_loops=True)
+        wb.robots.load(path)
+    wb.robots.load(path, ignore_loops=True)
     assert f"equality: {loop} 'bar'" in heard.text
 
 
@@ -433,26 +433,26 @@ def test_a_joint_that_mimics_is_refused(write, heard):
     limit = '<limit effort="7" velocity="1"/>'
     path = write(URDF.replace(limit, limit + '<mimic joint="shoulder" multiplier="2"/>'), "arm.urdf")
     with pytest.raises(wb.SceneError, match=r"'elbow'.*ignore_loops=True"):
-        wb.load_robot(path)
-    wb.load_robot(path, ignore_loops=True)
+        wb.robots.load(path)
+    wb.robots.load(path, ignore_loops=True)
     assert "'elbow'" in heard.text
 
 
 def test_files_that_cannot_be_read(write, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*nothing\.xml"):
-        wb.load_robot(tmp_path / "nothing.xml")
+        wb.robots.load(tmp_path / "nothing.xml")
     with pytest.raises(wb.SceneError, match=r"robots are read from URDF .* got \.stl"):
-        wb.load_robot(write("solid", "a.stl"))
+        wb.robots.load(write("solid", "a.stl"))
     with pytest.raises(wb.SceneError, match=r"broken\.xml cannot be read as XML: no element found"):
-        wb.load_robot(write("<mujoco>", "broken.xml"))
+        wb.robots.load(write("<mujoco>", "broken.xml"))
     with pytest.raises(wb.SceneError, match="MuJoCo says: .*frog"):
-        wb.load_robot(write(mjcf('<body name="b"><geom size=".1"/><frog name="a"/></body>')))
+        wb.robots.load(write(mjcf('<body name="b"><geom size=".1"/><frog name="a"/></body>')))
     with pytest.raises(wb.SceneError, match="keyword: 'tail'.*; correct the element that it names, or remove it"):
-        wb.load_robot(write(mjcf('<body name="b"><joint type="tail"/><geom size=".1"/></body>')))
+        wb.robots.load(write(mjcf('<body name="b"><joint type="tail"/><geom size=".1"/></body>')))
     with pytest.raises(wb.SceneError, match="has no bodies"):
-        wb.load_robot(write(mjcf("")))
+        wb.robots.load(write(mjcf("")))
     with pytest.raises(wb.SceneError, match=r"MuJoCo says: .*arm\.stl"):
-        wb.load_robot(
+        wb.robots.load(
             write(mjcf('<body><geom type="mesh" mesh="arm"/></body>', '<asset><mesh file="arm.stl"/></asset>'))
         )
 
@@ -460,7 +460,7 @@ def test_files_that_cannot_be_read(write, tmp_path):
 def test_without_mujoco_the_remedy_is_named(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ImportError, match=r"pip install 'warpbots\[robots\]'"):
-        wb.load_robot(write(EVERY_JOINT))
+        wb.robots.load(write(EVERY_JOINT))
 
 
 def test_meshes_of_packages_are_found_above_the_file(write, tmp_path):
@@ -475,7 +475,7 @@ def test_meshes_of_packages_are_found_above_the_file(write, tmp_path):
         '<robot name="r"><link name="a"><collision><geometry><mesh filename="package://my_robot/meshes/a.obj"/>'
         "</geometry></collision></link></robot>"
     )
-    shape = wb.load_robot(path, contact_points=0).rigid[0].shape
+    shape = wb.robots.load(path, contact_points=0).rigid[0].shape
     assert shape.volume == pytest.approx(0.4 * 0.3 * 0.2 / 6.0, rel=1e-6)
 
 

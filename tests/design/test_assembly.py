@@ -142,7 +142,7 @@ def test_links_weigh_what_trimesh_says_of_their_meshes(hand, rng):
 def scene(hand: Assembly, shape: torch.Tensor | None = None, base: wb.Joint | None = None, **pose) -> wb.Simulation:
     """A hand above a floor, with a torque motor on every hinge."""
     joints = hand.joints(shape, damping=1e-3, **pose)
-    motors = [wb.Torque(own.name, own.name, 0.1) for own in joints]
+    motors = [wb.actuators.Torque(own.name, own.name, 0.1) for own in joints]
     contacts = [wb.Contact(link.name, "floor", 1e6, 1e3, 0.5, 1e4) for link in hand.links]
     bodies = hand.bodies(shape, **pose)
     base = base or wb.Joint("base", "fixed", None, hand.links[0].name, **pose)
@@ -231,7 +231,7 @@ def test_a_hand_that_floats_has_the_frame_of_its_new_centre(base, rng):
 
     def made(shape: torch.Tensor | None = None) -> wb.Simulation:
         joints = hand.joints(shape, damping=1e-3, **pose)
-        motors = [wb.Torque(own.name, own.name, 0.1) for own in joints]
+        motors = [wb.actuators.Torque(own.name, own.name, 0.1) for own in joints]
         bodies = hand.bodies(shape, points=0, **pose)
         return wb.Simulation(
             wb.Scene(bodies, motors, joints=[*filter(None, [base]), *joints]), wb.Articulated(), 2e-3, 1
@@ -331,7 +331,7 @@ def test_the_end_of_a_finger_moves_with_it(rng):
 def test_a_design_without_contact_in_several_worlds(rng):
     """Masses and frames of joints are those of the design in every world."""
     hand = finger()
-    made = wb.Scene(hand.bodies(points=0), [wb.Torque("m", "joint-1", 0.1)], joints=hand.joints())
+    made = wb.Scene(hand.bodies(points=0), [wb.actuators.Torque("m", "joint-1", 0.1)], joints=hand.joints())
     sim = wb.Simulation(made, wb.Articulated(), 2e-3, 1, worlds=2)
     found = hand.model_parameters(sim, hand.shape(factors(hand, rng)))
     inertial = {"mass", "center_of_mass", "inertia", "limit_stiffness", "limit_damping"}

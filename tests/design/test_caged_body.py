@@ -33,7 +33,7 @@ def finger(near: torch.Tensor | None = None, far: torch.Tensor | None = None) ->
         wb.Joint("root", "revolute", None, "near", axis=(0, 1, 0), damping=1e-4),
         wb.Joint("tip", "revolute", "near", "far", position=end, axis=(0, 1, 0), damping=1e-4),
     ]
-    motors = [wb.Torque("root", "root", 0.01), wb.Torque("tip", "tip", 0.005)]
+    motors = [wb.actuators.Torque("root", "root", 0.01), wb.actuators.Torque("tip", "tip", 0.005)]
     law = wb.Contact("far", "floor", 1e6, 1e3, 0.5, 1e4)
     scene = wb.Scene(bodies, motors, [wb.floor(-0.03)], joints=joints, contacts=[law])
     return wb.Simulation(scene, wb.Articulated(), 1.5e-3, 1)
@@ -96,7 +96,7 @@ def test_a_soft_finger_in_a_cage(rng):
     rest = torch.tensor(cage.handles)
 
     def sag(handles: torch.Tensor) -> torch.Tensor:
-        state, parameters = wb.shape.shaped(sim, CageMap(cage, handles))
+        state, parameters = wb.morphology.shaped(sim, CageMap(cage, handles))
         final = sim.rollout(None, 8, state, **parameters).final
         return (state.position - final.position)[0, :, 2].double().mean()
 

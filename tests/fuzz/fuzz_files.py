@@ -98,4 +98,4 @@ def read_mesh(folder: Path, seed: int) -> None:
     for _ in range(rng.integers(1, 4)):
         content = spoilt(content, rng) or b"\n"
     path.write_bytes(content)
-    wb.load_sheet(path, 1e-3) if rng.random() < 0.3 else wb.load_mesh(path)
+    wb.shapes.load_sheet(path, 1e-3) if rng.random() < 0.3 else wb.shapes.load_mesh(path)

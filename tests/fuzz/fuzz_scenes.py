@@ -168,20 +168,24 @@ class Draw:
     def actuator(self, name: str) -> Part:
         region, along = {"name": name, "region": self.one(["all", "half"])}, {"direction": self.vector(0.1, 1.0)}
         kinds = {
-            "pressure": lambda: Part(wb.Pressure, region | {"max_pressure": self.power(0, 2.5)}),
-            "muscle": lambda: Part(wb.Muscle, region | along | {"max_stress": self.power(0, 2.5)}),
+            "pressure": lambda: Part(wb.actuators.Pressure, region | {"max_pressure": self.power(0, 2.5)}),
+            "muscle": lambda: Part(wb.actuators.Muscle, region | along | {"max_stress": self.power(0, 2.5)}),
             "cable": lambda: Part(
-                wb.Cable,
+                wb.actuators.Cable,
                 {"name": name, "waypoints": [self.vector(0.1, 0.2), self.vector(0.2, 0.3)], "stiffness": 10.0},
             ),
         }
         if self.kind == "projective" or self.chance(0.05):
-            kinds["fibre"] = lambda: Part(wb.Fibre, region | along | {"stiffness": 2e3, "max_contraction": 0.3})
-            kinds["cell"] = lambda: Part(wb.PneumaticCell, region | {"stiffness": 2e3, "max_expansion": 0.3})
+            kinds["fibre"] = lambda: Part(
+                wb.actuators.Fibre, region | along | {"stiffness": 2e3, "max_contraction": 0.3}
+            )
+            kinds["cell"] = lambda: Part(wb.actuators.PneumaticCell, region | {"stiffness": 2e3, "max_expansion": 0.3})
         if self.kind != "mpm" or self.chance(0.05):
-            kinds["expansion"] = lambda: Part(wb.Expansion, region | {"max_strain": 0.1} | self.one([{}, along]))
+            kinds["expansion"] = lambda: Part(
+                wb.actuators.Expansion, region | {"max_strain": 0.1} | self.one([{}, along])
+            )
         if self.kind == "springs" or self.chance(0.05):
-            kinds["oscillation"] = lambda: Part(wb.Oscillation, region | {"amplitude": 0.1, "frequency": 5.0})
+            kinds["oscillation"] = lambda: Part(wb.actuators.Oscillation, region | {"amplitude": 0.1, "frequency": 5.0})
         return kinds[self.one(kinds)]()
 
     def soft_fields(self) -> dict[str, Any]:
@@ -254,8 +258,10 @@ class Draw:
                 fields |= self.some(start=lambda: 0.1, start_velocity=lambda: 0.1, lower=lambda: -1.0)
             joints.append(Part(wb.Joint, fields))
             if freedom and self.chance(0.5):
-                make = self.one([wb.Torque] if kind in ("ball", "free") else [wb.Torque, wb.Servo])
-                gain = {"max_torque": 1.0} if make is wb.Torque else {"stiffness": 5.0, "damping": 0.1}
+                make = self.one(
+                    [wb.actuators.Torque] if kind in ("ball", "free") else [wb.actuators.Torque, wb.actuators.Servo]
+                )
+                gain = {"max_torque": 1.0} if make is wb.actuators.Torque else {"stiffness": 5.0, "damping": 0.1}
                 motors.append(Part(make, {"name": f"motor {k}", "joint": f"joint {k}"} | gain))
         fields = {"bodies": bodies, "joints": joints[: int(self.rng.integers(0, count + 1))], "actuators": motors}
         names = {j.fields["name"] for j in fields["joints"]}

@@ -9,7 +9,7 @@ from cases import SOLVERS, busy, least
 
 from warpbots.gradients import Checkpoints, Replay
 from warpbots.simulation import Simulation
-from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.mpm.workspace import MPMWorkspace
 
 INTERVALS, SUBSTEPS = 10, 3
 SCHEDULES = {
@@ -191,7 +191,7 @@ def test_a_grid_that_is_kept_gives_the_gradient_of_one_that_is_filled_again(kept
     expected = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
     asked = []
     monkeypatch.setattr(
-        Workspace, "keeps", lambda self, state: asked.append(1) or kept and state.position.requires_grad
+        MPMWorkspace, "keeps", lambda self, state: asked.append(1) or kept and state.position.requires_grad
     )
     found = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
     assert asked

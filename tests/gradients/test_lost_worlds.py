@@ -15,13 +15,13 @@ from warpbots.gradients import LOST
 BOX = wb.shapes.Box((0.25, 0.3), (0.5, 0.5))
 SCENE = wb.Scene(
     [wb.SoftBody("b", BOX, wb.Material(5e4, damping=1e-4), {"all": BOX})],
-    [wb.Muscle("pull", "all", (1, 0), 1e3)],
+    [wb.actuators.Muscle("pull", "all", (1, 0), 1e3)],
     obstacles=[wb.floor(dim=2)],
     domain=((0, 0), (0.8, 0.8)),
 )
 ARM = wb.Scene(
     [wb.RigidBody("arm", None, inertia=wb.Inertia(1.0, (0.3, 0, 0), (0.1, 0.1, 0.1)))],
-    [wb.Torque("turn", "hinge", 1.0)],
+    [wb.actuators.Torque("turn", "hinge", 1.0)],
     joints=[wb.Joint("hinge", "revolute", None, "arm", axis=(0, 1, 0))],
 )
 STEPS, STRUCK = 6, 1

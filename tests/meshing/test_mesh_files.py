@@ -27,7 +27,7 @@ def write(path, cells, points=CORNERS, **options):
 def test_tetrahedra_of_a_file(name, tmp_path):
     """In millimetres; inverted ones are turned, nodes and cells that are no part of them are passed over."""
     path = write(tmp_path / name, [("triangle", [[0, 1, 2]]), ("tetra", TETS[:1]), ("tetra", TETS[1:])])
-    mesh = wb.load_tetrahedra(path, 1e-3)
+    mesh = wb.shapes.load_tetrahedra(path, 1e-3)
     np.testing.assert_allclose(mesh.vertices, 1e-3 * CORNERS[:5])
     assert mesh.tets.tolist() == [[0, 1, 2, 3], [2, 3, 1, 4]]
     assert mesh.volume == pytest.approx(0.5e-9)
@@ -35,20 +35,20 @@ def test_tetrahedra_of_a_file(name, tmp_path):
 
 def test_a_mesh_of_ours_there_and_back(tmp_path):
     mesh = wb.meshing.tetrahedra(Box((0, 0, 0), (0.1, 0.2, 0.3)), 0.1)
-    assert wb.load_tetrahedra(write(tmp_path / "box.vtu", [("tetra", mesh.tets)], mesh.vertices)) == mesh
+    assert wb.shapes.load_tetrahedra(write(tmp_path / "box.vtu", [("tetra", mesh.tets)], mesh.vertices)) == mesh
 
 
 def test_what_holds_no_tetrahedra(tmp_path):
     path = write(tmp_path / "a.vtk", [("triangle", [[0, 1, 2]]), ("hexahedron", [np.arange(8) % 6])])
     with pytest.raises(SceneError, match=r"a.vtk has no tetrahedra but 1 of type triangle, 1 of type hexahedron; export"):  # fmt: skip
-        wb.load_tetrahedra(path)
+        wb.shapes.load_tetrahedra(path)
     for name in ("noise.vtk", "noise.msh", "noise.txt"):
         (tmp_path / name).write_bytes(b"noise\n" * 9)
         with pytest.raises(SceneError, match=f"{name} cannot be read as a mesh"):
-            wb.load_tetrahedra(tmp_path / name)
+            wb.shapes.load_tetrahedra(tmp_path / name)
     flat = write(tmp_path / "flat.vtk", [("tetra", [[0, 1, 2, 3]])], CORNERS[:4] * [1, 1, 0])
     with pytest.raises(SceneError, match=r"flat.vtk: TetMesh: of 1 tetrahedra 0 are inverted and 1 are flat"):
-        wb.load_tetrahedra(flat)
+        wb.shapes.load_tetrahedra(flat)
 
 
 def quadratic(path, shift):
@@ -62,16 +62,16 @@ def quadratic(path, shift):
 
 def test_quadratic_tetrahedra_become_straight(tmp_path):
     """Silently where they are; with a warning where they are curved, and not at all where a node is off its edge."""
-    mesh = wb.load_tetrahedra(quadratic(tmp_path / "a.vtu", [0, 0, 0]))
+    mesh = wb.shapes.load_tetrahedra(quadratic(tmp_path / "a.vtu", [0, 0, 0]))
     assert (len(mesh.vertices), mesh.tets.tolist()) == (4, [[0, 1, 2, 3]])
     with pytest.warns(
         UserWarning, match=r"(?s)b.vtu: .*node 9 of the quadratic tetrahedron 0 is 0.141 lengths .* straight"
     ):
-        wb.load_tetrahedra(quadratic(tmp_path / "b.vtu", [0.2, 0, 0]))
+        wb.shapes.load_tetrahedra(quadratic(tmp_path / "b.vtu", [0.2, 0, 0]))
     with pytest.raises(
         SceneError, match=r"c.vtu: node 9 of the quadratic tetrahedron 0 is 0.566 lengths of its edge off"
     ):
-        wb.load_tetrahedra(quadratic(tmp_path / "c.vtu", [0.8, 0, 0]))
+        wb.shapes.load_tetrahedra(quadratic(tmp_path / "c.vtu", [0.8, 0, 0]))
 
 
 def test_without_meshio_its_name_is_said(tmp_path, monkeypatch):
@@ -84,7 +84,7 @@ def test_without_meshio_its_name_is_said(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r'load_tetrahedra needs meshio: pip install "warpbots\[tet\]"'):
-        wb.load_tetrahedra(path)
+        wb.shapes.load_tetrahedra(path)
 
 
 def plate():
@@ -97,7 +97,7 @@ def plate():
 @pytest.mark.parametrize("name", ["plate.stl", "plate.obj", "plate.ply"])
 def test_cloth_of_a_file(name, tmp_path):
     plate().export(tmp_path / name)
-    sheet = wb.load_sheet(tmp_path / name, 1e-3, scale=0.1, bending=0.2)
+    sheet = wb.shapes.load_sheet(tmp_path / name, 1e-3, scale=0.1, bending=0.2)
     assert (len(sheet.vertices), len(sheet.faces)) == (6, 4)
     assert sheet.area == pytest.approx(0.02)
     assert (sheet.thickness, sheet.bending) == (1e-3, 0.2)
@@ -109,7 +109,7 @@ def test_cloth_has_no_seam_where_its_texture_has_one(tmp_path):
     """Vertices that differ in their place in an image alone are one."""
     lines = ["v 0 0 0", "v 1 0 0", "v 1 1 0", "v 0 1 0", *(f"vt {k} 0" for k in range(6))]
     (tmp_path / "flag.obj").write_text("\n".join([*lines, "f 1/1 2/2 3/3", "f 1/4 3/5 4/6", ""]))
-    sheet = wb.load_sheet(tmp_path / "flag.obj", 1e-3)
+    sheet = wb.shapes.load_sheet(tmp_path / "flag.obj", 1e-3)
     assert (len(sheet.vertices), len(sheet.faces)) == (4, 2)
 
 
@@ -118,10 +118,10 @@ def test_what_is_no_cloth(tmp_path):
     mesh.faces = np.vstack([mesh.faces, [0, 1, 2]])
     mesh.export(tmp_path / "bad.ply")
     with pytest.raises(SceneError, match=r"bad.ply: Sheet: 1 of 5 triangles have no area"):
-        wb.load_sheet(tmp_path / "bad.ply", 1e-3)
+        wb.shapes.load_sheet(tmp_path / "bad.ply", 1e-3)
     plate().export(tmp_path / "bad.ply")
     with pytest.raises(SceneError, match=r"bad.ply: Sheet.thickness must be a positive number"):
-        wb.load_sheet(tmp_path / "bad.ply", 0.0)
+        wb.shapes.load_sheet(tmp_path / "bad.ply", 0.0)
 
 
 # --- solids ---------------------------------------------------------------------------------------------------------------
@@ -172,11 +172,11 @@ def collada(path, asset):
 
 def test_gltf_has_y_up_and_is_in_metres(tmp_path):
     """With all nodes of its scene in their places, mirrored ones among them."""
-    mesh = wb.load_mesh(gltf(tmp_path / "one.gltf", [{"mesh": 0}]))
+    mesh = wb.shapes.load_mesh(gltf(tmp_path / "one.gltf", [{"mesh": 0}]))
     np.testing.assert_allclose(mesh.bounds, (LOWER_Z_UP, UPPER_Z_UP))
     assert mesh.volume == pytest.approx(1.0)
     two = [{"mesh": 0}, {"mesh": 0, "translation": [0, 4, 0], "scale": [-1, 1, 1]}]
-    mesh = wb.load_mesh(gltf(tmp_path / "two.gltf", two), scale=0.1)
+    mesh = wb.shapes.load_mesh(gltf(tmp_path / "two.gltf", two), scale=0.1)
     np.testing.assert_allclose(mesh.bounds, ((-0.1, -0.3, 0), (0.1, 0, 0.6)), atol=1e-9)
     assert mesh.volume == pytest.approx(2e-3)
 
@@ -194,35 +194,35 @@ def test_gltf_has_y_up_and_is_in_metres(tmp_path):
 def test_collada_says_its_unit_and_what_is_up(tmp_path, asset, lower, upper):
     """Metres and y where it does not; what a user says of the unit counts more."""
     path = collada(tmp_path / "a.dae", asset)
-    np.testing.assert_allclose(wb.load_mesh(path).bounds, (lower, upper), atol=1e-9)
-    assert wb.load_mesh(path, scale=1e-3).volume == pytest.approx(1e-9)
+    np.testing.assert_allclose(wb.shapes.load_mesh(path).bounds, (lower, upper), atol=1e-9)
+    assert wb.shapes.load_mesh(path, scale=1e-3).volume == pytest.approx(1e-9)
 
 
 def test_what_is_turned_wrongly_is_turned(tmp_path):
     """One face, a whole solid, one body of two; a cavity stays one."""
     one, cube = FACES.copy(), trimesh.creation.box((4, 4, 4))
     one[2] = one[2, ::-1]
-    assert wb.load_mesh(obj(tmp_path / "one.obj", faces=one)).volume == pytest.approx(1.0)
-    assert wb.load_mesh(obj(tmp_path / "all.obj", faces=FACES[:, ::-1])).volume == pytest.approx(1.0)
+    assert wb.shapes.load_mesh(obj(tmp_path / "one.obj", faces=one)).volume == pytest.approx(1.0)
+    assert wb.shapes.load_mesh(obj(tmp_path / "all.obj", faces=FACES[:, ::-1])).volume == pytest.approx(1.0)
     apart, hollow = (np.concatenate([cube.vertices, TETRAHEDRON + shift]) for shift in ([9, 0, 0], [-0.5, -0.5, -1]))
     for around in (cube.faces, cube.faces[:, ::-1]):
         for within in (FACES, FACES[:, ::-1]):
             both = np.concatenate([around, within + len(cube.vertices)])
             alike = (around is cube.faces) == (within is FACES)
-            assert wb.load_mesh(obj(tmp_path / "apart.obj", apart, both), 0.1).volume == pytest.approx(65e-3)
+            assert wb.shapes.load_mesh(obj(tmp_path / "apart.obj", apart, both), 0.1).volume == pytest.approx(65e-3)
             hollow_file = obj(tmp_path / "hollow.obj", hollow, both)
             if alike:
                 with pytest.warns(
                     UserWarning, match="inside another one is a closed surface that faces outwards; taken as solid"
                 ):
-                    assert wb.load_mesh(hollow_file).volume == pytest.approx(64.0)
+                    assert wb.shapes.load_mesh(hollow_file).volume == pytest.approx(64.0)
             for inner, volume in (("solid", 64.0 if alike else 63.0), ("void", 63.0)):
-                assert wb.load_mesh(hollow_file, inner=inner).volume == pytest.approx(volume)
+                assert wb.shapes.load_mesh(hollow_file, inner=inner).volume == pytest.approx(volume)
 
 
 def test_what_an_inner_surface_is_is_one_of_two(tmp_path):
     with pytest.raises(ValueError, match="inner must be 'solid', 'void' or None, got 'air'"):
-        wb.load_mesh(obj(tmp_path / "a.obj"), inner="air")
+        wb.shapes.load_mesh(obj(tmp_path / "a.obj"), inner="air")
 
 
 def test_a_solid_in_a_void_in_a_solid(tmp_path):
@@ -231,11 +231,11 @@ def test_a_solid_in_a_void_in_a_solid(tmp_path):
     for turns in itertools.product((1, -1), repeat=3):
         faces = [b.faces[:, ::t] + 8 * k for k, (b, t) in enumerate(zip(boxes, turns, strict=True))]
         path = obj(tmp_path / "matryoshka.obj", np.concatenate([b.vertices for b in boxes]), np.concatenate(faces))
-        assert wb.load_mesh(path, inner="void").volume == pytest.approx(64.0 - 27.0 + 1.0)
+        assert wb.shapes.load_mesh(path, inner="void").volume == pytest.approx(64.0 - 27.0 + 1.0)
     ring = trimesh.creation.annulus(1.0, 2.0, 1.0)
     pair = trimesh.util.concatenate([ring, trimesh.creation.box((0.5,) * 3)])
     path = obj(tmp_path / "ring.obj", pair.vertices, pair.faces)
-    assert wb.load_mesh(path).volume == pytest.approx(ring.volume + 0.125)
+    assert wb.shapes.load_mesh(path).volume == pytest.approx(ring.volume + 0.125)
 
 
 def test_faces_with_more_corners_and_lost_textures(tmp_path):
@@ -244,7 +244,7 @@ def test_faces_with_more_corners_and_lost_textures(tmp_path):
     corners = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), axis=-1).reshape(-1, 3)
     path = obj(tmp_path / "cube.obj", corners, quads)
     path.write_text("mtllib nowhere.mtl\nusemtl red\n" + path.read_text())
-    assert wb.load_mesh(path).volume == pytest.approx(1.0)
+    assert wb.shapes.load_mesh(path).volume == pytest.approx(1.0)
 
 
 def test_meshes_of_no_use(tmp_path):
@@ -266,16 +266,16 @@ def test_meshes_of_no_use(tmp_path):
         (gltf(tmp_path / "lost.gltf", [{"mesh": 0}], "no.bin"), r".*it refers to .*no.bin.*, which does not exist"),
     ):
         with pytest.raises(SceneError, match=rf"{path.name}:? {sentence}"):
-            wb.load_mesh(path)
+            wb.shapes.load_mesh(path)
 
 
 def test_a_size_that_is_unlikely_is_doubted(tmp_path, heard):
     """A part of 150 mm, said in millimetres."""
     path = obj(tmp_path / "part.obj", 50.0 * TETRAHEDRON)
     tets = write(tmp_path / "part.vtk", [("tetra", TETS[:1])], 150.0 * CORNERS)
-    for load in (wb.load_mesh, lambda p, s=None: wb.load_sheet(p, 1e-3, s), wb.load_tetrahedra):
+    for load in (wb.shapes.load_mesh, lambda p, s=None: wb.shapes.load_sheet(p, 1e-3, s), wb.shapes.load_tetrahedra):
         heard.clear()
-        file = tets if load is wb.load_tetrahedra else path
+        file = tets if load is wb.shapes.load_tetrahedra else path
         load(file)
         load(file, 1e-3)
         (message,) = heard.messages

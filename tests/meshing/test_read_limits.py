@@ -70,7 +70,7 @@ def test_headers_claim_no_more_than_there_is(tmp_path, name):
     content = CLAIMS[name]
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    read = wb.load_tetrahedra if path.suffix in TETRAHEDRA else wb.load_mesh
+    read = wb.shapes.load_tetrahedra if path.suffix in TETRAHEDRA else wb.shapes.load_mesh
     before = peak()
     said = "it claims to have [13]e[+]09 " if path.suffix != ".stl" else "has no triangles"
     with pytest.raises(wb.SceneError, match=said):
@@ -86,7 +86,7 @@ def test_meshes_of_robots_claim_no_more_than_there_is(tmp_path, name):
         f'<robot name="r"><link name="a"><collision><geometry><mesh filename="{name}"/></geometry></collision></link></robot>'
     )
     with pytest.raises(wb.SceneError, match=rf"{name}: it claims to have 1e\+09"):
-        wb.load_robot(tmp_path / "robot.urdf")
+        wb.robots.load(tmp_path / "robot.urdf")
 
 
 def packed(path, filler, count):
@@ -107,16 +107,16 @@ def test_an_archive_that_unpacks_to_much_more_is_not_read(tmp_path, filler):
     with pytest.raises(
         wb.SceneError, match=r"would unpack to 60[.\d]* MB, \d+ times as much; at most 60 times are read"
     ):
-        wb.load_mesh(tmp_path / "bomb.3mf")
+        wb.shapes.load_mesh(tmp_path / "bomb.3mf")
     assert peak() < before + 50.0
     packed(tmp_path / "fine.3mf", b" ", 1)
-    assert wb.load_mesh(tmp_path / "fine.3mf").volume == pytest.approx(1e-9)
+    assert wb.shapes.load_mesh(tmp_path / "fine.3mf").volume == pytest.approx(1e-9)
 
 
 def test_meshes_that_are_packed_as_a_whole_are_not_read(tmp_path):
     (tmp_path / "a.stl.gz").write_bytes(gzip.compress(trimesh.creation.box().export(file_type="stl")))
     with pytest.raises(wb.SceneError, match="the file is packed by gzip; unpack it first"):
-        wb.load_mesh(tmp_path / "a.stl.gz")
+        wb.shapes.load_mesh(tmp_path / "a.stl.gz")
 
 
 def test_pixels_are_counted_before_they_are_unpacked(tmp_path):
@@ -125,7 +125,7 @@ def test_pixels_are_counted_before_they_are_unpacked(tmp_path):
     Image.new("1", (12000, 5000)).save(tmp_path / "a.png")
     before = peak()
     with pytest.raises(wb.SceneError, match="its 12000 x 5000 pixels are more than 4e[+]07; make it smaller"):
-        wb.load_silhouette(tmp_path / "a.png", 1.0)
+        wb.shapes.load_silhouette(tmp_path / "a.png", 1.0)
     assert peak() < before + 50.0
 
 
@@ -139,7 +139,7 @@ def test_what_no_header_says_is_bounded_too(tmp_path):
     (tmp_path / "a.msh").write_text(lines)
     before, limit = peak(), resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(wb.SceneError, match=r"claim to need more than 1\.07 GB of memory"):
-        wb.load_tetrahedra(tmp_path / "a.msh")
+        wb.shapes.load_tetrahedra(tmp_path / "a.msh")
     assert peak() < before + 50.0 and resource.getrlimit(resource.RLIMIT_AS) == limit
 
 

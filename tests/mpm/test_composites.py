@@ -42,7 +42,9 @@ def stretched(sim: Simulation, strain: float, lateral: float, rate: float = 0.0)
     )  # fmt: skip
 
 
-MAXWELL = wb.Material(1e5, 1 / 3, RHO, "weakly_compressible", damping=2e-3, branches=[wb.MaxwellBranch(2e4, 0.5)])
+MAXWELL = wb.Material(
+    1e5, 1 / 3, RHO, "weakly_compressible", damping=2e-3, branches=[wb.materials.MaxwellBranch(2e4, 0.5)]
+)
 """A Maxwell fluid: K = 1e5 Pa, G = 2e4 Pa, T = 0.5 s. In a plane with free sides, its modulus is 4 K G / (K + G)."""
 K, G, T = 1e5, 2e4, 0.5
 MODULUS = 4.0 * K * G / (K + G)
@@ -90,7 +92,7 @@ def test_a_bar_is_stiffer_along_its_fibres_than_across(angle):
     """Under a load it rests at a strain of stress / (E + k) with fibres along it, and of stress / E across."""
     load, E, k = 500.0, 5e4, 5e4
     along = (np.cos(np.radians(angle)), np.sin(np.radians(angle)))
-    rubber = wb.Material(E, 0.0, RHO, "linear", damping=0.03, fibres=[wb.FibreReinforcement(along, k)])
+    rubber = wb.Material(E, 0.0, RHO, "linear", damping=0.03, fibres=[wb.materials.FibreReinforcement(along, k)])
     sim = Simulation(bar(rubber, load), MPM(DX), 0.02, None)
     expected = load / (E + (k if angle == 0.0 else 0.0))
     strain = strains(sim, stretched(sim, 0.9 * expected, 0.0), 50)
@@ -101,8 +103,8 @@ def test_a_bar_is_stiffer_along_its_fibres_than_across(angle):
 def test_energy_and_stress_that_are_measured(rng):
     """Of an even deformation: law, fibres and branches, each by its formula."""
     dim, k, mu_b = 2, 2e4, 3e3
-    fibres = [wb.FibreReinforcement((3.0, 4.0), k)]
-    branches = [wb.MaxwellBranch(mu_b, 0.1), wb.MaxwellBranch(2.0 * mu_b, 0.1)]
+    fibres = [wb.materials.FibreReinforcement((3.0, 4.0), k)]
+    branches = [wb.materials.MaxwellBranch(mu_b, 0.1), wb.materials.MaxwellBranch(2.0 * mu_b, 0.1)]
     scene = block(dim)
     (body,) = scene.bodies
     composite = dataclasses.replace(body.material, fibres=fibres, branches=branches)
@@ -162,7 +164,10 @@ def test_gradients_of_readings(rng):
 def test_the_step_knows_stiff_fibres_and_branches():
     """The bound falls with the root of the added stiffness, and half of it is stable."""
     plain = Simulation(bar(wb.Material(1e4, 0.3, RHO)), MPM(DX), 0.01, None)
-    for extra in ({"fibres": [wb.FibreReinforcement((1, 0), 1e6)]}, {"branches": [wb.MaxwellBranch(1e6, 1.0)]}):
+    for extra in (
+        {"fibres": [wb.materials.FibreReinforcement((1, 0), 1e6)]},
+        {"branches": [wb.materials.MaxwellBranch(1e6, 1.0)]},
+    ):
         sim = Simulation(bar(wb.Material(1e4, 0.3, RHO, **extra)), MPM(DX), 0.01, None)
         assert sim.substeps >= 5 * plain.substeps
         with torch.no_grad():
@@ -189,7 +194,10 @@ def test_a_design_of_fibres_is_kept():
 @pytest.mark.parametrize("field", ["fibres", "branches"])
 def test_other_solvers_refuse_them(solver, field):
     dim = {MassSpring: least("springs"), ProjectiveDynamics: 3}[type(solver)]
-    parts = {"fibres": [wb.FibreReinforcement((1.0,) * dim, 1e4)], "branches": [wb.MaxwellBranch(1e3, 0.1)]}
+    parts = {
+        "fibres": [wb.materials.FibreReinforcement((1.0,) * dim, 1e4)],
+        "branches": [wb.materials.MaxwellBranch(1e3, 0.1)],
+    }
     scene = block(dim)
     (body,) = scene.bodies
     material = wb.Material(1e4, 0.25 if dim == 2 else 0.3, **{field: parts[field]})
@@ -201,34 +209,46 @@ def test_other_solvers_refuse_them(solver, field):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: wb.FibreReinforcement((0, 0), 1.0), "direction must not be the zero vector"),
-        (lambda: wb.FibreReinforcement((1, 0), -1.0), "modulus must be >= 0 .Pa., got -1"),
-        (lambda: wb.MaxwellBranch(-1.0, 1.0), "shear_modulus must be >= 0 .Pa., got -1"),
-        (lambda: wb.MaxwellBranch(1.0, 0.0), r"relaxation_time must be positive .s., got 0; .* Material\(damping"),
-        (lambda: wb.CamClay(0.0), "preconsolidation_pressure must be positive .Pa., got 0"),
-        (lambda: wb.CamClay(1e3, 0.0), "stress_ratio must be positive, got 0"),
-        (lambda: wb.CamClay(1e3, cohesion=-0.1), "cohesion must be a ratio >= 0, got -0.1"),
-        (lambda: wb.CamClay(1e3, hardening_coefficient=-1), "hardening_coefficient must be >= 0, got -1"),
+        (lambda: wb.materials.FibreReinforcement((0, 0), 1.0), "direction must not be the zero vector"),
+        (lambda: wb.materials.FibreReinforcement((1, 0), -1.0), "modulus must be >= 0 .Pa., got -1"),
+        (lambda: wb.materials.MaxwellBranch(-1.0, 1.0), "shear_modulus must be >= 0 .Pa., got -1"),
+        (
+            lambda: wb.materials.MaxwellBranch(1.0, 0.0),
+            r"relaxation_time must be positive .s., got 0; .* Material\(damping",
+        ),
+        (lambda: wb.materials.CamClay(0.0), "preconsolidation_pressure must be positive .Pa., got 0"),
+        (lambda: wb.materials.CamClay(1e3, 0.0), "stress_ratio must be positive, got 0"),
+        (lambda: wb.materials.CamClay(1e3, cohesion=-0.1), "cohesion must be a ratio >= 0, got -0.1"),
+        (lambda: wb.materials.CamClay(1e3, hardening_coefficient=-1), "hardening_coefficient must be >= 0, got -1"),
         (
             lambda: wb.Material(
-                1e4, law="hencky", plasticity=wb.VonMises(1e3), fibres=[wb.FibreReinforcement((1, 0), 1.0)]
+                1e4,
+                law="hencky",
+                plasticity=wb.materials.VonMises(1e3),
+                fibres=[wb.materials.FibreReinforcement((1, 0), 1.0)],
             ),
             "fibres feel the stretch since rest, which plasticity=VonMises",
         ),
         (
-            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.CamClay(1e3)),
+            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.materials.CamClay(1e3)),
             "yielding by CamClay follows from the pressure of the law alone, got incompressibility=2",
         ),
         (
             lambda: Simulation(
-                bar(wb.Material(1e5, 1 / 3, law="weakly_compressible", fibres=[wb.FibreReinforcement((1, 0), 1.0)])),
+                bar(
+                    wb.Material(
+                        1e5, 1 / 3, law="weakly_compressible", fibres=[wb.materials.FibreReinforcement((1, 0), 1.0)]
+                    )
+                ),
                 MPM(DX),
                 1e-3,
             ),
             "a fluid, law='weakly_compressible', forgets the stretch that fibres feel",
         ),
         (
-            lambda: Simulation(bar(wb.Material(1e5, fibres=[wb.FibreReinforcement((1, 0, 0), 1.0)])), MPM(DX), 1e-3),
+            lambda: Simulation(
+                bar(wb.Material(1e5, fibres=[wb.materials.FibreReinforcement((1, 0, 0), 1.0)])), MPM(DX), 1e-3
+            ),
             "fibres of a 2D body need directions of 2 components",
         ),
     ],

@@ -145,11 +145,11 @@ def test_gradients_are_those_of_differences(dim, rng):
     (body,) = scene.bodies
     width = np.array([0.25] + [0.0] * (dim - 1))
     lower, upper = (np.array(corner) for corner in body.shape.bounds)
-    dough = liquid(1e4, 50.0, branches=[wb.MaxwellBranch(2e3, 3e-3)])
+    dough = liquid(1e4, 50.0, branches=[wb.materials.MaxwellBranch(2e3, 3e-3)])
     solid = wb.SoftBody("solid", wb.shapes.Box(lower + width, upper + width), wb.Material(2e4, 0.3, RHO, damping=1e-2))
     bodies = [dataclasses.replace(body, material=dough), solid]
     held = dataclasses.replace(
-        scene, bodies=bodies, constraints=[wb.Constraint("root")], actuators=[wb.Pressure("air", "root", 1e3)]
+        scene, bodies=bodies, constraints=[wb.Constraint("root")], actuators=[wb.actuators.Pressure("air", "root", 1e3)]
     )
     assert_gradients(Simulation(held, MPM(1 / 8), 4e-3, 3), rng)
 

@@ -18,7 +18,7 @@ DX = 1 / 8
 
 def of_clay(scene: wb.Scene, plasticity=None) -> wb.Scene:
     """The scene with bodies of the same stiffness that flow."""
-    kind = plasticity or wb.VonMises(300.0, 500.0)
+    kind = plasticity or wb.materials.VonMises(300.0, 500.0)
     bodies = [
         dataclasses.replace(b, material=dataclasses.replace(b.material, law="hencky", plasticity=kind))
         for b in scene.bodies
@@ -66,7 +66,7 @@ def test_bodies_of_different_kinds_in_one_scene():
     """Elastic bodies beside a plastic one move to the bit as they do alone, far away from it, and remember nothing."""
     Box, rubber = wb.shapes.Box, wb.Material(1e4, 0.3, 1000.0, "hencky")
     left = wb.SoftBody("left", Box((0.1, 0.25), (0.35, 0.5)), rubber, velocity=(0.0, -2.0))
-    clay = dataclasses.replace(rubber, plasticity=wb.VonMises(100.0))
+    clay = dataclasses.replace(rubber, plasticity=wb.materials.VonMises(100.0))
     right = wb.SoftBody("right", Box((1.1, 0.25), (1.35, 0.5)), clay, velocity=(0.0, -2.0))
     around = {"obstacles": [wb.floor(height=0.24, dim=2)], "domain": ((0.0, 0.0), (1.5, 1.0))}
     alone, both = (
@@ -141,8 +141,8 @@ def test_a_design_is_kept_in_the_records_of_a_scene():
     scene = sim.scene_with(**{n: torch.where(clay, v, sim.parameter(n)[0]) for n, v in values.items()})
     body, *others = scene.bodies
     assert scene.fields == ()
-    assert body.material.plasticity == wb.VonMises(350.0, 1.0)
-    assert body.region_materials["root"].plasticity == wb.VonMises(250.0, 1.0)
+    assert body.material.plasticity == wb.materials.VonMises(350.0, 1.0)
+    assert body.region_materials["root"].plasticity == wb.materials.VonMises(250.0, 1.0)
     assert tuple(others) == sim.scene.bodies[1:]
     graded = sim.scene_with(yield_stress=torch.linspace(200.0, 300.0, len(root)))
     assert [f.name for f in graded.fields] == ["yield_stress"]
@@ -153,7 +153,7 @@ def test_other_solvers_refuse_it(solver):
     dim = {MassSpring: least("springs"), ProjectiveDynamics: 3}[type(solver)]
     scene = block(dim)
     (body,) = scene.bodies
-    clay = wb.Material(1e4, 0.25 if dim == 2 else 0.3, law="hencky", plasticity=wb.VonMises(300.0))
+    clay = wb.Material(1e4, 0.25 if dim == 2 else 0.3, law="hencky", plasticity=wb.materials.VonMises(300.0))
     scene = dataclasses.replace(scene, bodies=[dataclasses.replace(body, material=clay)])
     words = f"'block': {type(solver).__name__} has no plasticity such as VonMises; leave it out .* or use MPM"
     with pytest.raises(wb.SceneError, match=words):
@@ -161,7 +161,10 @@ def test_other_solvers_refuse_it(solver):
 
 
 def test_a_body_has_one_plasticity():
-    shape, clay = wb.shapes.Box((0.0, 0.0), (1.0, 1.0)), wb.Material(1e4, law="hencky", plasticity=wb.VonMises(300.0))
+    shape, clay = (
+        wb.shapes.Box((0.0, 0.0), (1.0, 1.0)),
+        wb.Material(1e4, law="hencky", plasticity=wb.materials.VonMises(300.0)),
+    )
     elastic = dataclasses.replace(clay, plasticity=None)
     with pytest.raises(wb.SceneError, match="region 'a' has plasticity None, the body VonMises; one body has one"):
         wb.SoftBody("b", shape, clay, {"a": shape}, {"a": elastic})

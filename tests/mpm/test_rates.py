@@ -66,7 +66,7 @@ def fluid(**fields: object) -> wb.Material:
 
 
 def maxwell(modulus: float, time: float) -> wb.Material:
-    return fluid(branches=[wb.MaxwellBranch(modulus, time)])
+    return fluid(branches=[wb.materials.MaxwellBranch(modulus, time)])
 
 
 G = 4e4
@@ -100,7 +100,9 @@ LINEAR = {
     "solid": (wb.Material(E, NU, RHO, "neo_hookean", damping=1e-3), lambda w: MU * (1.0 + 1e-3j * w)),
     "maxwell": (maxwell(G, 1e-3), lambda w: G * 1e-3j * w / (1.0 + 1e-3j * w)),
     "prony": (
-        wb.Material(E, NU, RHO, branches=[wb.MaxwellBranch(G, 1e-2), wb.MaxwellBranch(3 * G, 5e-4)]),
+        wb.Material(
+            E, NU, RHO, branches=[wb.materials.MaxwellBranch(G, 1e-2), wb.materials.MaxwellBranch(3 * G, 5e-4)]
+        ),
         lambda w: MU + G * 1e-2j * w / (1.0 + 1e-2j * w) + 3 * G * 5e-4j * w / (1.0 + 5e-4j * w),
     ),
 }
@@ -137,7 +139,7 @@ def test_viscosity_at_a_steady_rate(material):
 def test_metal_that_hardens(rate):
     """Sheared steadily, sqrt(3) tau = sigma_y + H a with gamma = tau / mu + sqrt(3) a; held, its stress stays."""
     sigma, H, until = 1e3, 4e4, 0.02
-    metal = wb.Material(E, NU, RHO, "hencky", plasticity=wb.VonMises(sigma, H))
+    metal = wb.Material(E, NU, RHO, "hencky", plasticity=wb.materials.VonMises(sigma, H))
     _, t, stress = moved(metal, lambda t: min(rate * t, until) * SHEAR, 1.5 * until / rate)
     gamma = np.minimum(rate * t, until)
     beyond = (sigma + H * gamma / np.sqrt(3.0)) / (np.sqrt(3.0) + H / (np.sqrt(3.0) * MU))
@@ -150,7 +152,7 @@ def test_metal_that_hardens(rate):
 def test_sand_under_pressure(rate):
     """Compressed, then sheared at constant volume: |tau| rises to p sin(phi) and stays, at any rate."""
     phi, squash = 30.0, 0.01
-    sand = wb.Material(E, NU, RHO, "hencky", plasticity=wb.DruckerPrager(phi))
+    sand = wb.Material(E, NU, RHO, "hencky", plasticity=wb.materials.DruckerPrager(phi))
 
     def strain(t: float) -> np.ndarray:
         pressed = np.exp(-0.5 * min(rate * t, squash)) * np.eye(2)
@@ -168,7 +170,7 @@ def test_sand_under_pressure(rate):
 def test_snow_that_is_compacted(rate):
     """Compacted evenly, p = p_0 exp(-xi v) and ln J = v - p / K: the line of normal consolidation, at any rate."""
     p_0, xi, until = 1e3, 10.0, 0.1
-    snow = wb.Material(E, NU, RHO, "hencky", plasticity=wb.CamClay(p_0, hardening_coefficient=xi))
+    snow = wb.Material(E, NU, RHO, "hencky", plasticity=wb.materials.CamClay(p_0, hardening_coefficient=xi))
     _, t, stress = moved(snow, lambda t: (np.exp(-0.5 * min(rate * t, until)) - 1.0) * np.eye(2), until / rate, 1)
     log_J = -np.minimum(rate * t, until)
     K = LAM + MU

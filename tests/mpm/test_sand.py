@@ -15,7 +15,7 @@ GROUND = Obstacle(HalfSpace((0.0, 0.0), (0.0, 1.0)), "sticky", name="ground")
 
 
 def sand(friction_angle: float) -> wb.Material:
-    return wb.Material(2e5, 0.3, 1500.0, "hencky", plasticity=wb.DruckerPrager(friction_angle))
+    return wb.Material(2e5, 0.3, 1500.0, "hencky", plasticity=wb.materials.DruckerPrager(friction_angle))
 
 
 @pytest.mark.parametrize("friction_angle", [20.0, 35.0])

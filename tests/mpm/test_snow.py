@@ -10,7 +10,7 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 
 RHO, G, E, NU = 400.0, 9.81, 2e5, 0.25
-SNOW = wb.CamClay(preconsolidation_pressure=600.0, stress_ratio=1.2, cohesion=0.3, hardening_coefficient=6.0)
+SNOW = wb.materials.CamClay(preconsolidation_pressure=600.0, stress_ratio=1.2, cohesion=0.3, hardening_coefficient=6.0)
 
 
 def invariants(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ def test_a_column_settles_until_it_carries_its_weight():
 @pytest.mark.parametrize("strength", [200.0, 2e5])
 def test_a_clod_that_falls_is_crushed_if_it_is_weak(strength):
     """A ball of weak snow stays where it falls, compacted; a strong one bounces, and its strength has no gradient."""
-    snow = wb.Material(E, NU, RHO, law="hencky", plasticity=wb.CamClay(strength))
+    snow = wb.Material(E, NU, RHO, law="hencky", plasticity=wb.materials.CamClay(strength))
     ball = wb.SoftBody("ball", wb.shapes.Sphere((0.3, 0.13), 0.1), snow, velocity=(0.0, -3.0))
     scene = wb.Scene([ball], obstacles=[wb.floor(dim=2)], domain=((0.0, -0.1), (0.6, 0.4)))
     sim = Simulation(scene, MPM(0.02), 5e-3, None)

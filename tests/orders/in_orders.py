@@ -178,7 +178,7 @@ def turning() -> dict[str, np.ndarray]:
 
     import warpbots as wb
 
-    wave = wb.Oscillation("wave", "rotor", 0.05, 7.0, wave=(20.0, 0.0, 0.0))
+    wave = wb.actuators.Oscillation("wave", "rotor", 0.05, 7.0, wave=(20.0, 0.0, 0.0))
     plane = wb.Constraint("stator", "plane", (0.1, 0.2, 1.0))
     machine = soft_bodies.machine()
     scene = dataclasses.replace(machine, actuators=(*machine.actuators, wave), constraints=(plane,))

@@ -48,7 +48,7 @@ def test_what_is_apart_or_joined_is_built(scene):
     assert len(built(scene).model.scene.rigid) == 2
 
 
-@pytest.mark.parametrize("actuator", [wb.Fibre("pull", "speck", (1, 0, 0), 1e5, 0.3), wb.Muscle("pull", "speck", (1, 0, 0), 1e4)])  # fmt: skip
+@pytest.mark.parametrize("actuator", [wb.actuators.Fibre("pull", "speck", (1, 0, 0), 1e5, 0.3), wb.actuators.Muscle("pull", "speck", (1, 0, 0), 1e4)])  # fmt: skip
 def test_a_muscle_without_an_element_is_refused(actuator):
     """A region with a node and no centre of an element."""
     speck = {"speck": Box((-1e-3, -1e-3, -1e-3), (1e-3, 1e-3, 1e-3))}

@@ -32,8 +32,8 @@ def test_the_box_is_flipped_there_too(monkeypatch, tmp_path):
         fine = wb.Simulation(scene, sim.solver, 0.025, 50)
     ours = sim.rollout(control, 30, observe=lambda s: s.q).observation[0].numpy()
     assert abs(np.rad2deg(ours[-1, -1]) - 90.0) < 2.0
-    wb.save_robot(tmp_path / "finger.xml", scene, contact="points", rounding=0.2)
-    replay = wb.replay_in_mujoco(tmp_path / "finger.xml", scene, control.numpy(), 0.025, timestep=5e-5)
+    wb.robots.save(tmp_path / "finger.xml", scene, contact="points", rounding=0.2)
+    replay = wb.robots.replay_in_mujoco(tmp_path / "finger.xml", scene, control.numpy(), 0.025, timestep=5e-5)
     free = fine.rollout(control[:1], 1).final.q[0].numpy()
     assert np.abs(replay.q[1] - free).max() < 1e-4
     assert np.abs(free).max() > 0.01

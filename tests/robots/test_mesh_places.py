@@ -33,7 +33,7 @@ def robot(folder, *meshes, more="", scale=""):
 
 def edges(path, **options):
     """Edges of the cubes of a robot [m]."""
-    bodies = wb.load_robot(path, **options).rigid
+    bodies = wb.robots.load(path, **options).rigid
     return [pytest.approx(float((b.shape.bounds[1] - b.shape.bounds[0]).max()), rel=1e-6) for b in bodies]
 
 
@@ -77,16 +77,16 @@ def test_a_package_that_is_not_there_is_refused_with_the_places_searched(tmp_pat
     path = robot(tmp_path / "arm/urdf", BOTH[1])
     message = rf"link 'l0': there is no mesh '{BOTH[1]}'; no folder is the package 'hand' .* searched were "
     with pytest.raises(wb.SceneError, match=message + rf"{tmp_path}/arm/urdf, {tmp_path}/arm, {tmp_path}, "):
-        wb.load_robot(path)
+        wb.robots.load(path)
     block(tmp_path / "hand/meshes/part.stl", 0.03)
     manifest(tmp_path / "hand", "foot")
     with pytest.raises(wb.SceneError, match=r"packages=\{'hand': \.\.\.\}"):
-        wb.load_robot(path)
+        wb.robots.load(path)
     (tmp_path / "hand" / "package.xml").unlink()
     assert edges(path) == [0.03]
     (tmp_path / "hand" / "meshes/part.stl").unlink()
     with pytest.raises(wb.SceneError, match=rf"package 'hand' is {tmp_path}/hand, and does not have it there"):
-        wb.load_robot(path)
+        wb.robots.load(path)
 
 
 def test_the_user_says_which_folder_a_package_is(tmp_path):
@@ -96,7 +96,7 @@ def test_the_user_says_which_folder_a_package_is(tmp_path):
     folders = {"arm": tmp_path / "here", "hand": str(tmp_path / "elsewhere/v2")}
     assert edges(path, packages=folders) == [0.25, 0.03]
     with pytest.raises(FileNotFoundError, match=r"packages\['hand'\]: there is no folder"):
-        wb.load_robot(path, packages={"hand": tmp_path / "none"})
+        wb.robots.load(path, packages={"hand": tmp_path / "none"})
 
 
 def test_its_own_package_is_known_by_its_manifest(tmp_path):
@@ -133,7 +133,7 @@ def test_ways_to_write_a_place(tmp_path, said):
 def test_places_that_are_none_are_refused(tmp_path, said, message):
     block(tmp_path / "arm/meshes/part.stl", 0.25)
     with pytest.raises(wb.SceneError, match=re.escape(message)):
-        wb.load_robot(robot(tmp_path / "arm/urdf", said))
+        wb.robots.load(robot(tmp_path / "arm/urdf", said))
 
 
 def test_meshes_of_one_folder_are_told_apart_or_refused(tmp_path):
@@ -144,7 +144,7 @@ def test_meshes_of_one_folder_are_told_apart_or_refused(tmp_path):
     assert edges(robot(tmp_path / "arm", "left/part.stl", "right/part.stl"), compiler={"meshdir": "all"}) == [0.1, 0.2]
     path = robot(tmp_path / "arm", *BOTH, more='<mujoco><compiler meshdir="all"/></mujoco>')
     with pytest.raises(wb.SceneError, match=rf"'{BOTH[0]}' and '{BOTH[1]}' both are .*all/part\.stl by meshdir='all'"):
-        wb.load_robot(path)
+        wb.robots.load(path)
     assert edges(robot(tmp_path / "arm", BOTH[0], BOTH[0]), compiler={"meshdir": "all"}) == [0.25, 0.25]
 
 

@@ -104,7 +104,7 @@ def test_geoms_touch_that_touch_in_mujoco(tmp_path, heard, seed):
     text = generator.robot().format("")
     (tmp_path / "robot.xml").write_text(text)
     expected = in_mujoco(text)
-    found = in_scene(wb.load_robot(tmp_path / "robot.xml", contact_points=200))
+    found = in_scene(wb.robots.load(tmp_path / "robot.xml", contact_points=200))
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected, rel=1e-6)
     assert "contact of" not in heard.text
@@ -127,7 +127,7 @@ def test_explicit_pairs_touch_as_in_mujoco(tmp_path, seed):
     expected, moving = in_mujoco(text), model.body_weldid[model.geom_bodyid] != 0
     moves = {model.geom(g).name for g in range(model.ngeom) if moving[g]}
     expected = {ends: mu for ends, mu in expected.items() if ends & moves}
-    assert in_scene(wb.load_robot(tmp_path / "robot.xml", contact_points=200)) == pytest.approx(expected, rel=1e-6)
+    assert in_scene(wb.robots.load(tmp_path / "robot.xml", contact_points=200)) == pytest.approx(expected, rel=1e-6)
 
 
 DRAWER = """<mujoco><worldbody><body name="cabinet"><geom type="box" size=".02 .2 .2" pos="{} 0 0"/>
@@ -142,10 +142,10 @@ def test_neighbours_that_overlap_are_named_and_others_touch(tmp_path, heard, rai
     """A drawer and the static wall before it, also with an empty moving body between; MuJoCo lets all touch."""
     path = tmp_path / "robot.xml"
     path.write_text(DRAWER.format(0.3, rail))
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     assert {(c.points, c.solid) for c in scene.contacts} == {("drawer", "cabinet")} and not heard.messages
     path.write_text(DRAWER.format(0.11, rail))
-    assert not wb.load_robot(path).contacts
+    assert not wb.robots.load(path).contacts
     assert "contact of 'cabinet' and 'drawer', which overlap by 0.01 m at the start; MuJoCo pushes" in heard.text
 
 
@@ -156,7 +156,7 @@ def test_a_body_in_parts_has_the_mass_and_motion_of_the_whole(tmp_path):
       <geom name="sole" type="box" size=".1 .1 .02" pos="0 0 -.1" contype="2" mass=".5" friction=".8"/>
       <geom name="scale" type="box" size=".1 .1 .02" pos="0 0 -.16" mass=".5"/></body></worldbody></mujoco>"""
     (tmp_path / "robot.xml").write_text(text)
-    scene = wb.load_robot(tmp_path / "robot.xml")
+    scene = wb.robots.load(tmp_path / "robot.xml")
     assert [b.name for b in scene.rigid] == ["foot", "foot/sole"]
     assert sum(b.inertia.mass for b in scene.rigid) == pytest.approx(2.0, rel=1e-12)
     assert [(c.points, c.solid, c.friction) for c in scene.contacts] == [(scene.rigid[1].surface, "geom 0", 0.8)]
@@ -171,12 +171,12 @@ def test_obstacles_of_the_user_have_default_bits(tmp_path, bits, parts):
     text = '<mujoco><worldbody><body name="foot"><freejoint/>{}</body></worldbody></mujoco>'
     (tmp_path / "robot.xml").write_text(text.format(geoms))
     floor = wb.floor(-1.0)
-    scene = wb.load_robot(tmp_path / "robot.xml", obstacles=[floor])
+    scene = wb.robots.load(tmp_path / "robot.xml", obstacles=[floor])
     surfaces = {b.surface: b.name for b in scene.rigid if b.points}
     assert {surfaces[c.points] for c in scene.contacts} == parts
     assert {surfaces[c.points]: c.friction for c in scene.contacts}["foot"] == max(0.7, floor.friction)
     (tmp_path / "robot.xml").write_text(text.format('<geom size=".1" contype="4" conaffinity="4"/>'))
-    assert [c.solid for c in wb.load_robot(tmp_path / "robot.xml", obstacles=[floor]).contacts] == ["floor"]
+    assert [c.solid for c in wb.robots.load(tmp_path / "robot.xml", obstacles=[floor]).contacts] == ["floor"]
 
 
 SHAPES = """<mujoco><asset><mesh name="m" file="m.obj"/></asset><worldbody><geom type="plane" size="1 1 1"/>
@@ -201,7 +201,7 @@ def test_thin_and_tiny_geoms_do_not_stop_a_simulation(tmp_path, heard, geom, sai
     text = "".join(f"v {x} {y} {z}\n" for x, y, z in corners) + "f 1 2 3\nf 2 3 4\nf 5 6 7\nf 1 5 7\n"
     (tmp_path / "m.obj").write_text(text)
     (tmp_path / "robot.xml").write_text(SHAPES.format(geom))
-    scene = wb.load_robot(tmp_path / "robot.xml")
+    scene = wb.robots.load(tmp_path / "robot.xml")
     wb.Articulated().build(scene, 1, "cpu")
     assert said in heard.text and bool(said) == bool(heard.messages)
     if "mesh" in geom:
@@ -219,5 +219,5 @@ def test_every_robot_that_is_read_can_be_simulated(tmp_path, seed):
         "fixed_base": generator.one(None, True, False), "self_contact": generator.one(True, False), "surroundings": generator.one(True, False),
         "contact_points": int(generator.one(64, 7, 1, 0)), "obstacles": generator.one((), [wb.floor(-5.0)]),
     }  # fmt: skip
-    scene = wb.load_robot(tmp_path / "robot.xml", **options)
+    scene = wb.robots.load(tmp_path / "robot.xml", **options)
     wb.Articulated().build(scene, 1, "cpu")

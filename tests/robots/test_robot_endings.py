@@ -24,7 +24,7 @@ def test_mjcf_is_known_by_its_content(tmp_path, ending):
     (tmp_path / f"looks.{looks}").write_text('<mujoco><option gravity="0 0 -2"/></mujoco>')
     path = tmp_path / f"robot.{ending}".rstrip(".")
     path.write_text(MJCF.format(looks, PART.replace("mass", 'material="none" mass')))
-    scene = wb.load_robot(path)
+    scene = wb.robots.load(path)
     assert [b.name for b in scene.rigid] == ["arm", "tip"] and scene.gravity[2] == -2.0 and scene.name == "robot"
     reference = tmp_path / "reference.xml"
     reference.write_text(MJCF.format(looks, PART))
@@ -39,14 +39,14 @@ def test_an_attached_model_is_known_by_its_content(tmp_path):
     path.write_text(
         f'<mujoco><asset><model name="m" file="part.mjcf"/></asset><worldbody>{attach}</worldbody></mujoco>'
     )
-    assert [b.name for b in wb.load_robot(path).rigid] == ["left_tip"]
+    assert [b.name for b in wb.robots.load(path).rigid] == ["left_tip"]
 
 
 @pytest.mark.parametrize("ending", [".urdf", ".URDF", ".xml", ".mjcf", ".robot", ""])
 def test_urdf_is_known_by_its_content(tmp_path, ending):
     path = tmp_path / f"robot{ending}"
     path.write_text(URDF)
-    assert [b.name for b in wb.load_robot(path).rigid] == ["base", "arm"]
+    assert [b.name for b in wb.robots.load(path).rigid] == ["base", "arm"]
 
 
 def test_commands_and_the_writer_know_them_too(tmp_path, capsys):
@@ -54,7 +54,7 @@ def test_commands_and_the_writer_know_them_too(tmp_path, capsys):
     path.write_text(f"<mujoco><worldbody>{PART}</worldbody></mujoco>")
     assert main(["convert", str(path), str(tmp_path / "written.mjcf")]) == 0
     assert main(["info", str(tmp_path / "written.mjcf")]) == 0
-    assert [b.name for b in wb.load_robot(tmp_path / "written.mjcf").rigid] == ["tip"]
+    assert [b.name for b in wb.robots.load(tmp_path / "written.mjcf").rigid] == ["tip"]
 
 
 @pytest.mark.parametrize("text", ["solid a\nendsolid", "#usda 1.0\n", "\0\1\2"])
@@ -62,7 +62,7 @@ def test_other_content_is_refused(tmp_path, text):
     path = tmp_path / "robot.dat"
     path.write_text(text)
     with pytest.raises(wb.SceneError, match=r"read from URDF and MJCF, which are XML and begin with '<'; got \.dat"):
-        wb.load_robot(path)
+        wb.robots.load(path)
 
 
 def test_xacro_is_not_read_as_urdf(tmp_path):
@@ -71,7 +71,7 @@ def test_xacro_is_not_read_as_urdf(tmp_path):
     macro = '<xacro:include filename="hand.xacro"/>'
     path.write_text(URDF.replace("<link", macro + "<link", 1))
     with pytest.raises(wb.SceneError, match=r"<xacro:include> is xacro, not URDF; run xacro on it first"):
-        wb.load_robot(path)
+        wb.robots.load(path)
 
 
 def test_an_older_mujoco_is_refused_in_a_sentence(tmp_path, monkeypatch):
@@ -80,4 +80,4 @@ def test_an_older_mujoco_is_refused_in_a_sentence(tmp_path, monkeypatch):
     with pytest.raises(
         ImportError, match=r"robots need MuJoCo 3\.14 or later, got 3\.13\.1, .*pip install 'mujoco>=3\.14'"
     ):
-        wb.load_robot(tmp_path / "robot.xml")
+        wb.robots.load(tmp_path / "robot.xml")

@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 def load(folder, text, name="robot.urdf", **options):
     (folder / name).write_text(text)
-    return wb.load_robot(folder / name, **options)
+    return wb.robots.load(folder / name, **options)
 
 
 def mesh_of(folder, name, content, **options):

@@ -17,7 +17,7 @@ def load(tmp_path):
     def load(text, name="robot.urdf", **options):
         path = tmp_path / name
         path.write_text(text)
-        return wb.load_robot(path, **options)
+        return wb.robots.load(path, **options)
 
     return load
 

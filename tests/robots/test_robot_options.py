@@ -20,7 +20,7 @@ def load(tmp_path):
     def load(option, body=BODY, **options):
         path = tmp_path / "robot.xml"
         path.write_text(f'<mujoco><compiler angle="degree"/><option>{option}</option>{body}</mujoco>')
-        return wb.load_robot(path, **{"ignore_loops": True, **options})
+        return wb.robots.load(path, **{"ignore_loops": True, **options})
 
     return load
 
@@ -63,7 +63,7 @@ def test_dry_friction_that_is_off_is_not_named(load, heard):
 def test_actuators_of_a_group_that_is_off_do_not_act(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(f'<mujoco><option actuatorgroupdisable="3"/>{BODY}</mujoco>')
-    assert [a.name for a in wb.load_robot(path, ignore_loops=True).actuators] == ["n"]
+    assert [a.name for a in wb.robots.load(path, ignore_loops=True).actuators] == ["n"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("clampctrl", "disable"), ("override", "enable")])

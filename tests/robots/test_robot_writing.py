@@ -50,7 +50,7 @@ def starts(kind, rng):
 
 def equations(scene, path):
     """Mass matrix and the rest of the equations of motion at the start: ours, and those of the file in our velocities."""
-    wb.save_robot(path, scene)
+    wb.robots.save(path, scene)
     theirs = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(theirs)
     mujoco.mj_resetDataKeyframe(theirs, data, 0)
@@ -133,12 +133,12 @@ def test_free_motion_converges_to_that_of_mujoco(kind, values, tmp_path):
     joint, hinge = scene.joints
     if kind == "free" and not values and not away:  # so that MuJoCo's free joint may have motors
         joint = dataclasses.replace(joint, position=scene.rigid[0].position)
-    motors = [wb.Torque(f"m{k}", "joint", 0.5, k) for k in range(0 if away else joint.freedom)]
-    motors = [wb.Torque("push", "hinge", 0.2), *motors]
+    motors = [wb.actuators.Torque(f"m{k}", "joint", 0.5, k) for k in range(0 if away else joint.freedom)]
+    motors = [wb.actuators.Torque("push", "hinge", 0.2), *motors]
     scene = dataclasses.replace(scene, actuators=motors, joints=[joint, hinge])
-    wb.save_robot(tmp_path / "free.xml", scene)
+    wb.robots.save(tmp_path / "free.xml", scene)
     control = rng.uniform(-1.0, 1.0, (8, len(motors)))
-    replay = wb.replay_in_mujoco(tmp_path / "free.xml", scene, control, 0.04, timestep=5e-4, integrator="RK4")
+    replay = wb.robots.replay_in_mujoco(tmp_path / "free.xml", scene, control, 0.04, timestep=5e-4, integrator="RK4")
     errors = []
     for substeps in (20, 40, 80):
         sim = wb.Simulation(scene, wb.Articulated(), dt=0.04, substeps=substeps)
@@ -163,11 +163,14 @@ def signed(scene, ours, theirs):
 def test_servos_follow_their_targets(tmp_path):
     """Controls u move targets by u times their reach; without a control a servo holds its target."""
     scene = mechanism("translational", damping=2.0, stiffness=5.0)
-    servos = [wb.Servo("s0", "joint", 400.0, 20.0, 0.1, 0.3, 2), wb.Servo("s1", "hinge", 5.0, 0.3, -0.4, 0.8)]
+    servos = [
+        wb.actuators.Servo("s0", "joint", 400.0, 20.0, 0.1, 0.3, 2),
+        wb.actuators.Servo("s1", "hinge", 5.0, 0.3, -0.4, 0.8),
+    ]
     scene = dataclasses.replace(scene, actuators=servos)
-    wb.save_robot(tmp_path / "servo.xml", scene)
+    wb.robots.save(tmp_path / "servo.xml", scene)
     control = np.array([[0.0, 0.0], [0.5, -0.7], [-1.0, 1.0], [1.0, 0.2]])
-    replay = wb.replay_in_mujoco(tmp_path / "servo.xml", scene, control, 0.1, timestep=2e-4, integrator="RK4")
+    replay = wb.robots.replay_in_mujoco(tmp_path / "servo.xml", scene, control, 0.1, timestep=2e-4, integrator="RK4")
     sim = wb.Simulation(scene, wb.Articulated("sdirk2"), dt=0.1, substeps=500)
     motion = sim.rollout(torch.as_tensor(control), 4, observe=lambda s: s.q)
     np.testing.assert_allclose(motion.observation[0].numpy(), replay.q[1:], atol=2e-5)
@@ -179,8 +182,8 @@ def test_limits_are_springs_of_their_stiffness(tmp_path):
     """A weight on a slide rests m g / k behind its limit."""
     joint = wb.Joint("rail", "prismatic", None, "brick", lower=-0.1, limit_stiffness=800.0, limit_damping=60.0)
     scene = wb.Scene([brick()], joints=[joint])
-    wb.save_robot(tmp_path / "limit.xml", scene)
-    replay = wb.replay_in_mujoco(tmp_path / "limit.xml", scene, np.zeros((1, 0)), 3.0)
+    wb.robots.save(tmp_path / "limit.xml", scene)
+    replay = wb.robots.replay_in_mujoco(tmp_path / "limit.xml", scene, np.zeros((1, 0)), 3.0)
     assert replay.q[-1, 0] == pytest.approx(-0.1 - 9.81 / 800.0, rel=2e-4)
 
 
@@ -203,8 +206,8 @@ def slope(angle, law, points, height=0.0, velocity=0.0):
 def test_a_brick_rests_as_deep_as_under_the_law(contact, tmp_path):
     """On four corners of 1 cm^2 it sinks by m g / (4 k A)."""
     scene = slope(0.0, wb.Contact("brick", "ground", 1e7, 1e7, 0.5, 1e5), points=True)
-    wb.save_robot(tmp_path / "brick.xml", scene, contact=contact)
-    replay = wb.replay_in_mujoco(tmp_path / "brick.xml", scene, np.zeros((1, 0)), 4.0, timestep=5e-4)
+    wb.robots.save(tmp_path / "brick.xml", scene, contact=contact)
+    replay = wb.robots.replay_in_mujoco(tmp_path / "brick.xml", scene, np.zeros((1, 0)), 4.0, timestep=5e-4)
     assert replay.contacts[-1] == 4
     assert replay.q[-1, 2] == pytest.approx(-9.81 / (4 * 1e7 * 1e-4), rel=1e-2)
 
@@ -213,8 +216,8 @@ def test_a_sticking_brick_creeps_and_a_sliding_one_slides(tmp_path):
     """At m g sin / (4 c A) below the cone; beyond it with the acceleration g (sin - mu cos)."""
     for angle, friction in ((0.3, 0.8), (0.6, 0.3)):
         scene = slope(angle, wb.Contact("brick", "ground", 1e7, 3e7, friction, 1e6), points=True)
-        wb.save_robot(tmp_path / "slope.xml", scene, contact="points")
-        replay = wb.replay_in_mujoco(tmp_path / "slope.xml", scene, np.zeros((20, 0)), 0.05, timestep=1e-4)
+        wb.robots.save(tmp_path / "slope.xml", scene, contact="points")
+        replay = wb.robots.replay_in_mujoco(tmp_path / "slope.xml", scene, np.zeros((20, 0)), 0.05, timestep=1e-4)
         x = replay.q[:, 0]
         if friction == 0.8:
             assert (x[-1] - x[-11]) / 0.5 == pytest.approx(9.81 * math.sin(angle) / (4 * 1e6 * 1e-4), rel=0.02)
@@ -226,8 +229,8 @@ def test_a_sticking_brick_creeps_and_a_sliding_one_slides(tmp_path):
 def test_restitution_is_that_of_a_bounce(tmp_path):
     """A brick that falls flat by h comes back to e^2 h, and a little higher, as the spring does not pull at its end."""
     scene = slope(0.0, wb.Contact("brick", "ground", 1e8, 1e10, restitution=0.6), points=True, height=0.2)
-    wb.save_robot(tmp_path / "bounce.xml", scene, contact="points")
-    replay = wb.replay_in_mujoco(tmp_path / "bounce.xml", scene, np.zeros((60, 0)), 0.01, timestep=2e-5)
+    wb.robots.save(tmp_path / "bounce.xml", scene, contact="points")
+    replay = wb.robots.replay_in_mujoco(tmp_path / "bounce.xml", scene, np.zeros((60, 0)), 0.01, timestep=2e-5)
     after = replay.q[22:, 2]
     assert after.max() + 0.2 == pytest.approx(0.36 * 0.2, rel=0.08)
 
@@ -245,8 +248,8 @@ def test_points_meet_rounded_edges_where_articulated_does(tmp_path):
     for rounding in (0.2, 0.0):
         sim = wb.Simulation(scene, wb.Articulated(rounding=rounding), dt=0.01, substeps=50)
         motion = sim.rollout(None, 12, observe=lambda s: s.q)
-        wb.save_robot(tmp_path / "edge.xml", scene, contact="points", rounding=rounding)
-        replay = wb.replay_in_mujoco(tmp_path / "edge.xml", scene, np.zeros((12, 0)), 0.01, timestep=1e-5)
+        wb.robots.save(tmp_path / "edge.xml", scene, contact="points", rounding=rounding)
+        replay = wb.robots.replay_in_mujoco(tmp_path / "edge.xml", scene, np.zeros((12, 0)), 0.01, timestep=1e-5)
         np.testing.assert_allclose(replay.q[1:], motion.observation[0].numpy(), atol=2e-4)
         paths[rounding] = replay.q
     assert np.abs(paths[0.2] - paths[0.0]).max() > 5e-3
@@ -287,7 +290,7 @@ def test_exactly_the_pairs_that_touch_here_touch_in_mujoco(tmp_path):
         ([wb.Contact("a", "b", 1e6), law], {"a b", "a world", "b world", "c world"}),
     ):
         for contact in ("solids", "points"):
-            wb.save_robot(tmp_path / "chain.xml", chain_scene(contacts), contact=contact)
+            wb.robots.save(tmp_path / "chain.xml", chain_scene(contacts), contact=contact)
             found = {" ".join(sorted(pair)) for pair in meetings(tmp_path / "chain.xml")}
             assert found == expected, contact
 
@@ -296,7 +299,7 @@ def test_neighbours_of_a_fixed_base_do_not_touch_it(tmp_path):
     """MuJoCo lets them, as it does with bodies and the world."""
     scene = chain_scene([wb.Contact("arm", "arm", 1e6)], base="fixed")
     for contact in ("solids", "points"):
-        wb.save_robot(tmp_path / "chain.xml", scene, contact=contact)
+        wb.robots.save(tmp_path / "chain.xml", scene, contact=contact)
         assert meetings(tmp_path / "chain.xml") == {frozenset(("a", "c"))}
 
 
@@ -360,7 +363,7 @@ def arm(**joint):
         wb.Joint("rail", "prismatic", "upper", "fore", (0.2, 0, 0.2), axis=(0, 0, 1), upper=0.1, **joint),
         wb.Joint("wrist", "revolute", "fore", "hand", (0.4, 0, 0.3), axis=(0, 1, 0), start=-0.3),
     ]  # fmt: skip
-    motors = [wb.Torque("turn", "turn", 3.0), wb.Torque("rail", "rail", 7.0)]
+    motors = [wb.actuators.Torque("turn", "turn", 3.0), wb.actuators.Torque("rail", "rail", 7.0)]
     return wb.Scene(
         bodies, motors, [wb.floor(-0.5)], joints=joints, name="arm",
         contacts=[wb.Contact("skin", "floor", 1e7, 1e8, 0.7, 1e5)],
@@ -369,10 +372,10 @@ def arm(**joint):
 
 def test_mjcf_is_read_back_as_it_was(tmp_path, heard):
     scene = arm(stiffness=40.0, neutral=0.03, armature=0.02, damping=0.3)
-    servo = wb.Servo("wrist", "wrist", 8.0, 0.4, 0.2, 0.9)
+    servo = wb.actuators.Servo("wrist", "wrist", 8.0, 0.4, 0.2, 0.9)
     scene = dataclasses.replace(scene, actuators=[*scene.actuators, servo])
-    wb.save_robot(tmp_path / "arm.xml", scene)
-    found = wb.load_robot(tmp_path / "arm.xml", keyframe="start")
+    wb.robots.save(tmp_path / "arm.xml", scene)
+    found = wb.robots.load(tmp_path / "arm.xml", keyframe="start")
     assert not heard.messages
     assert_same_robot(found, scene)
     assert found.name == "arm" and {p.name for p in tmp_path.iterdir()} == {"arm.xml", "arm_hand.obj"}
@@ -390,7 +393,7 @@ def test_mjcf_is_read_back_as_it_was(tmp_path, heard):
 
 def test_urdf_is_read_back_as_it_was(tmp_path, heard):
     scene = arm(damping=0.3)
-    wb.save_robot(tmp_path / "arm.urdf", scene)
+    wb.robots.save(tmp_path / "arm.urdf", scene)
     said = heard.text
     for word in (
         "start of joints: 'turn', 'wrist'",
@@ -399,7 +402,7 @@ def test_urdf_is_read_back_as_it_was(tmp_path, heard):
         "contact 'skin on floor'",
     ):
         assert word in said
-    found = wb.load_robot(tmp_path / "arm.urdf")
+    found = wb.robots.load(tmp_path / "arm.urdf")
     plain = [dataclasses.replace(j, start=None, start_velocity=None) for j in scene.joints]
     limits = {j.name: {f: getattr(j, f) for f in ("limit_stiffness", "limit_damping")} for j in found.joints}
     plain = [dataclasses.replace(j, **limits[j.name]) if j.lower else j for j in plain]
@@ -412,8 +415,8 @@ def test_chains_of_urdf_move_as_the_joints_that_they_are(tmp_path, heard):
     """Planar, translational and free_2d joints, whose links in between weigh nothing."""
     for kind in ("planar", "translational", "free_2d"):
         scene = mechanism(kind, damping=0.2)
-        wb.save_robot(tmp_path / "chain.urdf", scene)
-        found = wb.load_robot(tmp_path / "chain.urdf")
+        wb.robots.save(tmp_path / "chain.urdf", scene)
+        found = wb.robots.load(tmp_path / "chain.urdf")
         assert [j.name for j in found.joints if j.kind != "fixed"][:2] == ["joint/x", "joint/y"]
         matrices = []
         for one in (scene, found):
@@ -427,8 +430,8 @@ def test_chains_of_urdf_move_as_the_joints_that_they_are(tmp_path, heard):
 
 def test_a_floating_urdf_floats(tmp_path):
     scene = wb.Scene([brick(position=(0.1, 0.2, 0.3), rotation=TURN)])
-    wb.save_robot(tmp_path / "brick.urdf", scene)
-    found = wb.load_robot(tmp_path / "brick.urdf")
+    wb.robots.save(tmp_path / "brick.urdf", scene)
+    found = wb.robots.load(tmp_path / "brick.urdf")
     assert [j.kind for j in found.joints] == ["free"]
     np.testing.assert_allclose(found.joints[0].start[:3], (0.1, 0.2, 0.3), atol=1e-12)
 
@@ -440,9 +443,9 @@ ASSETS = ("nv_ant.xml", "nv_humanoid.xml", "quadruped.urdf", "cartpole.urdf", "t
 @pytest.mark.skipif(NEWTON is None, reason="needs the robots that come with newton")
 @pytest.mark.parametrize("asset", ASSETS)
 def test_robots_of_others_survive_both_ways(asset, tmp_path):
-    scene = wb.load_robot(Path(NEWTON.origin).parent / "examples/assets" / asset, ignore_loops=True)
-    wb.save_robot(tmp_path / "copy.xml", scene)
-    found = wb.load_robot(tmp_path / "copy.xml", keyframe="start")
+    scene = wb.robots.load(Path(NEWTON.origin).parent / "examples/assets" / asset, ignore_loops=True)
+    wb.robots.save(tmp_path / "copy.xml", scene)
+    found = wb.robots.load(tmp_path / "copy.xml", keyframe="start")
     assert_same_robot(found, scene)
     touching = [{(frozenset((p.first, p.second)), p.friction) for p in solid_pairs(s)} for s in (found, scene)]
     assert touching[0] == touching[1]
@@ -457,10 +460,10 @@ def test_hollows_are_named(tmp_path, heard):
     scene = wb.Scene(
         [wb.RigidBody("ring", ring, points=10)], obstacles=[wb.floor()], contacts=[wb.Contact("ring", "floor", 1e6)]
     )
-    wb.save_robot(tmp_path / "ring.xml", scene)
+    wb.robots.save(tmp_path / "ring.xml", scene)
     assert "convex hulls, which are larger than the meshes of 'ring' (by 3" in heard.text
     heard.clear()
-    wb.save_robot(tmp_path / "ring.xml", dataclasses.replace(scene, contacts=(), bodies=[wb.RigidBody("ring", ring)]))
+    wb.robots.save(tmp_path / "ring.xml", dataclasses.replace(scene, contacts=(), bodies=[wb.RigidBody("ring", ring)]))
     assert not heard.messages
 
 
@@ -484,16 +487,16 @@ BALL = wb.SoftBody("jelly", wb.shapes.Sphere((0, 0, 1), 0.1), wb.Material(1e4))
 )  # fmt: skip
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(name, scene, said, tmp_path):
     with pytest.raises(wb.SceneError, match=said):
-        wb.save_robot(tmp_path / name, scene)
+        wb.robots.save(tmp_path / name, scene)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_servo_without_reach_is_refused(tmp_path):
-    scene = dataclasses.replace(arm(), actuators=[wb.Servo("stay", "wrist", 5.0, reach=0.0)])
+    scene = dataclasses.replace(arm(), actuators=[wb.actuators.Servo("stay", "wrist", 5.0, reach=0.0)])
     with pytest.raises(
         wb.SceneError, match=r"Servo 'stay': .* got a reach of 0; give it a reach above 0, or give joint 'wrist'"
     ):
-        wb.save_robot(tmp_path / "arm.xml", scene)
+        wb.robots.save(tmp_path / "arm.xml", scene)
 
 
 @pytest.mark.parametrize(
@@ -506,12 +509,12 @@ def test_a_servo_without_reach_is_refused(tmp_path):
 )
 def test_options_are_checked(options, said, tmp_path):
     with pytest.raises(wb.SceneError, match=said):
-        wb.save_robot(tmp_path / "arm.xml", arm(), **options)
+        wb.robots.save(tmp_path / "arm.xml", arm(), **options)
 
 
 def test_all_files_are_written_or_none(tmp_path, monkeypatch):
     """The disk is full at the second of two files: meshes and robot are as they were."""
-    wb.save_robot(tmp_path / "arm.xml", arm())
+    wb.robots.save(tmp_path / "arm.xml", arm())
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     plain, written = Path.write_bytes, []
 
@@ -527,16 +530,16 @@ def test_all_files_are_written_or_none(tmp_path, monkeypatch):
     )
     scene = dataclasses.replace(arm(), bodies=[*arm().rigid[:3], bigger])
     with pytest.raises(OSError, match=r"cannot write .*arm\.xml: No space left on device; nothing was changed"):
-        wb.save_robot(tmp_path / "arm.xml", scene)
+        wb.robots.save(tmp_path / "arm.xml", scene)
     assert written == [".obj", ".xml"]
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
 def test_a_replay_of_another_scene_is_refused(tmp_path):
-    wb.save_robot(tmp_path / "arm.xml", arm())
+    wb.robots.save(tmp_path / "arm.xml", arm())
     with pytest.raises(wb.SceneError, match=r"has the joints \['turn', 'rail', 'wrist'\]"):
-        wb.replay_in_mujoco(tmp_path / "arm.xml", wb.Scene([brick()]), np.zeros((1, 0)), 0.1)
+        wb.robots.replay_in_mujoco(tmp_path / "arm.xml", wb.Scene([brick()]), np.zeros((1, 0)), 0.1)
     with pytest.raises(wb.SceneError, match=r"control must have shape \(steps, 2\), got \(4, 3\)"):
-        wb.replay_in_mujoco(tmp_path / "arm.xml", arm(), np.zeros((4, 3)), 0.1)
+        wb.robots.replay_in_mujoco(tmp_path / "arm.xml", arm(), np.zeros((4, 3)), 0.1)
     with pytest.raises(wb.SceneError, match=r"times must be positive \[s\], got 0"):
-        wb.replay_in_mujoco(tmp_path / "arm.xml", arm(), np.zeros((4, 2)), 0.0)
+        wb.robots.replay_in_mujoco(tmp_path / "arm.xml", arm(), np.zeros((4, 2)), 0.0)

@@ -23,7 +23,7 @@ def arm() -> wb.Simulation:
     """A link on a hinge."""
     link = wb.RigidBody("link", Box((0, 0, 0), (0.1, 0.1, 0.3)))
     hinge = wb.Joint("hinge", "revolute", None, "link", axis=(0, 1, 0))
-    scene = wb.Scene([link], [wb.Torque("motor", "hinge", 1.0)], joints=[hinge])
+    scene = wb.Scene([link], [wb.actuators.Torque("motor", "hinge", 1.0)], joints=[hinge])
     return wb.Simulation(scene, wb.Articulated("sdirk2"), 2e-3, 2, worlds=2, device="cpu")
 
 

@@ -139,7 +139,7 @@ def finger() -> wb.Scene:
     slide = wb.Joint("slide", "planar", None, "base", position=(0.0, 0.0, 1.0))
     hinge = wb.Joint("hinge", "revolute", "base", "tip", position=(0.05, 0.0, 1.1), axis=(0.0, 1.0, 0.0))
     ground = wb.Contact("tip", "floor", 1e6)
-    return wb.Scene([tip, base], [wb.Torque("motor", "hinge", 1.0)], [wb.floor()], joints=[slide, hinge],
+    return wb.Scene([tip, base], [wb.actuators.Torque("motor", "hinge", 1.0)], [wb.floor()], joints=[slide, hinge],
                     contacts=[ground])  # fmt: skip
 
 

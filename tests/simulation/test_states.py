@@ -19,7 +19,7 @@ def simulation(name: str, worlds: int = 3) -> wb.Simulation:
     if name == "articulated":
         link = wb.RigidBody("link", Box((0, 0, 0), (0.1, 0.1, 0.3)), position=(0, 0, 0.05), points=4)
         hinge = wb.Joint("hinge", "revolute", None, "link", position=(0, 0, 0.3), axis=(0, 1, 0), start=(0.3,))
-        scene = wb.Scene([link], [wb.Torque("motor", "hinge", 1.0)], [wb.floor()], joints=[hinge],
+        scene = wb.Scene([link], [wb.actuators.Torque("motor", "hinge", 1.0)], [wb.floor()], joints=[hinge],
                          contacts=[wb.Contact("link", "floor", 1e6, friction=0.5, viscosity=1e3)])  # fmt: skip
         return wb.Simulation(scene, wb.Articulated(), 2e-3, 2, worlds=worlds, device="cpu")
     if name == "bones":

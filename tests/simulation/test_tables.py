@@ -10,21 +10,23 @@ from PIL import Image
 import warpbots as wb
 from warpbots.scene import Box, Points
 from warpbots.scene.shapes import Sheet
-from warpbots.tables import Section, Table, size
+from warpbots.tables import Table, TableSection, size
 
 
 def walker() -> wb.Scene:
     """Two soft bodies, of which one is a muscle, on a floor."""
     torso = wb.SoftBody("torso", Box((0, 0.1), (0.3, 0.2)), wb.Material(2e4, 0.3))
     leg = wb.SoftBody("leg", Box((0, 0), (0.1, 0.1)), wb.Material(1e4, 0.3, 500.0), {"foot": Box((0, 0), (0.1, 0.05))})
-    return wb.Scene([torso, leg], [wb.Muscle("push", "foot", (0, 1), 1e3)], [wb.floor(dim=2, friction=0.7)], name="w")
+    return wb.Scene(
+        [torso, leg], [wb.actuators.Muscle("push", "foot", (0, 1), 1e3)], [wb.floor(dim=2, friction=0.7)], name="w"
+    )
 
 
 def arm() -> wb.Scene:
     link = wb.RigidBody("link", Box((0, 0, 0), (0.1, 0.1, 0.2)), density=500.0)
     hand = wb.RigidBody("hand", None, inertia=wb.Inertia(0.25, (0, 0, 0), 1e-4 * np.eye(3)), position=(0, 0, 0.2))
     joints = [wb.Joint("hinge", "revolute", None, "link", axis=(0, 1, 0)), wb.Joint("wrist", "fixed", "link", "hand")]
-    return wb.Scene([link, hand], [wb.Servo("servo", "hinge", 2.0)], joints=joints, name="arm")
+    return wb.Scene([link, hand], [wb.actuators.Servo("servo", "hinge", 2.0)], joints=joints, name="arm")
 
 
 def rows(text: str) -> list[list[str]]:
@@ -68,13 +70,15 @@ def test_a_simulation_says_its_method_and_its_parameters():
 
 
 def test_long_sections_end_with_a_number():
-    text = Table("many", [Section("things", [(f"t{i}", str(i)) for i in range(30)]), Section("none", [])]).text()
+    text = Table(
+        "many", [TableSection("things", [(f"t{i}", str(i)) for i in range(30)]), TableSection("none", [])]
+    ).text()
     assert text.splitlines()[-1].strip() == "... and 19 more" and len(text.splitlines()) == 14 and "none" not in text
     assert [size(n) for n in (12, 1234, 5.6e7, 7e12)] == ["12 B", "1.23 kB", "56 MB", "7e+03 GB"]
 
 
 def test_names_cannot_write_html():
-    html = Table("<a>", [Section("b&", [("<script>", "x")])]).html()
+    html = Table("<a>", [TableSection("b&", [("<script>", "x")])]).html()
     assert "<script>" not in html and "&lt;script&gt;" in html and "<a>" not in html and "b&amp;" in html
 
 

@@ -14,7 +14,7 @@ def main() -> None:
     """A block that learns to push itself, a cloth on a bone, and a hinge."""
     body = wb.SoftBody("block", wb.shapes.Box([0.2, 0.2], [0.4, 0.3]), wb.Material(1e4, 0.3), velocity=[0.1, 0.0])
     scene = wb.Scene(
-        [body], [wb.Cable("pull", [[0.2, 0.25], [0.4, 0.25]], 500.0)], [wb.floor(dim=2)], gravity=[0, -9.81]
+        [body], [wb.actuators.Cable("pull", [[0.2, 0.25], [0.4, 0.25]], 500.0)], [wb.floor(dim=2)], gravity=[0, -9.81]
     )
     simulation = wb.Simulation(scene, wb.MPM(dx=0.02), dt=5e-3, substeps=10)
     policy = wb.controllers.OpenLoop(simulation, 20)
@@ -44,7 +44,9 @@ def main() -> None:
 
     door = wb.RigidBody("door", wb.shapes.Box([0, 0, 0], [1, 0.1, 2]), color=[0.5, 0.5, 0.5])
     hinge = wb.Joint("hinge", "revolute", None, "door", axis=[0, 0, 1], lower=[-1.0], upper=[1.0])
-    swing = wb.Simulation(wb.Scene([door], [wb.Torque("motor", "hinge", 1.0)], joints=[hinge]), wb.Articulated(), 1e-2)
+    swing = wb.Simulation(
+        wb.Scene([door], [wb.actuators.Torque("motor", "hinge", 1.0)], joints=[hinge]), wb.Articulated(), 1e-2
+    )
     angle: torch.Tensor = swing.rollout(None, 10, observe=lambda state: state.q).final.qd
     wb.usd.write("door.usda", swing.rollout(None, 5))
     print(angle, wb.view.film_strip(swing.rollout(None, 5), 3))

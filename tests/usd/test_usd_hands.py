@@ -29,7 +29,9 @@ def scene() -> Scene:
     """The hand in its new shape on a slide above a floor, with servos and a drive, and limits."""
     joints = HAND.joints(DESIGN, damping=1e-3, **POSE)
     slide = wb.Joint("slide", "prismatic", None, "palm", axis=(0, 0, 1), position=(0.01, 0.02, 0.0), damping=1.0)
-    motors = [wb.Servo(own.name, own.name, 0.5, 0.01, reach=0.8) for own in joints] + [wb.Torque("lift", "slide", 2.0)]
+    motors = [wb.actuators.Servo(own.name, own.name, 0.5, 0.01, reach=0.8) for own in joints] + [
+        wb.actuators.Torque("lift", "slide", 2.0)
+    ]
     law = wb.Contact("skin", "floor", 1e6, 1e3, 0.5, 1e4)
     bodies = HAND.bodies(DESIGN, surface="skin", color=(0.9, 0.5, 0.3), **POSE)
     return wb.Scene(bodies, motors, [wb.floor(0.0)], joints=[slide, *joints], contacts=[law])

@@ -112,7 +112,7 @@ def test_an_activation_is_shown_in_time(tmp_path):
     control = torch.linspace(-0.5, 0.4, 3 * sim.channels).reshape(3, sim.channels)
     usd.write(tmp_path / "walk.usda", sim.rollout(control, 3), fps=FPS, color="activation")
     ((_, frames),) = shown(tmp_path / "walk.usda", "activation").items()
-    signs = [(-1 if isinstance(a, wb.Pressure) else 1) * hasattr(a, "region") for a in sim.scene.actuators]
+    signs = [(-1 if isinstance(a, wb.actuators.Pressure) else 1) * hasattr(a, "region") for a in sim.scene.actuators]
     assert min(signs) < 0 < max(signs)
     driving = torch.tensor(signs, dtype=control.dtype)
     root = sim.region("root").numpy()

@@ -19,7 +19,7 @@ from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.motion import Motion
 from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import CONTRACT
-from warpbots.view.rigid_bodies import Poses
+from warpbots.view.rigid_bodies import BodyPoses
 
 
 class Nodes(Matter):
@@ -154,7 +154,7 @@ def test_surfaces_of_tetrahedra_and_sheets(scene):
 def motion(scene):
     nodes = nodes_of(scene)
     x = np.stack([nodes.position, bent(nodes)]).astype(np.float32)
-    none = Poses(np.zeros((2, 0, 3)), np.zeros((2, 0, 3, 3)))
+    none = BodyPoses(np.zeros((2, 0, 3)), np.zeros((2, 0, 3, 3)))
     return Motion(scene, nodes, (), np.arange(2), np.array([0.0, 0.1]), x, none, np.zeros((2, 0)))
 
 

@@ -8,7 +8,7 @@ from warpbots.scene import Box, DruckerPrager, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
 from warpbots.solvers import MPM
 from warpbots.view import Camera, draw, flat_matter, picture
-from warpbots.view.deformation import Deformation
+from warpbots.view.deformation import DeformationGradients
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
 from warpbots.view.ruler import ruler
 from warpbots.view.skin import skins_of
@@ -132,7 +132,7 @@ def test_values_are_drawn_by_colour_with_a_bar(flat, axes, pixels):
 def test_showing_another_moment_leaves_nothing_of_the_last_one(trajectory, axes, pixels):
     camera = Camera.around(trajectory.scene, np.stack([x for _, x, _ in trajectory.frames()]))
     start, end = trajectory.start.position[0], trajectory.final.position[0]
-    stages = [picture.Stage(trajectory.scene, trajectory.matter, camera, axes()) for _ in range(2)]
+    stages = [picture.SceneAxes(trajectory.scene, trajectory.matter, camera, axes()) for _ in range(2)]
     stages[0].show(start, time=0.0)
     for stage in stages:
         stage.show(end, time=0.1)
@@ -155,7 +155,7 @@ def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pix
 @pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
 def test_discs_deform_with_the_matter(flat, F):
     X = flat.matter.position
-    long, short, angle = Deformation(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(X @ F.T)
+    long, short, angle = DeformationGradients(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(X @ F.T)
     U, s, _ = np.linalg.svd(F)
     np.testing.assert_allclose(long, s[0], rtol=0.06)  # the regularisation is felt at the rim
     np.testing.assert_allclose(short, s[1], rtol=0.06)
@@ -168,7 +168,9 @@ def test_a_row_of_particles_is_not_deformed_across():
     bar = SoftBody("bar", Box((0.0, 0.0), (0.3, 0.01)), M(1e4))
     particles = MPM(dx=0.02).build(Scene((bar,))).matter
     assert len(np.unique(particles.position[:, 1])) == 1
-    long, short, _ = Deformation(particles, np.zeros(len(particles), dtype=bool)).of(particles.position * [1.5, 1.0])
+    long, short, _ = DeformationGradients(particles, np.zeros(len(particles), dtype=bool)).of(
+        particles.position * [1.5, 1.0]
+    )
     np.testing.assert_allclose(long, 1.5, rtol=0.06)
     np.testing.assert_allclose(short, 1.0, rtol=1e-9)
 
@@ -199,7 +201,7 @@ def test_grains_that_move_apart_are_discs_without_a_line_around_them(matter, axe
 
 
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
-    long, short, _ = Deformation(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(
+    long, short, _ = DeformationGradients(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(
         rng.uniform(0.0, 100.0, flat.matter.position.shape)
     )
     assert (long == 1.0).mean() > 0.95

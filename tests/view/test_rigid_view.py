@@ -15,7 +15,7 @@ from warpbots.view.covered_pixels import covered
 from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
 from warpbots.view.raster import Canvas, brightness
-from warpbots.view.rigid_bodies import Facets, Poses, facets, outline, poses_at_zero, solids_of
+from warpbots.view.rigid_bodies import BodyPoses, Facets, facets, outline, poses_at_zero, solids_of
 
 BLUE = (0.1, 0.2, 0.9)
 TURN = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # a quarter turn about y
@@ -34,7 +34,12 @@ def mechanism() -> Scene:
     )
     law = wb.Contact("ball", "floor", 1e7, 1e7, 0.5, 1e5)
     return Scene(
-        bodies, (wb.Torque("motor", "hinge", 0.1),), (wb.floor(-0.6),), joints=joints, contacts=(law,), name="swing"
+        bodies,
+        (wb.actuators.Torque("motor", "hinge", 0.1),),
+        (wb.floor(-0.6),),
+        joints=joints,
+        contacts=(law,),
+        name="swing",
     )
 
 
@@ -246,10 +251,10 @@ def test_what_sinks_into_the_floor_a_little_stands_on_it(swing):
     solids, poses = solids_of(swing.scene), poses_at_zero(swing.scene)
     position = poses.position.copy()
     position[1, 2] = -0.6 + 0.06 - 1e-4
-    lowest = outline(swing.scene, solids, Poses(position, poses.rotation))[:, 2].min()
+    lowest = outline(swing.scene, solids, BodyPoses(position, poses.rotation))[:, 2].min()
     assert lowest == -0.6
     position[1, 2] -= 0.2  # it has fallen through
-    assert outline(swing.scene, solids, Poses(position, poses.rotation))[:, 2].min() < -0.75
+    assert outline(swing.scene, solids, BodyPoses(position, poses.rotation))[:, 2].min() < -0.75
 
 
 def test_a_strip_shows_the_ball_where_it_falls(swing):

@@ -137,7 +137,7 @@ def test_the_player_shows_bare_particles_where_the_skin_has_ended():
 def test_regions_and_bodies_keep_their_colours(axes, pixels):
     left = Box((-1, -1, -1), (8 * H, 1, 1))
     body = SoftBody("beam", Box((0, 0, 0), (0.16, 0.06, 0.05)), wb.Material(1e5), {"left": left}, color=GREEN)
-    scene = Scene((body,), (wb.Muscle("pull", "left", (1, 0, 0), 1e3),))
+    scene = Scene((body,), (wb.actuators.Muscle("pull", "left", (1, 0, 0), 1e3),))
     particles = wb.MPM(dx=2 * H).build(scene).matter
     camera = Camera.around(scene, particles.position)
     ax = draw(scene, particles, ax=axes(), control=np.ones(1), camera=camera)

@@ -12,7 +12,7 @@ __all__ = ["convert"]
 def convert(options: argparse.Namespace) -> None:
     """Read a file and write what it holds, as MJCF or URDF by the ending .xml, .mjcf or .urdf, else as USD."""
     scene = read(options.scene, options.asset_root)
-    write = wb.save_robot if options.out.suffix.lower() in NAMED else wb.usd.write
+    write = wb.robots.save if options.out.suffix.lower() in NAMED else wb.usd.write
     write(options.out, scene)
     print(
         f"wrote {options.out}: {len(scene.bodies)} bodies, {len(scene.joints)} joints, {len(scene.actuators)} "

@@ -85,8 +85,8 @@ def _mass(body: wb.RigidBody) -> float:
 
 def _joint_of(actuator: Any) -> str:
     """What a motor drives, and how strong it is; nothing for other actuators."""
-    if isinstance(actuator, wb.Torque):
+    if isinstance(actuator, wb.actuators.Torque):
         return f" at joint {actuator.joint}, up to {actuator.max_torque:g}"
-    if isinstance(actuator, wb.Servo):
+    if isinstance(actuator, wb.actuators.Servo):
         return f" at joint {actuator.joint}, stiffness {actuator.stiffness:g}"
     return ""

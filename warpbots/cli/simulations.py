@@ -82,7 +82,7 @@ def add_motion(command: argparse.ArgumentParser) -> None:
 def read(path: str, asset_root: str | None) -> wb.Scene:
     """The scene in a file: a robot by its ending or its content, else a USD stage."""
     if is_robot(path):
-        return wb.load_robot(path, asset_root=asset_root)
+        return wb.robots.load(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)
 
 

@@ -21,8 +21,8 @@ _TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
 def _can_travel(simulation: wb.Simulation) -> bool:
     """Whether an actuator drives soft matter, or a tree of rigid bodies that can travel."""
     scene = simulation.scene
-    driven = {motor.joint for motor in scene.actuators if isinstance(motor, wb.Torque | wb.Servo)}
-    if any(not isinstance(actuator, wb.Torque | wb.Servo) for actuator in scene.actuators):
+    driven = {motor.joint for motor in scene.actuators if isinstance(motor, wb.actuators.Torque | wb.actuators.Servo)}
+    if any(not isinstance(actuator, wb.actuators.Torque | wb.actuators.Servo) for actuator in scene.actuators):
         return True
     robot = simulation.model.robot
     for body, joint in enumerate(robot.joints):
@@ -61,13 +61,13 @@ def train(options: argparse.Namespace) -> None:
     trained(options)
 
 
-def trained(options: argparse.Namespace) -> wb.History:
+def trained(options: argparse.Namespace) -> wb.optimize.History:
     """The same, and its history."""
     with team(options.device) as group:
         return _trained(options, group)
 
 
-def _trained(options: argparse.Namespace, group: Any) -> wb.History:
+def _trained(options: argparse.Namespace, group: Any) -> wb.optimize.History:
     scene = simulations.read(options.scene, options.asset_root)
     if not scene.actuators:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
@@ -94,7 +94,7 @@ def _trained(options: argparse.Namespace, group: Any) -> wb.History:
         travel = ((simulation.center_of_mass(trajectory.final) - start) @ direction).mean()
         return -travel + 1e-6 * trajectory.control.square().mean()
 
-    def save(history: wb.History) -> None:
+    def save(history: wb.optimize.History) -> None:
         if len(history.loss) == 1:  # a new run begins: remove the files of an earlier one
             for name in _RESULTS[:-1]:
                 (folder / name).unlink(missing_ok=True)

@@ -89,7 +89,7 @@ class Cage:
 class CageMap:
     """A map of space by a cage: x' = sum_i w_i(x) h_i, with mean value coordinates w_i and moved handles h_i.
 
-    It is a `warpbots.shape.Deformation` for `warpbots.shape.shaped`, of points within the cage.
+    It is a `warpbots.morphology.Deformation` for `warpbots.morphology.shaped`, of points within the cage.
 
     Attributes:
         cage: The cage.

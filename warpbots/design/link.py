@@ -7,11 +7,11 @@ import torch
 
 from warpbots.design.tree import Instance
 
-__all__ = ["Link", "Place", "links_of", "places_of"]
+__all__ = ["Link", "Placement", "links_of", "places_of"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Place:
+class Placement:
     """Where a part of a component is, as far as it does not depend on sizes.
 
     Attributes:
@@ -42,23 +42,23 @@ class Link:
     rotation: torch.Tensor
 
 
-def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Place, ...], ...]]:
+def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Placement, ...], ...]]:
     """Links, parents before children, and the place of each part of each instance."""
     identity = torch.eye(3, dtype=torch.float64)
     first, hinge = instances[0].name, instances[0].component.hinge
     turns = hinge is not None and not hinge.locked  # what is behind it has its name
     links = [Link(f"{first}-base" if turns else first, -1, -1, (), identity)]
-    places: list[tuple[Place, ...]] = []
+    places: list[tuple[Placement, ...]] = []
     for n, instance in enumerate(instances):
         if instance.port is None:
-            near = Place(0, identity)
+            near = Placement(0, identity)
         else:
             behind = places[instance.parent][-1]
-            near = Place(behind.link, behind.rotation @ torch.as_tensor(instance.port.rotation))
+            near = Placement(behind.link, behind.rotation @ torch.as_tensor(instance.port.rotation))
         hinge, far = instance.component.hinge, near
         if hinge is not None and not hinge.locked:
             links.append(Link(instance.name, near.link, n, (), near.rotation))
-            far = Place(len(links) - 1, identity)
+            far = Placement(len(links) - 1, identity)
         places.append((near, far) if hinge is not None else (near,))
         for part, place in enumerate(places[-1]):
             link = links[place.link]
@@ -67,7 +67,7 @@ def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tup
 
 
 def places_of(
-    instances: Sequence[Instance], places: Sequence[Sequence[Place]], handles: Sequence[torch.Tensor]
+    instances: Sequence[Instance], places: Sequence[Sequence[Placement]], handles: Sequence[torch.Tensor]
 ) -> tuple[list[list[torch.Tensor]], dict[int, torch.Tensor]]:
     """Where parts and hinges are, for handles in the frames of their components.
 

@@ -5,7 +5,7 @@ from warpbots.gradients.deferred_checks import BackwardWatch, Found, Watch
 from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.interval import interval, reading
 from warpbots.gradients.lost_worlds import FIELD as LOST
-from warpbots.gradients.lost_worlds import Losses, LostWorldWarning, Place, counting_losses, known_losses
+from warpbots.gradients.lost_worlds import FailurePoint, Losses, LostWorldWarning, counting_losses, known_losses
 from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.streams import at_turn, turn
@@ -19,7 +19,7 @@ __all__ = [
     "LOST",
     "Losses",
     "LostWorldWarning",
-    "Place",
+    "FailurePoint",
     "Replay",
     "Segment",
     "Tensors",

@@ -9,7 +9,7 @@ import torch
 
 from warpbots.user_warning import warn_user
 
-__all__ = ["FIELD", "Losses", "LostWorldWarning", "Place", "counting_losses", "known_losses"]
+__all__ = ["FIELD", "Losses", "LostWorldWarning", "FailurePoint", "counting_losses", "known_losses"]
 
 FIELD = "lost"
 """Field of the states of solvers that leave a world where it is when it cannot go on: 1 for such a world."""
@@ -19,7 +19,7 @@ _known: ContextVar[bool] = ContextVar("known", default=False)
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class FailurePoint:
     """When and where a simulation could not go on.
 
     Attributes:
@@ -49,7 +49,7 @@ class LostWorldWarning(UserWarning):
         place: When and where the first of them was.
     """
 
-    def __init__(self, message: str, worlds: tuple[int, ...] = (), place: Place | None = None):
+    def __init__(self, message: str, worlds: tuple[int, ...] = (), place: FailurePoint | None = None):
         """`message` says when, where and why."""
         super().__init__(message)
         self.worlds, self.place = worlds, place
@@ -91,7 +91,7 @@ class Losses:
     def __init__(self, worlds: int):
         self.interval = torch.full((worlds,), -1)
 
-    def note(self, lost: torch.Tensor, fault: tuple[Place, str]) -> None:
+    def note(self, lost: torch.Tensor, fault: tuple[FailurePoint, str]) -> None:
         """Note worlds that an interval has lost, and warn.
 
         Args:

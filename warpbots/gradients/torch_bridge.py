@@ -155,7 +155,8 @@ class _Adjoint(torch.autograd.Function):
     def backward(ctx, *gradients):
         raise NotImplementedError(
             "a simulation has first derivatives only: the gradient of a gradient (create_graph=True, hessian, a "
-            "gradient penalty) needs second ones; warpbots.hessian_product gives them along a direction, by differences"
+            "gradient penalty) needs second ones; warpbots.optimize.hessian_product gives them along a direction, by "
+            "differences"
         )
 
 

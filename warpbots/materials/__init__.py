@@ -1,4 +1,4 @@
-"""Constitutive laws and return mappings as Warp functions of the deformation gradient."""
+"""Constitutive laws and return mappings: as descriptions in a `Material`, and as Warp functions that solvers call."""
 
 from warpbots.materials import (
     corotated,
@@ -19,8 +19,14 @@ from warpbots.materials.maxwell import maxwell, maxwell_step
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
 from warpbots.materials.weakly_compressible import without_shear
+from warpbots.scene import CamClay, DruckerPrager, FibreReinforcement, MaxwellBranch, VonMises
 
 __all__ = [
+    "VonMises",
+    "DruckerPrager",
+    "CamClay",
+    "MaxwellBranch",
+    "FibreReinforcement",
     "DIFFERENTIALS",
     "FLUIDS",
     "LAWS",

@@ -3,13 +3,16 @@
 The `bind` method of an observer receives the simulation; a plain function of the state works, too.
 """
 
+from typing import TYPE_CHECKING
+
 from warpbots.observers.autoencoder import Autoencoder
 from warpbots.observers.clusters import Centroid, Clusters
 from warpbots.observers.grid import Grid
 from warpbots.observers.memory import Delayed, Noisy
 from warpbots.observers.observer import BoundObserver, Observation, Observer, Remembers, forget
 from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Poses, Tactile
-from warpbots.observers.soft import Accelerometer, Gyroscope, ObstacleForces, Pressure, Strain
+from warpbots.observers.soft import Accelerometer, Gyroscope, MeanPressure, ObstacleForces, Strain
+from warpbots.renamed import refuse_former
 
 __all__ = [
     "Accelerometer",
@@ -29,9 +32,12 @@ __all__ = [
     "Observer",
     "ObstacleForces",
     "Poses",
-    "Pressure",
+    "MeanPressure",
     "Remembers",
     "Strain",
     "Tactile",
     "forget",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse_former(__name__)

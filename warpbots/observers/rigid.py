@@ -110,7 +110,7 @@ class EndEffector:
 
 @dataclasses.dataclass(frozen=True)
 class JointTorques:
-    """Torques of the motors; see `warpbots.Torque` and `warpbots.Servo`.
+    """Torques of the motors; see `warpbots.actuators.Torque` and `warpbots.actuators.Servo`.
 
     The control is not part of a state: it is an argument of the observation, and None means u = 0.
     """

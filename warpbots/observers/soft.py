@@ -13,7 +13,7 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import State
 from warpbots.solvers.scene_parts import takers
 
-__all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "Pressure", "Strain"]
+__all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "MeanPressure", "Strain"]
 
 _STRESS = ("particle", "mass", "element")
 """Kinds of elements that have a stress, of MPM, springs and finite elements."""
@@ -57,7 +57,7 @@ class Strain:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pressure:
+class MeanPressure:
     """Mean pressure -tr(sigma)/dim in the matter of a region, weighed by volumes at rest.
 
     Of Cauchy stress as `warpbots.Simulation.sense` has it: its docstring says what each solver includes. In 2D it is
@@ -82,7 +82,7 @@ class Pressure:
             TypeError: The scene has no soft bodies, or the solver measures nothing.
             ValueError: There is no such region, or no element of matter lies in it.
         """
-        points_of(simulation, self.region, "Pressure")
+        points_of(simulation, self.region, "MeanPressure")
         rest, model = simulation.state(), simulation.model
         count = simulation.sense(rest).stress.shape[1]
         places = next(found for kind in _STRESS if (found := model.places(kind)) is not None)

@@ -46,7 +46,7 @@ def least_squares(
             passes for noise.
         jacobian: ``"adjoint"``, ``"differences"``, or None for the one with fewer rollouts and backward passes.
         step: Of differences, in units of the scales; None for the cube root of three times the square root of the
-            rounding unit, as in `warpbots.hessian_product`: 0.1 in float32, 0.004 in float64.
+            rounding unit, as in `warpbots.optimize.hessian_product`: 0.1 in float32, 0.004 in float64.
         iterations: Largest number of iterations, each with a Jacobian.
         tolerance: Relative change of the sum of squares, or of the unknowns, at which the search has converged.
         progress: Whether to show a progress bar with the loss, half the sum of squares, and the remaining time.

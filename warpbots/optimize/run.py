@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Ending(NamedTuple):
-    """Why a search ended: `warpbots.History` says more."""
+    """Why a search ended: `warpbots.optimize.History` says more."""
 
     reason: str
     message: str

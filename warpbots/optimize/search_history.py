@@ -27,8 +27,8 @@ class Leg:
         failures: How many of them failed.
         loss: The best loss; infinite if there is none.
         violation: Largest violation of a constraint that goes with it.
-        reason: Why the leg ended, as in `warpbots.History`; ``"not built"`` if the problem could not be stated,
-            ``"too few episodes"`` if there were not enough for one iteration.
+        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if the problem could not be
+            stated, ``"too few episodes"`` if there were not enough for one iteration.
         message: The same as a sentence.
     """
 

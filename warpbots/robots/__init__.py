@@ -1,8 +1,14 @@
 """Robots in URDF and MJCF files, read, written and replayed through MuJoCo (``pip install "warpbots[robots]"``)."""
 
-from warpbots.robots.loader import load_robot
-from warpbots.robots.mujoco_replay import Replay, replay_in_mujoco
-from warpbots.robots.pose_holding import hold_pose, set_down
-from warpbots.robots.writer import save_robot
+from typing import TYPE_CHECKING
 
-__all__ = ["Replay", "hold_pose", "load_robot", "replay_in_mujoco", "save_robot", "set_down"]
+from warpbots.renamed import refuse_former
+from warpbots.robots.loader import load_robot as load
+from warpbots.robots.mujoco_replay import MujocoReplay, replay_in_mujoco
+from warpbots.robots.pose_holding import hold_pose, set_down
+from warpbots.robots.writer import save_robot as save
+
+__all__ = ["MujocoReplay", "hold_pose", "load", "replay_in_mujoco", "save", "set_down"]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse_former(__name__)

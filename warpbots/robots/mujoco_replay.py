@@ -13,11 +13,11 @@ from warpbots.robots.written_joints import WrittenJoint, written_joints
 from warpbots.scene import Scene, SceneError, Servo
 from warpbots.scene.field_types import checked
 
-__all__ = ["Replay", "replay_in_mujoco"]
+__all__ = ["MujocoReplay", "replay_in_mujoco"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Replay:
+class MujocoReplay:
     """The motion of a scene in MuJoCo.
 
     Attributes:
@@ -40,15 +40,15 @@ def replay_in_mujoco(
     *,
     timestep: float | None = None,
     integrator: str = "implicitfast",
-) -> Replay:
+) -> MujocoReplay:
     """Simulate the file of a scene in MuJoCo under given controls.
 
     Compare ``replay_in_mujoco("hand.xml", scene, motion.control[0].numpy(), sim.dt).q`` with the coordinates of the
     motion itself. Without contact both agree to the errors of their steps; with contact to the model of contact, see
-    `save_robot`.
+    `warpbots.robots.save`.
 
     Args:
-        path: An MJCF file that `save_robot` wrote.
+        path: An MJCF file that `warpbots.robots.save` wrote.
         scene: The scene in it.
         control: Controls u, constant during an interval, shape (steps, channels).
         interval: Time between two controls [s].
@@ -88,7 +88,7 @@ def replay_in_mujoco(
             )
         coordinates.append(_coordinates(model, data, joints))
         contacts.append(data.ncon)
-    return Replay(interval * np.arange(len(control) + 1), np.array(coordinates), np.array(contacts))
+    return MujocoReplay(interval * np.arange(len(control) + 1), np.array(coordinates), np.array(contacts))
 
 
 def _command(motor: Any, u: float) -> float:
@@ -102,7 +102,7 @@ def _refuse_other(path: str | Path, model: Any, scene: Scene, joints: list[Writt
     if there != wanted:
         raise SceneError(
             f"{path} has the joints {there[0]} and motors {there[1]}, the scene has {wanted[0]} and {wanted[1]}; write "
-            f"it with save_robot"
+            f"it with wb.robots.save"
         )
 
 

@@ -35,11 +35,11 @@ def hold_pose(
 ) -> Scene:
     """A scene whose robot starts in a pose and holds it at u = 0, by a `Servo` on every joint that has a motor.
 
-    This is for files with torque motors or without motors: ``wb.hold_pose(wb.load_robot("a1.urdf"))``. If no joint has
-    a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other joints move
-    as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its name, gains
-    and reach. A new one that replaces a `Torque` has its name, others that of their joint; u = 1 moves them to the
-    farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
+    This is for files with torque motors or without motors: ``wb.robots.hold_pose(wb.robots.load("a1.urdf"))``. If no
+    joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
+    joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
+    name, gains and reach. A new one that replaces a `Torque` has its name, others that of their joint; u = 1 moves them
+    to the farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
     at zero; for a floating robot, under the weight on its heavier side. The default damping is critical for that
@@ -91,7 +91,7 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
 
     URDF has no pose of the base, so that the legs of a floating robot start inside the floor. Every tree of bodies with
     a free joint at its root is moved vertically until the lowest of its contact points at the start is at `height`:
-    ``wb.set_down(wb.load_robot("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
+    ``wb.robots.set_down(wb.robots.load("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
 
     Args:
         scene: A scene of rigid bodies.

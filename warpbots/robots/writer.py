@@ -24,7 +24,7 @@ def save_robot(
     """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.
 
     Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
-    and all files are replaced, or none. `load_robot` reads either format again; ``keyframe="start"`` gives the start.
+    and all files are replaced, or none. `load` reads either format again; ``keyframe="start"`` gives the start.
 
     **MJCF**, exact: bodies, their names, frames, masses, centres and moments of inertia; shapes; joints with axes,
     springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion is
@@ -79,10 +79,10 @@ def save_robot(
             f"{path}: robots are written as MJCF (.xml, .mjcf) or URDF (.urdf), got {path.suffix or 'no suffix'}"
         )
     if contact not in ("solids", "points"):
-        raise SceneError(f"save_robot: contact must be 'solids' or 'points', got {contact!r}")
+        raise SceneError(f"save: contact must be 'solids' or 'points', got {contact!r}")
     if timestep <= 0.0 or not 0.0 <= rounding < 1.0:
         raise SceneError(
-            f"save_robot: timestep must be positive [s] and rounding in [0, 1) [1], got {timestep:g} and {rounding:g}"
+            f"save: timestep must be positive [s] and rounding in [0, 1) [1], got {timestep:g} and {rounding:g}"
         )
     _refuse_foreign_parts(path, scene)
     if path.suffix.lower() != ".urdf":

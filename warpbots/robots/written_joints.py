@@ -7,7 +7,7 @@ import numpy as np
 
 from warpbots.robots.mujoco_source import matrix, quaternion
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
-from warpbots.solvers.articulated.robot import Robot, robot_of
+from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
 
 __all__ = ["Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
 
@@ -163,7 +163,7 @@ def written_joints(scene: Scene) -> list[WrittenJoint]:
     return [_written(scene, robot, k) for k in order]
 
 
-def _written(scene: Scene, robot: Robot, k: int) -> WrittenJoint:
+def _written(scene: Scene, robot: ArticulatedRobot, k: int) -> WrittenJoint:
     joint, child, up = robot.joints[k], scene.rigid[k], robot.parents[k]
     pieces = _pieces(joint, child, scene)
     for piece in (p for p in pieces if p.kind in ("ball", "free")):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from warpbots.gradients import LOST, Found, Losses, Place, Replay, Tensors, flaw
+from warpbots.gradients import LOST, FailurePoint, Found, Losses, Replay, Tensors, flaw
 from warpbots.scene import Scene
 from warpbots.simulation.input_validation import Inputs
-from warpbots.simulation.stability_bound import TimeStep
+from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver
 
 __all__ = ["Diagnosis", "SimulationError"]
@@ -19,10 +19,10 @@ class SimulationError(RuntimeError):
     """A simulation left the realm of physics. The message says when, where and why.
 
     Attributes:
-        place: When and where, as a `Place`; None where the error is not about a step of a simulation.
+        place: When and where, as a `FailurePoint`; None where the error is not about a step of a simulation.
     """
 
-    def __init__(self, message: str, place: Place | None = None):
+    def __init__(self, message: str, place: FailurePoint | None = None):
         """`message` says when, where and why."""
         super().__init__(message)
         self.place = place
@@ -35,7 +35,7 @@ class Diagnosis:
         self,
         scene: Scene,
         solver: Solver,
-        time_step: TimeStep,
+        time_step: ControlInterval,
         inputs: Inputs,
         single: Callable[[frozenset], Replay],
     ):
@@ -84,12 +84,12 @@ class Diagnosis:
         place, why = self._fault(given, step)
         raise SimulationError(why, place)
 
-    def _fault(self, given: Tensors, step: int) -> tuple[Place, str]:
+    def _fault(self, given: Tensors, step: int) -> tuple[FailurePoint, str]:
         """When and where a state goes wrong, and a sentence that says it and why."""
         place, reason = self._reason({n: t.detach() for n, t in given.items()}, step)
         return place, f"control step {step}, substep {place.substep} (t = {place.time:.6g} s): {reason}"
 
-    def _reason(self, given: Tensors, step: int) -> tuple[Place, str]:
+    def _reason(self, given: Tensors, step: int) -> tuple[FailurePoint, str]:
         """When and where a state goes wrong, and why."""
         at = functools.partial(self._place, step)
         if LOST in given and given[LOST].all():
@@ -113,9 +113,9 @@ class Diagnosis:
             "steps can follow; use smaller ones"
         )
 
-    def _place(self, step: int, substep: int, where: "_Where | None") -> Place:
+    def _place(self, step: int, substep: int, where: "_Where | None") -> FailurePoint:
         time = step * self._time_step.dt + substep * self._time_step.length
-        return Place(step, substep, time, *(where or (None, None, None, None)))
+        return FailurePoint(step, substep, time, *(where or (None, None, None, None)))
 
 
 _Where = tuple[int, str | None, tuple[int, ...] | None, tuple[float, ...] | None]

@@ -30,6 +30,7 @@ from warpbots.gradients import (
 )
 from warpbots.notebook_cells import say
 from warpbots.numerics import parallel, warp_device
+from warpbots.renamed import FormerAttribute
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import state_files
@@ -42,10 +43,10 @@ from warpbots.simulation.input_validation import Controller, Inputs, parameter_f
 from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.region_values import per_region
 from warpbots.simulation.resets import reset
-from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
-from warpbots.simulation.states import Kind
+from warpbots.simulation.stability_bound import MOST_SUBSTEPS, ControlInterval
+from warpbots.simulation.states import StateLayout
 from warpbots.simulation.summary import choice, simulation_table
-from warpbots.solvers import Grows, Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
+from warpbots.solvers import ChoosesCellSize, Grows, Multibody, Parameter, Reports, Senses, Solver, Statics
 from warpbots.solvers.baking import at_rest, baked, with_fields
 from warpbots.solvers.initial_state import PREFIX, initial_state
 from warpbots.solvers.scene_parts import takers
@@ -125,11 +126,11 @@ class Simulation(Generic[TensorState_co]):
             raise SceneError(
                 f"Scene {scene.name!r}: it has no body to simulate, only obstacles ({len(scene.obstacles)}); put them "
                 f"around bodies: dataclasses.replace(robot, obstacles=scene.obstacles), or "
-                f"load_robot(..., obstacles=scene.obstacles)"
+                f"wb.robots.load(..., obstacles=scene.obstacles)"
             )
         if not isinstance(solver, Solver) or isinstance(solver, type):
             raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
-        self.solver = solver.sized(self.scene) if isinstance(solver, Sizes) else solver
+        self.solver = solver.sized(self.scene) if isinstance(solver, ChoosesCellSize) else solver
         dt, substeps = fitted(dt, float | None, "Simulation: dt"), fitted(substeps, int | None, "Simulation: substeps")
         if (dt is not None and not dt > 0.0) or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
             raise ValueError(
@@ -154,7 +155,7 @@ class Simulation(Generic[TensorState_co]):
                 f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
             ) from fault
         self._refuse_rounding()
-        self._time_step = TimeStep(self.solver, self.model, dt, substeps)
+        self._time_step = ControlInterval(self.solver, self.model, dt, substeps)
         if self.model.matter is not None:
             self._refuse_far(self.model.matter.position)
         self._inputs = Inputs(self.model)
@@ -219,9 +220,9 @@ class Simulation(Generic[TensorState_co]):
             world: Which of the independent copies.
             records: Whether records of the scene change, where they can hold a value. Otherwise all values go into
                 `fields`, and a file that the scene came from keeps what it says.
-            start: The state from which simulations of the scene are to begin, such as that of a robot that has come to
-                rest, or of `warpbots.shape.shaped`; None for that from which this one begins. Only the same solver at
-                the same resolution can begin from it; others refuse it.
+            start: The state from which simulations of the scene are to begin, such as the rest state of a robot, or
+                the state of `warpbots.morphology.shaped`; None for the start of this one. Only the same solver at the
+                same resolution can begin from it; others refuse it.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
@@ -277,6 +278,8 @@ class Simulation(Generic[TensorState_co]):
         """
         values = fitted(values, Mapping[str, Any], "per_region: values")
         return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
+
+    centre = FormerAttribute("center_of_mass")
 
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
@@ -528,8 +531,8 @@ class Simulation(Generic[TensorState_co]):
         return self.solver.report(self.model, self._time_step.length)
 
     @functools.cached_property
-    def _states(self) -> Kind:
-        return Kind(self.state())
+    def _states(self) -> StateLayout:
+        return StateLayout(self.state())
 
     @functools.cached_property
     def _statics(self) -> StaticEquilibrium:

@@ -8,7 +8,7 @@ from warpbots.simulation.input_validation import Inputs, Seen
 from warpbots.solvers import Cautious, Model, Solver
 from warpbots.user_warning import warn_user
 
-__all__ = ["MOST_SUBSTEPS", "TimeStep"]
+__all__ = ["MOST_SUBSTEPS", "ControlInterval"]
 
 MOST_SUBSTEPS = 2**31
 """Substeps that no control interval has."""
@@ -20,7 +20,7 @@ _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
 """By how much the safe number of substeps is multiplied where the solver advises against it."""
 
 
-class TimeStep:
+class ControlInterval:
     """A control interval in substeps.
 
     Attributes:

@@ -7,10 +7,10 @@ import torch
 
 from warpbots.scene.field_types import shown, with_article
 
-__all__ = ["Kind"]
+__all__ = ["StateLayout"]
 
 
-class Kind:
+class StateLayout:
     """What the states of a simulation have in common: their class, and the shapes and types of their fields."""
 
     def __init__(self, example: Any):

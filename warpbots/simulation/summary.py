@@ -4,7 +4,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from warpbots.simulation.cost import Cost
-from warpbots.tables import Section, Table, scene_sections
+from warpbots.tables import Table, TableSection, scene_sections
 
 if TYPE_CHECKING:
     from warpbots.simulation.simulation import Simulation
@@ -42,7 +42,11 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
     title = f"Simulation of {scene.name!r}, {scene.dim}D, {_count(simulation.channels, 'control channel')}"
     return Table(
         title,
-        [Section("method", method), *scene_sections(scene), Section("parameters", parameters, most=len(parameters))],
+        [
+            TableSection("method", method),
+            *scene_sections(scene),
+            TableSection("parameters", parameters, most=len(parameters)),
+        ],
     )
 
 

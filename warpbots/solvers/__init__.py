@@ -3,19 +3,20 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from warpbots.renamed import refuse_former
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.solver import (
     Cautious,
+    ChoosesCellSize,
     Grows,
     Model,
     Multibody,
     Parameter,
     Reports,
     Senses,
-    Sizes,
     Solver,
     State,
     Statics,
@@ -42,7 +43,7 @@ __all__ = [
     "ProjectiveDynamics",
     "Reports",
     "Senses",
-    "Sizes",
+    "ChoosesCellSize",
     "Solver",
     "State",
     "Statics",
@@ -57,8 +58,10 @@ _LOADED_WHEN_USED = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LOADED_WHEN_USED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}"), name)
-    return globals()[name]
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _LOADED_WHEN_USED:
+            refuse_former(__name__)(name)
+        globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}"), name)
+        return globals()[name]

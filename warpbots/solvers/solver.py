@@ -1,7 +1,7 @@
 """What a solver is: the whole of what the rest of the package asks of one, its models and its states.
 
-There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. What some
-solvers can do besides is said by protocols of its own: `Sizes`, `Senses`, `Multibody`, `Reports` and `Cautious`.
+There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. Further
+protocols say what some solvers can do besides: `ChoosesCellSize`, `Senses`, `Multibody`, `Reports` and `Cautious`.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "Sizes", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "ChoosesCellSize", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -187,7 +187,7 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
 
 
 @runtime_checkable
-class Sizes(Protocol[_Array_contra, _Mapped_co]):
+class ChoosesCellSize(Protocol[_Array_contra, _Mapped_co]):
     """A solver that chooses the size of its cells for a scene where it was given none."""
 
     def sized(self, scene: Scene) -> "Solver[_Array_contra, _Mapped_co]":

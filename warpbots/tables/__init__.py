@@ -1,6 +1,6 @@
 """Short tables of scenes and simulations, for `print` and for notebooks."""
 
 from warpbots.tables.scene_table import scene_sections, scene_table
-from warpbots.tables.table import Section, Table, size
+from warpbots.tables.table import Table, TableSection, size
 
-__all__ = ["Section", "Table", "scene_sections", "scene_table", "size"]
+__all__ = ["TableSection", "Table", "scene_sections", "scene_table", "size"]

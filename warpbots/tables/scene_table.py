@@ -9,7 +9,7 @@ import numpy as np
 
 from warpbots.contact import volume
 from warpbots.scene import Material, Obstacle, RigidBody, Scene, Shape, SoftBody
-from warpbots.tables.table import Section, Table
+from warpbots.tables.table import Table, TableSection
 
 __all__ = ["scene_sections", "scene_table"]
 
@@ -19,7 +19,7 @@ def scene_table(scene: Scene) -> Table:
     return Table(f"Scene {scene.name!r}, {scene.dim}D, {_box(*scene.bounds)}", scene_sections(scene))
 
 
-def scene_sections(scene: Scene) -> list[Section]:
+def scene_sections(scene: Scene) -> list[TableSection]:
     """What a scene contains, each kind of part under a heading."""
     listed = ("actuators", "attachments", "constraints", "loads", "contacts")
     single = {name: part for name in ("fluid", "task") if (part := getattr(scene, name)) is not None}
@@ -27,13 +27,16 @@ def scene_sections(scene: Scene) -> list[Section]:
     if scene.domain is not None:
         around.append(("domain", _box(*map(np.array, scene.domain))))
     return [
-        Section("soft bodies", [_soft(body, scene.dim) for body in scene.soft]),
-        Section("rigid bodies", [_rigid(body) for body in scene.rigid]),
-        Section("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
-        *(Section(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)]) for name in listed),
-        Section("obstacles", [(o.name, _shape(o.shape), _condition(o)) for o in scene.obstacles]),
-        Section("fields", [(f.name, f"{f.values.size} numbers", _range(f.values)) for f in scene.fields]),
-        Section("world", [*around, *((name, _details(part)) for name, part in single.items())]),
+        TableSection("soft bodies", [_soft(body, scene.dim) for body in scene.soft]),
+        TableSection("rigid bodies", [_rigid(body) for body in scene.rigid]),
+        TableSection("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
+        *(
+            TableSection(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)])
+            for name in listed
+        ),
+        TableSection("obstacles", [(o.name, _shape(o.shape), _condition(o)) for o in scene.obstacles]),
+        TableSection("fields", [(f.name, f"{f.values.size} numbers", _range(f.values)) for f in scene.fields]),
+        TableSection("world", [*around, *((name, _details(part)) for name, part in single.items())]),
     ]
 
 

@@ -4,11 +4,11 @@ import dataclasses
 import html
 from collections.abc import Sequence
 
-__all__ = ["Section", "Table", "size"]
+__all__ = ["TableSection", "Table", "size"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Section:
+class TableSection:
     """Rows under a heading, each of as many texts.
 
     Attributes:
@@ -40,7 +40,7 @@ class Table:
     """
 
     title: str
-    sections: Sequence[Section]
+    sections: Sequence[TableSection]
 
     def text(self) -> str:
         """Aligned columns."""
@@ -69,7 +69,7 @@ class Table:
         return {"text/plain": self.text(), "text/html": self.html()}
 
     @property
-    def _filled(self) -> list[Section]:
+    def _filled(self) -> list[TableSection]:
         return [section for section in self.sections if section.rows]
 
 

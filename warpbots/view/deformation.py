@@ -2,14 +2,14 @@
 
 import numpy as np
 
-__all__ = ["Deformation"]
+__all__ = ["DeformationGradients"]
 
 _NEIGHBORS = 9  # a particle and the ring around it
 _RING = 1.8  # radius of the ring in distances between particles
 _MOST = 3.0  # largest plausible stretch: beyond it matter has flowed or torn, and its old neighbours mean nothing
 
 
-class Deformation:
+class DeformationGradients:
     """Deformation gradients by least squares over the neighbours of a particle at rest; 2D."""
 
     def __init__(self, particles: object, grains: np.ndarray):

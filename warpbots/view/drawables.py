@@ -9,7 +9,7 @@ import numpy as np
 
 from warpbots.solvers import State
 from warpbots.solvers.matter import Matter
-from warpbots.view.rigid_bodies import Poses, poses_at_zero
+from warpbots.view.rigid_bodies import BodyPoses, poses_at_zero
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +29,7 @@ def particles_of(simulation: "Simulation[Any]") -> Matter:
 
 def placed(
     simulation: "Simulation[Any]", state: State, world: int = 0, **parameters: "torch.Tensor"
-) -> tuple[np.ndarray, Poses]:
+) -> tuple[np.ndarray, BodyPoses]:
     """Where everything that is drawn of a world is: the only thing that pictures ask a simulation for.
 
     Args:
@@ -44,7 +44,7 @@ def placed(
     particles, poses = particles_of(simulation), poses_at_zero(simulation.scene)
     if simulation.scene.rigid:
         r = simulation.sense(state, **parameters)
-        poses = Poses(*(a[world].detach().cpu().numpy() for a in (r.position, r.rotation)))
+        poses = BodyPoses(*(a[world].detach().cpu().numpy() for a in (r.position, r.rotation)))
     if not len(particles):
         return particles.position, poses
     return particles.drawn_at(state.position[world].detach().cpu().numpy()), poses

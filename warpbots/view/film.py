@@ -21,7 +21,7 @@ from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.figure_layout import axes_layout, columns_for, width_for
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import PAPER
-from warpbots.view.picture import Stage
+from warpbots.view.picture import SceneAxes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +64,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins))
+        _show(motion, k, SceneAxes(motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins))
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
@@ -141,13 +141,15 @@ def image_of(figure: "Figure") -> "Image":
 
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
     figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)))
-    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins)
+    stage = SceneAxes(
+        motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins
+    )
     for k in range(len(motion)):
         _show(motion, k, stage)
         yield image_of(figure)
 
 
-def _show(motion: Motion, frame: int, stage: Stage) -> None:
+def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
     """Show a moment of a motion."""
     stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
-from warpbots.view.deformation import Deformation
+from warpbots.view.deformation import DeformationGradients
 from warpbots.view.skin import Skin, comes_apart
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FlatMatter:
         self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
         apart = np.array([comes_apart(body) for body in scene.bodies], dtype=bool)
         self._grains = apart[np.asarray(particles.body, dtype=int)]
-        self._deformation = Deformation(particles, self._grains) if len(particles) else None
+        self._deformation = DeformationGradients(particles, self._grains) if len(particles) else None
         self._rim = _RIM * float(np.ptp(ax.get_xlim()))
         self._drawn = np.arange(len(radius))
         if len(radius) > _MOST:

@@ -18,7 +18,7 @@ from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
-from warpbots.view.rigid_bodies import Poses
+from warpbots.view.rigid_bodies import BodyPoses
 from warpbots.view.ruler import ruler
 from warpbots.view.visible_particles import outward
 
@@ -158,7 +158,7 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
     return ipywidgets.VBox([plot, controls])
 
 
-def _matrices(poses: Poses, body: int) -> dict[str, np.ndarray]:
+def _matrices(poses: BodyPoses, body: int) -> dict[str, np.ndarray]:
     """Where a rigid body is at each moment, as k3d takes it."""
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
     matrices[:, :3, :3], matrices[:, :3, 3] = poses.rotation[:, body], poses.position[:, body]

@@ -9,7 +9,7 @@ import numpy as np
 from warpbots.scene import Scene
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
-from warpbots.view.rigid_bodies import Poses, Solid, outline, solids_of
+from warpbots.view.rigid_bodies import BodyPoses, RigidSurface, outline, solids_of
 from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ class Motion:
 
     scene: Scene
     particles: object
-    solids: tuple[Solid, ...]
+    solids: tuple[RigidSurface, ...]
     step: np.ndarray
     time: np.ndarray
     position: np.ndarray
-    poses: Poses
+    poses: BodyPoses
     control: np.ndarray
     skins: tuple[Skin, ...] = ()
 
@@ -103,7 +103,7 @@ def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0)
         step=step,
         time=time,
         position=position,
-        poses=Poses(*poses),
+        poses=BodyPoses(*poses),
         control=control[np.maximum(step - 1, 0)],
         skins=skins_of(trajectory.scene, particles),
     )

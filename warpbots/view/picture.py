@@ -18,13 +18,13 @@ from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
-from warpbots.view.rigid_bodies import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
+from warpbots.view.rigid_bodies import BodyPoses, Facets, RigidSurface, facets, outline, poses_at_zero, solids_of
 from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Stage", "draw", "radii"]
+__all__ = ["SceneAxes", "draw", "radii"]
 
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
@@ -72,7 +72,7 @@ def draw(
             shape, or there is a `cut` in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
-    poses = poses_at_zero(scene) if poses is None else Poses(*poses)
+    poses = poses_at_zero(scene) if poses is None else BodyPoses(*poses)
     position = particles.position if position is None else _checked(position, particles.position.shape, "position")
     if value is not None:
         value = particles.drawn_at(_checked(value, (len(particles.position),), "value")[:, None])[:, 0]
@@ -85,7 +85,7 @@ def draw(
         size, rectangles = axes_layout(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
     refuse_no_axes(ax, "draw")
-    stage = Stage(scene, particles, camera, ax, solids, cut)
+    stage = SceneAxes(scene, particles, camera, ax, solids, cut)
     stage.show(position, control, value, poses=poses, label=label, time=time)
     return ax
 
@@ -101,8 +101,8 @@ def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray
     return array
 
 
-def _checked_poses(poses: Poses, count: int) -> Poses:
-    return Poses(
+def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
+    return BodyPoses(
         _checked(poses.position, (count, 3), "poses[0]"),
         _checked(poses.rotation, (count, 3, 3), "poses[1]"),
     )
@@ -115,7 +115,7 @@ def radii(particles: object) -> np.ndarray:
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
 
 
-class Stage:
+class SceneAxes:
     """Axes on which one scene is shown, one moment after another; fixed parts are drawn once.
 
     Attributes:
@@ -132,7 +132,7 @@ class Stage:
         particles: object,
         camera: Camera,
         ax: "Axes",
-        solids: tuple[Solid, ...] = (),
+        solids: tuple[RigidSurface, ...] = (),
         cut: Shape | None = None,
         skins: tuple[Skin, ...] | None = None,
     ):
@@ -184,7 +184,7 @@ class Stage:
         control: np.ndarray | None = None,
         value: np.ndarray | None = None,
         *,
-        poses: Poses | None = None,
+        poses: BodyPoses | None = None,
         label: str | None = None,
         time: float | None = None,
     ) -> None:
@@ -222,7 +222,7 @@ class Stage:
             self._moving.append(bar)
         return scale.to_rgba(value)[:, :3]
 
-    def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: Poses) -> list:
+    def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses) -> list:
         """3D: a rendered image of matter, bodies and obstacles, over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()

@@ -14,7 +14,17 @@ from warpbots.view.obstacle_mesh import surface
 if TYPE_CHECKING:
     import trimesh
 
-__all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "shaded", "solids_of", "triangles_of"]
+__all__ = [
+    "Facets",
+    "BodyPoses",
+    "RigidSurface",
+    "facets",
+    "outline",
+    "poses_at_zero",
+    "shaded",
+    "solids_of",
+    "triangles_of",
+]
 
 _CREASE = 0.6  # angle between faces from which an edge is visible [rad]
 _MARK = 0.02  # radius of the mark of a body without a shape, in the size of the scene
@@ -22,7 +32,7 @@ _SINK = 0.03  # depth below a floor up to which a body counts as standing on it,
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Solid:
+class RigidSurface:
     """The surface of a rigid body in the frame of the body; empty if nothing of it is visible.
 
     Attributes:
@@ -43,7 +53,7 @@ class Solid:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Poses:
+class BodyPoses:
     """Poses of rigid bodies in the order of `Scene.rigid`, at one moment, or at several with a leading axis.
 
     Attributes:
@@ -54,8 +64,8 @@ class Poses:
     position: np.ndarray
     rotation: np.ndarray
 
-    def __getitem__(self, moments: object) -> "Poses":
-        return Poses(self.position[moments], self.rotation[moments])
+    def __getitem__(self, moments: object) -> "BodyPoses":
+        return BodyPoses(self.position[moments], self.rotation[moments])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,7 +111,7 @@ class Facets:
         return np.einsum("kn,nki->ni", [1.0 - s - t, s, t], self.normal[face])
 
 
-def solids_of(scene: Scene) -> tuple[Solid, ...]:
+def solids_of(scene: Scene) -> tuple[RigidSurface, ...]:
     """The surfaces of all rigid bodies of `scene`; bodies without a shape are small balls at their centres of mass."""
     bodies = scene.rigid
     places = [np.array(b.position) for b in bodies] + [
@@ -112,13 +122,13 @@ def solids_of(scene: Scene) -> tuple[Solid, ...]:
     return tuple(_solid(body, _MARK * size or _MARK) for body in bodies)
 
 
-def poses_at_zero(scene: Scene) -> Poses:
+def poses_at_zero(scene: Scene) -> BodyPoses:
     """Poses of the rigid bodies of `scene` with all joints at zero."""
     position = np.array([b.position for b in scene.rigid]).reshape(-1, 3)
-    return Poses(position, np.array([b.rotation for b in scene.rigid]).reshape(-1, 3, 3))
+    return BodyPoses(position, np.array([b.rotation for b in scene.rigid]).reshape(-1, 3, 3))
 
 
-def facets(solids: Sequence[Solid], poses: Poses) -> Facets:
+def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
     """All faces of `solids` at one moment."""
     parts = []
     for solid, x, R in zip(solids, poses.position, poses.rotation, strict=True):
@@ -127,7 +137,7 @@ def facets(solids: Sequence[Solid], poses: Poses) -> Facets:
     return Facets.joined(parts)
 
 
-def outline(scene: Scene, solids: Sequence[Solid], poses: Poses) -> np.ndarray:
+def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> np.ndarray:
     """Points that must be in view, at one or several moments [m], shape (n, dim).
 
     Bodies in contact sink into a floor a little; they are taken as standing on it, so that a view ends there.
@@ -144,7 +154,7 @@ def outline(scene: Scene, solids: Sequence[Solid], poses: Poses) -> np.ndarray:
     return found
 
 
-def _solid(body: RigidBody, mark: float) -> Solid:
+def _solid(body: RigidBody, mark: float) -> RigidSurface:
     import trimesh
 
     shape = body.shape
@@ -152,11 +162,11 @@ def _solid(body: RigidBody, mark: float) -> Solid:
         shape = Sphere(body.inertia.center, mark)
     if shape is None or not np.isfinite(shape.bounds).all():
         none = np.zeros((0, 3))
-        return Solid(body.name, body.color, none, none, none.astype(np.int64), np.zeros((1, 3)))
+        return RigidSurface(body.name, body.color, none, none, none.astype(np.int64), np.zeros((1, 3)))
     mesh = shaded(*triangles_of(shape))
     vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
     extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
-    return Solid(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
+    return RigidSurface(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
 
 
 def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":

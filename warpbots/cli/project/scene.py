@@ -19,7 +19,7 @@ def scene() -> wb.Scene:
     return wb.Scene(
         name="PROJECT",
         bodies=[wb.SoftBody("walker", shape, silicone, regions=LEGS)],
-        actuators=[wb.Muscle(name, region=name, direction=(0.0, 1.0), max_stress=2e3) for name in LEGS],
+        actuators=[wb.actuators.Muscle(name, region=name, direction=(0.0, 1.0), max_stress=2e3) for name in LEGS],
         obstacles=[wb.floor(dim=2, friction=0.5)],
         domain=((-0.4, 0.0), (1.5, 0.4)),
         task=wb.Task(1 / 80, control_interval=5e-3, substeps=5, steps=300, direction=(1.0, 0.0), clock=0.4),

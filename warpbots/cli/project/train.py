@@ -11,7 +11,7 @@ import warpbots as wb
 OUTPUT = Path("output")
 
 
-def train(iterations: int, steps: int, resume: bool) -> wb.History:
+def train(iterations: int, steps: int, resume: bool) -> wb.optimize.History:
     """Maximise the distance; write the controller, its loss and its motion to ``output/``."""
     OUTPUT.mkdir(exist_ok=True)
     sim = simulation()

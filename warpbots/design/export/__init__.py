@@ -1,6 +1,8 @@
 """Robots as parts that print: solids in mm with holes for axles and tendons, checks of them, and their files."""
 
-from warpbots.design.export.checks import Fault, Measures, part_faults
+from typing import TYPE_CHECKING
+
+from warpbots.design.export.checks import Fault, PartMeasures, part_faults
 from warpbots.design.export.collisions import Collision, Sweep, sweep
 from warpbots.design.export.files import PrintError, write
 from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
@@ -9,13 +11,14 @@ from warpbots.design.export.parts import PrintedPart, printed_parts
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.report import PrintReport, check
 from warpbots.design.export.wall_thickness import Wall, thinnest_wall
+from warpbots.renamed import refuse_former
 
 __all__ = [
     "AxleHole",
     "Collision",
     "Drilled",
     "Fault",
-    "Measures",
+    "PartMeasures",
     "PrintError",
     "PrintReport",
     "PrintedPart",
@@ -31,3 +34,6 @@ __all__ = [
     "thinnest_wall",
     "write",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse_former(__name__)

@@ -15,7 +15,7 @@ from warpbots.scene.field_types import checked
 if TYPE_CHECKING:
     import trimesh
 
-__all__ = ["Fault", "Measures", "collision_faults", "measured", "part_faults"]
+__all__ = ["Fault", "PartMeasures", "collision_faults", "measured", "part_faults"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Fault:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measures:
+class PartMeasures:
     """What was measured of a part.
 
     Attributes:
@@ -63,7 +63,7 @@ class Measures:
     overhang: float
 
 
-def measured(mesh: "trimesh.Trimesh", printer: Printer) -> Measures:
+def measured(mesh: "trimesh.Trimesh", printer: Printer) -> PartMeasures:
     """Measure a part as it lies on the bed.
 
     Args:
@@ -76,11 +76,11 @@ def measured(mesh: "trimesh.Trimesh", printer: Printer) -> Measures:
     width, depth, height = (float(v) for v in mesh.extents)
     wall = thinnest_wall(mesh, MM * printer.wall)
     overhang = overhang_share(mesh, printer.overhang_angle)
-    return Measures((width, depth, height), float(mesh.volume), wall, overhang)
+    return PartMeasures((width, depth, height), float(mesh.volume), wall, overhang)
 
 
 @checked
-def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: Measures | None = None) -> list[Fault]:
+def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: PartMeasures | None = None) -> list[Fault]:
     """The faults of a part as it lies on the bed.
 
     Args:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpbots.design.export.motion import Path, moves_of, path_between
+from warpbots.design.export.motion import JointPath, moves_of, path_between
 from warpbots.design.export.parts import PrintedPart
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import checked
@@ -160,7 +160,7 @@ class _Pair:
         self,
         first: "Manifold",
         second: "Manifold",
-        path: Path,
+        path: JointPath,
         tolerance: float,
         core: Callable[[], "Manifold"],
     ):

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from warpbots.design.export.solids import MM
 from warpbots.scene import Joint, Scene
 
-__all__ = ["Move", "Path", "moves_of", "path_between"]
+__all__ = ["Move", "JointPath", "moves_of", "path_between"]
 
 _TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
 """Range of what has no limits, to both sides: of a hinge and of a ball [rad], of a slide [mm]."""
@@ -104,7 +104,7 @@ def _shown(value: float, turns: bool) -> str:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Path:
+class JointPath:
     """The joints between two bodies, and their coordinates: those of the first body's branch, then the second's.
 
     Attributes:
@@ -184,7 +184,7 @@ def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
     return radii
 
 
-def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tuple[Move, ...]]) -> Path | None:
+def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tuple[Move, ...]]) -> JointPath | None:
     """The joints between two bodies; None if one of them floats freely from the other.
 
     Args:
@@ -208,4 +208,4 @@ def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tupl
         return None
     shared = sum(x == y for x, y in zip(a, b, strict=False))
     up, down = (tuple(m for name in way[shared:] for m in moves[on[name].name]) for way in (a, b))
-    return Path(up, down)
+    return JointPath(up, down)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from warpbots.design.export.checks import Fault, Measures, collision_faults, measured, part_faults
+from warpbots.design.export.checks import Fault, PartMeasures, collision_faults, measured, part_faults
 from warpbots.design.export.collisions import Sweep, sweep
 from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
 from warpbots.design.export.parts import PrintedPart, printed_parts
@@ -42,7 +42,7 @@ class PrintReport:
 
     name: str
     parts: tuple[PrintedPart, ...]
-    measures: tuple[Measures, ...]
+    measures: tuple[PartMeasures, ...]
     masses: tuple[float, ...]
     faults: tuple[Fault, ...]
     sweep: Sweep

@@ -14,12 +14,12 @@ from warpbots.solvers.articulated.contact_topology import Touching, contact_arra
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
 from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
-from warpbots.solvers.articulated.robot import Robot, robot_of
-from warpbots.solvers.articulated.robot_arrays import Tree
+from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
+from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.sparse_points import warn_of_sparse_boxes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
-from warpbots.solvers.articulated.workspace import Sizes, Workspace
+from warpbots.solvers.articulated.workspace import ArticulatedSizes, ArticulatedWorkspace
 from warpbots.solvers.device_arrays import device_array, shared, tiled
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies
@@ -66,7 +66,7 @@ def build(
     def parameter(name: str) -> wp.array:
         return tiled(values[name], worlds, device, _DTYPES.get(name, scalar))
 
-    sizes = Sizes(
+    sizes = ArticulatedSizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
         len(scene.actuators), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
     )  # fmt: skip
@@ -76,7 +76,7 @@ def build(
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
         rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.contacts, device), solids=solids,
-        workspace=Workspace(sizes, contact_list, device),
+        workspace=ArticulatedWorkspace(sizes, contact_list, device),
         solid_distance=shared(solids.sample, worlds), **arrays,
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ def _refuse_others(scene: Scene) -> None:
         raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join([*faults, advice]))
 
 
-def _frames(scene: Scene, robot: Robot) -> dict[str, np.ndarray]:
+def _frames(scene: Scene, robot: ArticulatedRobot) -> dict[str, np.ndarray]:
     """Frames of joints in those of their parents' joints, and of bodies in those of their joints, all at zero."""
     joint_p = np.array([j.position for j in robot.joints])
     joint_R = np.array([j.rotation for j in robot.joints])
@@ -129,7 +129,7 @@ def _masses(scene: Scene) -> dict[str, np.ndarray]:
     }
 
 
-def _joints(scene: Scene, robot: Robot, matter: dict[str, Moments] | None) -> dict[str, np.ndarray]:
+def _joints(scene: Scene, robot: ArticulatedRobot, matter: dict[str, Moments] | None) -> dict[str, np.ndarray]:
     values = {
         "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
         "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
@@ -195,13 +195,13 @@ def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactLis
     return contact_list
 
 
-def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
+def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree:
     elements = robot.elements
 
     def array(values: object) -> wp.array:
         return device_array(values, device, int)
 
-    tree = Tree()
+    tree = JointTree()
     tree.elements, tree.bodies = len(elements), len(robot.bodies)
     tree.freedom, tree.coordinates, tree.channels = robot.freedom, len(robot.start), len(scene.actuators)
     for field in ("parent", "kind", "dof", "coordinate", "body", "first", "last"):
@@ -230,7 +230,7 @@ def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
     return tree
 
 
-def _motor_coordinate(robot: Robot, motor: Torque | Servo) -> int:
+def _motor_coordinate(robot: ArticulatedRobot, motor: Torque | Servo) -> int:
     """Coordinate of the velocity that a motor drives, -1 for the rotations of a ball."""
     joint = next(j for j in robot.joints if j.name == motor.joint)
     return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis

@@ -14,7 +14,7 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.solvers.articulated.crossed_edges import displaced_crossing
-from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
+from warpbots.solvers.articulated.robot_arrays import ContactArrays, JointTree
 from warpbots.solvers.articulated.rolling_points import (
     BEND,
     RIMS,
@@ -43,7 +43,7 @@ __all__ = [
 
 
 @wp.func
-def body_pose(tree: Tree, links: Links, w: int, body: int):
+def body_pose(tree: JointTree, links: Links, w: int, body: int):
     """Orientation and origin of a body, or of the world."""
     R = wp.identity(n=3, dtype=scalar)
     p = vec3()
@@ -54,7 +54,7 @@ def body_pose(tree: Tree, links: Links, w: int, body: int):
 
 
 @wp.func
-def body_twist(tree: Tree, links: Links, w: int, body: int):
+def body_twist(tree: JointTree, links: Links, w: int, body: int):
     """Twist of a body, or of the world."""
     V = Twist()
     if body >= 0:
@@ -63,7 +63,7 @@ def body_twist(tree: Tree, links: Links, w: int, body: int):
 
 
 @wp.func
-def law_of(contacts: Contacts, w: int, pair: int):
+def law_of(contacts: ContactArrays, w: int, pair: int):
     """Constants of `penalty_force` of a pair: stiffness, damping, its bounds, friction and viscosity."""
     number = contacts.pair_law[pair]
     law = w * contacts.laws + number
@@ -73,7 +73,7 @@ def law_of(contacts: Contacts, w: int, pair: int):
 
 
 @wp.func
-def area_of(contacts: Contacts, w: int, pair: int, i: int):
+def area_of(contacts: ContactArrays, w: int, pair: int, i: int):
     """Area for which the contact of point i with the solid of a pair stands."""
     point = i
     if contacts.pair_lent[pair] == 1:
@@ -82,7 +82,7 @@ def area_of(contacts: Contacts, w: int, pair: int, i: int):
 
 
 @wp.func
-def bound_group(contacts: Contacts, pairs: Pairs, w: int, g: int):
+def bound_group(contacts: ContactArrays, pairs: Pairs, w: int, g: int):
     """Bound the points of a group by a sphere."""
     first = w * contacts.points + contacts.group_first[g]
     count = contacts.group_count[g]
@@ -109,14 +109,16 @@ def apply(blocks: wp.array[mat33], n: int, a: Twist):
 
 
 @wp.func
-def solid_pose(tree: Tree, links: Links, solids: Solids, w: int, s: int):
+def solid_pose(tree: JointTree, links: Links, solids: Solids, w: int, s: int):
     """Orientation and origin of a solid."""
     R, p = body_pose(tree, links, w, solids.body[s])
     return R @ solids.rotation[s], p + R @ solids.position[s]
 
 
 @wp.func
-def bounds_overlap(tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int):
+def bounds_overlap(
+    tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, pairs: Pairs, w: int, pair: int
+):
     """1 where the bounds of a pair's points overlap its solid, else 0."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
@@ -168,7 +170,7 @@ def half_edges(solids: Solids, s: int, R: mat33):
 
 
 @wp.func
-def crossing(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int):
+def crossing(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int):
     """The edges of a pair of edges; see `crossed_edges`."""
     own = contacts.pair_crossed[pair]
     s = contacts.pair_solid[pair]
@@ -178,7 +180,7 @@ def crossing(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: in
 
 
 @wp.func
-def touching_edges(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int):
+def touching_edges(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int):
     """`touch` of a pair of edges."""
     found = crossing(tree, links, contacts, solids, w, pair)
     out = Touch()
@@ -194,7 +196,7 @@ def touching_edges(tree: Tree, links: Links, contacts: Contacts, solids: Solids,
 
 
 @wp.func
-def touch(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, pair: int, i: int):
+def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int, i: int):
     """Point i of the group of a pair against its solid, see `rolling_points`; or the edges of two boxes."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
@@ -277,14 +279,22 @@ def touch(tree: Tree, links: Links, contacts: Contacts, solids: Solids, w: int, 
 
 
 @wp.func
-def rim_center(contacts: Contacts, first: int):
+def rim_center(contacts: ContactArrays, first: int):
     """Centre of the rim whose four points begin with number `first`, in the frame of its body."""
     return scalar(0.5) * (contacts.point[first] + contacts.point[first + 2])
 
 
 @wp.func
 def point_contact(
-    tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, i: int, place: int
+    tree: JointTree,
+    links: Links,
+    contacts: ContactArrays,
+    solids: Solids,
+    pairs: Pairs,
+    w: int,
+    pair: int,
+    i: int,
+    place: int,
 ):
     """Write wrench and blocks of point i of a pair to a place, if it is in contact.
 
@@ -363,7 +373,15 @@ def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
 
 @wp.func
 def add_pair_contacts(
-    tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, lane: int, lanes: int
+    tree: JointTree,
+    links: Links,
+    contacts: ContactArrays,
+    solids: Solids,
+    pairs: Pairs,
+    w: int,
+    pair: int,
+    lane: int,
+    lanes: int,
 ):
     """Sum the contacts of a pair, one point for each thread at a time."""
     count = contacts.pair_count[pair]

@@ -34,7 +34,7 @@ from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.residual import freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 
 __all__ = ["unresolved"]
 
@@ -79,7 +79,7 @@ def mobility_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     contact_list: ContactList,
     candidates: int,
     # out

@@ -16,16 +16,16 @@ from warpbots.solvers.articulated.contact_groups import (
     may_cross,
     points_of,
 )
-from warpbots.solvers.articulated.robot_arrays import Contacts
+from warpbots.solvers.articulated.robot_arrays import ContactArrays
 from warpbots.solvers.device_arrays import device_array
 
-__all__ = ["Group", "Pair", "Touching", "contact_arrays", "touching"]
+__all__ = ["PointGroup", "CandidatePair", "Touching", "contact_arrays", "touching"]
 
 _WORLD = -1
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class PointGroup:
     """Contact points of a body, from number `first` on.
 
     Attributes:
@@ -40,7 +40,7 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pair:
+class CandidatePair:
     """A group and a solid that may be in contact under a law.
 
     Attributes:
@@ -76,9 +76,9 @@ class Touching:
         sharp: Numbers of the boxes whose edges are not rounded: those that meet boxes, in pairs with edges.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[PointGroup, ...]
     solids: tuple[tuple[int, Shape, str], ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CandidatePair, ...]
     sharp: tuple[int, ...]
 
     def of(self, field: str) -> np.ndarray:
@@ -215,7 +215,7 @@ def _numbered(meeting: _Meeting) -> Touching:
     order = sorted(meeting.points)
     groups, first = [], 0
     for key in order:
-        groups.append(Group(key[0], first, meeting.points[key]))
+        groups.append(PointGroup(key[0], first, meeting.points[key]))
         first += len(meeting.points[key].areas)
     crossed = list(meeting.crossed)
 
@@ -233,22 +233,22 @@ def _numbered(meeting: _Meeting) -> Touching:
         felt_by = -1 if felt is None else order.index(felt)
         beside = len(meeting.pairs) + crossed.index(edges(*key)) if edges(*key) in crossed else -1
         number = places.index((solid, beside >= 0))
-        pairs.append(Pair(order.index(points), number, law, count, felt_by, lent, beside=beside))
+        pairs.append(CandidatePair(order.index(points), number, law, count, felt_by, lent, beside=beside))
     for (_, law), (own, solid) in meeting.crossed.items():
         group = order.index((*own, True))
-        pairs.append(Pair(group, places.index((solid, True)), law, 1, -1, False, places.index((own, True))))
+        pairs.append(CandidatePair(group, places.index((solid, True)), law, 1, -1, False, places.index((own, True))))
     solids = tuple((p[0], meeting.shape(p), meeting.name(p)) for p, _ in places)
     sharp = tuple(n for n, (_, own) in enumerate(places) if own)
     return Touching(tuple(groups), solids, tuple(pairs), sharp)
 
 
-def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> Contacts:
+def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactArrays:
     """Topology of contact on the device; its parameters are null."""
 
     def array(values: list) -> wp.array:
         return device_array(values, device, int)
 
-    topology = Contacts()
+    topology = ContactArrays()
     topology.points = sum(len(g.points.areas) for g in found.groups)
     topology.groups, topology.pairs, topology.laws = len(found.groups), len(found.pairs), len(laws)
     topology.group_kind = array([g.points.kind for g in found.groups])

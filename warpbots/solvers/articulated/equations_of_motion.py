@@ -22,9 +22,9 @@ from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, twist_along
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve, solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, momentum, scalar, spatial, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage, Subtrees
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, Subtrees
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @wp.func
-def farther(tree: Tree, e: int, f: int):
+def farther(tree: JointTree, e: int, f: int):
     """That of two elements which the other carries, or -1 if neither does."""
     found = int(-1)
     if tree.carries[e * tree.elements + f] == 1:
@@ -204,7 +204,7 @@ def force_kernel(
     # model
     robot: RobotArrays,
     # state
-    stage: Stage,
+    stage: ImplicitStage,
     control: wp.array2d[scalar],
     # work
     axis: wp.array[Twist],
@@ -325,7 +325,7 @@ def transmit_kernel(
 @wp.kernel
 def joint_kernel(
     # model
-    tree: Tree,
+    tree: JointTree,
     # work
     links: Links,
     transmitted: wp.array[Twist],

@@ -14,9 +14,9 @@ from warpbots.solvers.articulated.impacts import CONTACTS, IN_TIME, NONE, Impact
 from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.impulses import direction, restitution_of
 from warpbots.solvers.articulated.kinematics import first_moment, moments, move, of_joint, twist_along
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, momentum, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = [
     "arrive_kernel",
@@ -36,7 +36,7 @@ def impact_sweep_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: Stage,
+    landing: ImplicitStage,
     weight: wp.array[scalar],
     change: wp.array[scalar],
     # out
@@ -156,10 +156,10 @@ def impulse_power_kernel(
 @wp.kernel
 def arrive_kernel(
     # model
-    tree: Tree,
+    tree: JointTree,
     # step
     past: Past,
-    stage: Stage,
+    stage: ImplicitStage,
     # out
     impact_out: Impact,
 ):

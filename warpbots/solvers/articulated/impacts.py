@@ -22,9 +22,9 @@ from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley, cayley_velocity
 from warpbots.solvers.articulated.kinematics import move, of_joint
 from warpbots.solvers.articulated.newton import Report
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, quat, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = [
     "AT_ONCE",
@@ -95,7 +95,7 @@ def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
 
 
 @wp.func
-def pose_all(robot: RobotArrays, stage: Stage, links: Links, w: int):
+def pose_all(robot: RobotArrays, stage: ImplicitStage, links: Links, w: int):
     """Poses and twists of all elements; by one thread."""
     for i in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
@@ -103,8 +103,8 @@ def pose_all(robot: RobotArrays, stage: Stage, links: Links, w: int):
 
 @wp.func
 def mark_free(
-    robot: RobotArrays, step: scalar, last: int, start: Stage, left: scalar, contact_list: ContactList, links: Links,
-    w: int,
+    robot: RobotArrays, step: scalar, last: int, start: ImplicitStage, left: scalar, contact_list: ContactList,
+    links: Links, w: int,
 ):  # fmt: skip
     """Mark what is about to hit at the start of a part, nothing in the last one, and return what ends the part so far.
 
@@ -135,7 +135,7 @@ def release_kernel(
     # step
     step: scalar,
     last: int,
-    start: Stage,
+    start: ImplicitStage,
     left: wp.array[scalar],
     # out
     contact_list_out: ContactList,
@@ -153,7 +153,7 @@ def prepare_kernel(
     # step
     step: scalar,
     last: int,
-    start: Stage,
+    start: ImplicitStage,
     # out
     contact_list_out: ContactList,
     links_out: Links,
@@ -171,7 +171,9 @@ def prepare_kernel(
 
 
 @wp.func
-def arrive(tree: Tree, past: Past, stage: Stage, length: scalar, t: scalar, impact: Impact, w: int, e: int):
+def arrive(
+    tree: JointTree, past: Past, stage: ImplicitStage, length: scalar, t: scalar, impact: Impact, w: int, e: int
+):
     """Write coordinates and velocities of an element at the time t of a part."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]
@@ -202,7 +204,14 @@ def arrive(tree: Tree, past: Past, stage: Stage, length: scalar, t: scalar, impa
 
 @wp.func
 def go_to(
-    robot: RobotArrays, past: Past, stage: Stage, landing: Stage, t: scalar, links: Links, impact: Impact, w: int
+    robot: RobotArrays,
+    past: Past,
+    stage: ImplicitStage,
+    landing: ImplicitStage,
+    t: scalar,
+    links: Links,
+    impact: Impact,
+    w: int,
 ):
     """Be at the time t of a part; by one thread."""
     for e in range(robot.tree.elements):
@@ -238,8 +247,8 @@ def locate_kernel(
     # step
     step: scalar,
     past: Past,
-    stage: Stage,
-    landing: Stage,
+    stage: ImplicitStage,
+    landing: ImplicitStage,
     contact_list: ContactList,
     report: Report,
     # out

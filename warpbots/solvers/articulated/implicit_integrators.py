@@ -17,9 +17,9 @@ import warp as wp
 
 from warpbots.solvers.articulated.joints import BALL, FIXED
 from warpbots.solvers.articulated.kinematics import ball, joint_velocity, of_joint
-from warpbots.solvers.articulated.robot_arrays import Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage
 
 __all__ = ["BDF1", "INTEGRATORS", "SDIRK2", "Past", "finish", "inverse_length", "length_of", "predict", "recall"]
 
@@ -70,7 +70,7 @@ def inverse_length(past: Past, w: int):
 
 
 @wp.func
-def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, number: int):
+def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, e: int, number: int):
     """Write what a stage makes of the past of an element; `number` is 0 for the first of two stages and 1 otherwise."""
     c = stage.c[w]
     v = of_joint(tree, past.qd, w, e)
@@ -91,7 +91,7 @@ def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, n
 
 
 @wp.func
-def predict(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, j: int, number: int):
+def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, j: int, number: int):
     """Displacement at which Newton's method starts: velocities stay, or go on changing as in the first stage."""
     i = w * tree.freedom + j
     v = past.qd[i]
@@ -101,7 +101,7 @@ def predict(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, j: int, 
 
 
 @wp.func
-def finish(tree: Tree, past: Past, stage: Stage, end: Past, w: int, e: int):
+def finish(tree: JointTree, past: Past, stage: ImplicitStage, end: Past, w: int, e: int):
     """Write coordinates and velocities of an element at the end of a stage, which is that of the step."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]

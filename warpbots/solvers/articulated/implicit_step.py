@@ -7,11 +7,11 @@ from warpbots.solvers.articulated.contact_list import list_contacts
 from warpbots.solvers.articulated.implicit_integrators import BDF1, Past
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.newton import Options, newton_kernel
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import contact_power_kernel, recall_kernel, weigh_kernel
-from warpbots.solvers.articulated.workspace import End
+from warpbots.solvers.articulated.workspace import StoredStep
 
 __all__ = ["kept_stages", "past_of", "solve_stages", "solve_stages_adjoint", "stages_from"]
 
@@ -26,12 +26,12 @@ def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array
     return past
 
 
-def stages_from(q: wp.array, stages: tuple[Stage, Stage]) -> list[Stage]:
+def stages_from(q: wp.array, stages: tuple[ImplicitStage, ImplicitStage]) -> list[ImplicitStage]:
     """Stages that displace the coordinates `q`."""
     placed = []
     for stage in stages:
-        copied = Stage()
-        for name in Stage.vars:
+        copied = ImplicitStage()
+        for name in ImplicitStage.vars:
             if name != "q":
                 setattr(copied, name, getattr(stage, name))
         copied.q = q.flatten()
@@ -39,7 +39,7 @@ def stages_from(q: wp.array, stages: tuple[Stage, Stage]) -> list[Stage]:
     return placed
 
 
-def kept_stages(model: ArticulatedModel, q: wp.array, end: End) -> list[Stage]:
+def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[ImplicitStage]:
     """Copies of the stages of a step, with gradients of zero."""
     stages = stages_from(q, model.workspace.stages)
     for kept, stage in zip(end.stages, stages, strict=True):
@@ -55,7 +55,7 @@ def _numbers(past: Past) -> tuple[int, ...]:
 
 
 def solve_stages(
-    model: ArticulatedModel, options: Options, past: Past, after: Past, end: End, control: wp.array
+    model: ArticulatedModel, options: Options, past: Past, after: Past, end: StoredStep, control: wp.array
 ) -> None:
     """Solve for the stages of a step.
 
@@ -75,7 +75,9 @@ def solve_stages(
         launch(newton_kernel, (model.worlds, options.lanes), inputs, outputs, model.device, options.lanes)
 
 
-def solve_stages_adjoint(model: ArticulatedModel, past: Past, end: End, stages: list[Stage], control: wp.array) -> None:
+def solve_stages_adjoint(
+    model: ArticulatedModel, past: Past, end: StoredStep, stages: list[ImplicitStage], control: wp.array
+) -> None:
     """Gradients of what a step starts from, and of all parameters, from those of its stages.
 
     Args:
@@ -95,7 +97,7 @@ def solve_stages_adjoint(model: ArticulatedModel, past: Past, end: End, stages: 
         launch_own_adjoint(recall_kernel, each, [model.tree, past, stages[0], number, stage], device)
 
 
-def _power_adjoint(model: ArticulatedModel, stage: Stage, control: wp.array) -> None:
+def _power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
     """Gradients of the power of a stage."""
     workspace, device = model.workspace, model.device
     clear_gradients(workspace.gradients())

@@ -22,7 +22,7 @@ from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.residual import element_of, freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, StepArrays
 
 __all__ = ["Strike", "direction", "restitution_of", "strike_kernel", "weigh_impact_kernel"]
 
@@ -84,8 +84,8 @@ def restitution_of(robot: RobotArrays, w: int, pair: int, closing: scalar):
 
 @wp.func
 def impulse_responses(
-    robot: RobotArrays, contact_list: ContactList, landing: Stage, work: StepArrays, strike: Strike, impact: Impact,
-    w: int,
+    robot: RobotArrays, contact_list: ContactList, landing: ImplicitStage, work: StepArrays, strike: Strike,
+    impact: Impact, w: int,
 ):  # fmt: skip
     """Write J, M^-1 J^T, W, n and u- of an impact; by one thread."""
     tree = robot.tree
@@ -228,7 +228,7 @@ def strike_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: Stage,
+    landing: ImplicitStage,
     contact_list: ContactList,
     report: Report,
     # out
@@ -312,7 +312,7 @@ def weigh_impact_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: Stage,
+    landing: ImplicitStage,
     contact_list: ContactList,
     impact: Impact,
     qd_adj: wp.array[scalar],

@@ -4,9 +4,9 @@ import warp as wp
 
 from warpbots.solvers.articulated.joints import BALL, FIXED, logarithm, logarithm_tangent
 from warpbots.solvers.articulated.kinematics import ball, joint_acceleration, joint_velocity, of_joint
-from warpbots.solvers.articulated.robot_arrays import Design, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
 from warpbots.solvers.articulated.spatial import scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage
 
 __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
@@ -50,7 +50,7 @@ def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness:
 
 
 @wp.func
-def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
     """Force that moves an element against its springs, dampers, limits and the inertia of its rotors."""
     kind = tree.kind[e]
     f = vec3()
@@ -72,7 +72,7 @@ def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
     """Derivatives of the passive force with respect to rotations about, or translations along, the axes and velocities.
 
     The latter is a diagonal.
@@ -94,7 +94,9 @@ def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[scalar], w: int, m: int):
+def motor_force(
+    tree: JointTree, design: ModelParameters, stage: ImplicitStage, control: wp.array2d[scalar], w: int, m: int
+):
     """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; about a ball u torque alone."""
     i = w * tree.channels + m
     j = w * tree.freedom + tree.motor_dof[m]
@@ -109,7 +111,7 @@ def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[sc
 
 
 @wp.func
-def motor_tangent(tree: Tree, design: Design, stage: Stage, w: int, m: int):
+def motor_tangent(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, m: int):
     """Derivative of minus the force of a motor with respect to its coordinate."""
     i = w * tree.channels + m
     slope = scalar(0.0)

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.solvers.articulated.joints import BALL, PRISMATIC, REVOLUTE, cayley, cayley_velocity, rotation_about
-from warpbots.solvers.articulated.robot_arrays import Design, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
 from warpbots.solvers.articulated.spatial import (
     Twist,
     cross_force,
@@ -17,13 +17,13 @@ from warpbots.solvers.articulated.spatial import (
     unit_quaternion,
     vec3,
 )
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "move", "of_joint", "twist_along"]
 
 
 @wp.func
-def of_joint(tree: Tree, values: wp.array[scalar], w: int, e: int):
+def of_joint(tree: JointTree, values: wp.array[scalar], w: int, e: int):
     """The entries of an element in an array over velocities, padded with zeros."""
     i = w * tree.freedom + tree.dof[e]
     kind = tree.kind[e]
@@ -36,7 +36,7 @@ def of_joint(tree: Tree, values: wp.array[scalar], w: int, e: int):
 
 
 @wp.func
-def ball(tree: Tree, stage: Stage, w: int, e: int):
+def ball(tree: JointTree, stage: ImplicitStage, w: int, e: int):
     """Unit quaternion of a ball at the end of a stage."""
     i = w * tree.coordinates + tree.coordinate[e]
     q = quat(stage.q[i], stage.q[i + 1], stage.q[i + 2], stage.q[i + 3])
@@ -44,7 +44,7 @@ def ball(tree: Tree, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def joint_velocity(tree: Tree, stage: Stage, w: int, e: int):
+def joint_velocity(tree: JointTree, stage: ImplicitStage, w: int, e: int):
     """Velocities of an element at the end of a stage."""
     x = of_joint(tree, stage.x, w, e)
     rate = stage.c[w] * x + of_joint(tree, stage.rate, w, e)
@@ -55,7 +55,7 @@ def joint_velocity(tree: Tree, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def joint_acceleration(tree: Tree, stage: Stage, w: int, e: int, velocity: vec3):
+def joint_acceleration(tree: JointTree, stage: ImplicitStage, w: int, e: int, velocity: vec3):
     """Accelerations of an element at the end of a stage."""
     return stage.c[w] * velocity + of_joint(tree, stage.accel, w, e)
 
@@ -71,7 +71,7 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
 
 @wp.func
-def move(tree: Tree, design: Design, stage: Stage, links: Links, w: int, e: int):
+def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: Links, w: int, e: int):
     """Write pose, twist and acceleration of an element, from those of its parent, and the pose of its body."""
     n = w * tree.elements + e
     k = w * tree.bodies + tree.body[e]
@@ -117,13 +117,13 @@ def move(tree: Tree, design: Design, stage: Stage, links: Links, w: int, e: int)
 
 
 @wp.func
-def first_moment(design: Design, links: Links, k: int):
+def first_moment(design: ModelParameters, links: Links, k: int):
     """Mass times centre of mass of a body [kg m]."""
     return design.mass[k] * (links.body_position[k] + links.body_rotation[k] @ design.center[k])
 
 
 @wp.func
-def moments(design: Design, links: Links, k: int):
+def moments(design: ModelParameters, links: Links, k: int):
     """Moments of inertia of a body about the origin of the world [kg m^2]."""
     R = links.body_rotation[k]
     I = design.inertia[k]

@@ -12,17 +12,17 @@ from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactLi
 from warpbots.solvers.articulated.joint_forces import motor_force
 from warpbots.solvers.articulated.kinematics import first_moment, moments
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.robot_arrays import Contacts, RobotArrays
+from warpbots.solvers.articulated.robot_arrays import ContactArrays, RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-__all__ = ["Readings", "readings", "sense"]
+__all__ = ["ArticulatedReadings", "readings", "sense"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Readings(ArrayFields[Array]):
+class ArticulatedReadings(ArrayFields[Array]):
     """Measurements of a state, all in double precision and in the axes of the world unless said otherwise.
 
     Attributes:
@@ -56,19 +56,19 @@ class Readings(ArrayFields[Array]):
     contact_normal: Array
     contact_shear: Array
 
-    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+    def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedReadings[Other]":
         """A copy with `make` of each field."""
-        return Readings(*map(make, self.fields()))
+        return ArticulatedReadings(*map(make, self.fields()))
 
 
-def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
+def readings(model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedReadings:
     """Fresh arrays for `sense`."""
     bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.contact_topology.points)
 
     def zeros(shape: tuple, dtype: type = scalar) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
 
-    return Readings(
+    return ArticulatedReadings(
         zeros(bodies, vec3), zeros(bodies, mat33), zeros(bodies, vec3), zeros(bodies, vec3), zeros(bodies, vec3),
         zeros(bodies), zeros(bodies), zeros(bodies, vec3), zeros(bodies, vec3), zeros((model.worlds, model.channels)),
         zeros(points, vec3), zeros(points), zeros(points, vec3),
@@ -115,7 +115,7 @@ def torque_kernel(
     # model
     robot: RobotArrays,
     # state
-    stage: Stage,
+    stage: ImplicitStage,
     control: wp.array2d[scalar],
     # out
     torque_out: wp.array2d[scalar],
@@ -126,7 +126,7 @@ def torque_kernel(
 
 
 @wp.func
-def nearest_point(contacts: Contacts, w: int, group: int, x: vec3):
+def nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3):
     """Number of the point of a group that is nearest to x, in the frame of its body."""
     first = contacts.group_first[group]
     nearest = first
@@ -140,7 +140,7 @@ def nearest_point(contacts: Contacts, w: int, group: int, x: vec3):
 
 
 @wp.func_grad(nearest_point)
-def adj_nearest_point(contacts: Contacts, w: int, group: int, x: vec3, adj_nearest: int):
+def adj_nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3, adj_nearest: int):
     """None: a number does not change."""
 
 
@@ -184,7 +184,9 @@ def contact_kernel(
     wp.atomic_add(shear_out, w, i, wp.transpose(own) @ (f - push * up))
 
 
-def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: Readings) -> None:
+def sense(
+    model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: ArticulatedReadings
+) -> None:
     """Measure a state; records its adjoint on the active tape.
 
     Args:
@@ -204,7 +206,9 @@ def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, r
     record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
 
 
-def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> list[Launch]:
+def _launches(
+    model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: ArticulatedReadings
+) -> list[Launch]:
     """Kernels that measure a state, in their order; those over contacts add to their outputs."""
     stage = model.workspace.at_rest(state)
     links, contact_list = model.workspace.links, model.workspace.contact_list
@@ -223,7 +227,9 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     return steps
 
 
-def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
+def _sense_adjoint(
+    model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: ArticulatedReadings
+) -> None:
     refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
     steps = _launches(model, state, control, to)
     clear_gradients(model.workspace.gradients())

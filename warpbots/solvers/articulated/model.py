@@ -21,11 +21,11 @@ from warpbots.solvers.articulated.recorded import (
     with_joints,
     with_motors,
 )
-from warpbots.solvers.articulated.robot import Robot, joint_of
-from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
+from warpbots.solvers.articulated.robot import ArticulatedRobot, joint_of
+from warpbots.solvers.articulated.robot_arrays import ContactArrays, JointTree, ModelParameters, RobotArrays
 from warpbots.solvers.articulated.robot_places import robot_places, sample_places
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.workspace import Workspace
+from warpbots.solvers.articulated.workspace import ArticulatedWorkspace
 from warpbots.solvers.places import Places
 from warpbots.solvers.solver import Parameter
 
@@ -164,7 +164,7 @@ class ArticulatedModel(ArrayModel):
     scene: Scene
     worlds: int
     device: wp.Device
-    robot: Robot
+    robot: ArticulatedRobot
     joint_position: wp.array
     joint_rotation: wp.array
     body_position: wp.array
@@ -197,10 +197,10 @@ class ArticulatedModel(ArrayModel):
     contact_scale: wp.array
     solid_distance: wp.array
     rounded: bool
-    tree: Tree
-    contact_topology: Contacts
+    tree: JointTree
+    contact_topology: ContactArrays
     solids: Solids
-    workspace: Workspace
+    workspace: ArticulatedWorkspace
 
     scalar = scalar
     """Warp scalar of control signals."""
@@ -219,15 +219,15 @@ class ArticulatedModel(ArrayModel):
         return any(law.impact == "instant" for law in self.scene.contacts)
 
     @functools.cached_property
-    def design(self) -> Design:
+    def design(self) -> ModelParameters:
         """Parameters of joints, bodies and motors as a Warp struct."""
-        return struct_of(Design, [getattr(self, name) for name in _DESIGN])
+        return struct_of(ModelParameters, [getattr(self, name) for name in _DESIGN])
 
     @functools.cached_property
-    def contacts(self) -> Contacts:
+    def contacts(self) -> ContactArrays:
         """Contact points and laws, as a Warp struct."""
-        contacts = Contacts()
-        for name in Contacts.vars:
+        contacts = ContactArrays()
+        for name in ContactArrays.vars:
             setattr(contacts, name, getattr(self.contact_topology, name))
         for name in _CONTACT:
             setattr(contacts, name.removeprefix("contact_"), getattr(self, name).flatten())
@@ -292,7 +292,7 @@ class ArticulatedModel(ArrayModel):
         return [getattr(self, name) for name in PARAMETERS]
 
 
-def _without_frames(robot: Robot, scene: Scene) -> Robot:
+def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
     """A robot whose joints are those of a scene, where free ones may leave their frame at the centre of mass."""
     given = {joint.name: joint for joint in scene.joints}
     return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))

@@ -29,7 +29,7 @@ from warpbots.solvers.articulated.lu import eliminate, factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
@@ -122,7 +122,7 @@ def weigh(work: StepArrays, w: int, n: int):
 
 
 @wp.func
-def displace(stage: Stage, work: StepArrays, share: scalar, w: int, n: int, lane: int, lanes: int):
+def displace(stage: ImplicitStage, work: StepArrays, share: scalar, w: int, n: int, lane: int, lanes: int):
     """Displace the end of a stage by a share of the correction."""
     for i in range(lane, n, lanes):
         stage.x[w * n + i] += share * work.step[w * n + i]
@@ -130,7 +130,16 @@ def displace(stage: Stage, work: StepArrays, share: scalar, w: int, n: int, lane
 
 
 @wp.func
-def start(robot: RobotArrays, past: Past, first: Stage, stage: Stage, w: int, lane: int, lanes: int, number: int):
+def start(
+    robot: RobotArrays,
+    past: Past,
+    first: ImplicitStage,
+    stage: ImplicitStage,
+    w: int,
+    lane: int,
+    lanes: int,
+    number: int,
+):
     """Write the terms of a stage that follow from the past, and the initial guess of its displacement."""
     tree = robot.tree
     if lane == 0:
@@ -151,7 +160,7 @@ def solve_stage(
     control: wp.array2d[scalar],
     work: StepArrays,
     report: Report,
-    stage: Stage,
+    stage: ImplicitStage,
     factors: Factors,
     w: int,
     lane: int,
@@ -234,13 +243,13 @@ def newton_kernel(
     past: Past,
     options: Options,
     number: int,
-    first: Stage,
+    first: ImplicitStage,
     # state
     control: wp.array2d[scalar],
     # out
     work_out: StepArrays,
     report_out: Report,
-    stage_out: Stage,
+    stage_out: ImplicitStage,
     factors_out: Factors,
     end_out: Past,
 ):

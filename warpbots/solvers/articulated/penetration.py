@@ -9,7 +9,7 @@ from warpbots.solvers.articulated.kinematics import move
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = ["deepest"]
 
@@ -22,7 +22,7 @@ def depth_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     contact_list: ContactList,
     candidates: int,
     # out

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from warpbots.scene import Cloud, Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.contact_groups import points_of
 from warpbots.solvers.articulated.inertia import body_inertia
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.rolling_points import BALLS
 from warpbots.solvers.records import changed, number, numbers, with_actuators
 
@@ -42,7 +42,7 @@ def with_motors(scene: Scene, values: Values) -> Scene:
     return scene
 
 
-def with_joints(scene: Scene, robot: Robot, values: Values, never: float) -> Scene:
+def with_joints(scene: Scene, robot: ArticulatedRobot, values: Values, never: float) -> Scene:
     """`scene` with other springs, limits and rotors of its joints.
 
     Args:
@@ -75,14 +75,14 @@ def _sprung(joint: Joint, at: slice, values: Values, never: float) -> Joint:
     return joint
 
 
-def _joined(scene: Scene, robot: Robot, joints: Mapping[str, Joint]) -> Scene:
+def _joined(scene: Scene, robot: ArticulatedRobot, joints: Mapping[str, Joint]) -> Scene:
     """`scene` with these joints by name; one that a floating body has got for itself is added if it has changed."""
     own = {joint.name for joint in scene.joints}
     new = [joints[j.name] for j in robot.joints if j.name not in own and joints[j.name] != j]
     return changed(scene, joints=[*(joints.get(j.name, j) for j in scene.joints), *new])
 
 
-def with_frames(scene: Scene, robot: Robot, values: Values) -> Scene:
+def with_frames(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
     """`scene` with joints and bodies elsewhere, if any of the four parameters of frames is among the changed ones.
 
     Args:
@@ -105,7 +105,7 @@ def with_frames(scene: Scene, robot: Robot, values: Values) -> Scene:
     return _joined(dataclasses.replace(scene, bodies=parts), robot, joints)
 
 
-def _depth(robot: Robot, body: int) -> int:
+def _depth(robot: ArticulatedRobot, body: int) -> int:
     """Number of joints between a body and the world."""
     return 0 if body < 0 else 1 + _depth(robot, robot.parents[body])
 
@@ -121,7 +121,7 @@ def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) 
     return fields
 
 
-def with_bodies(scene: Scene, robot: Robot, values: Values) -> Scene:
+def with_bodies(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
     """`scene` with other inertia and contact points of its rigid bodies.
 
     Args:

@@ -24,7 +24,7 @@ from warpbots.solvers.articulated.cloud_contact import add_pair_contacts, apply,
 from warpbots.solvers.articulated.joint_forces import motor_force, motor_tangent, passive_force, passive_tangents
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_rate, cayley_tangent
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import (
     Twist,
     angular,
@@ -38,7 +38,7 @@ from warpbots.solvers.articulated.spatial import (
     spatial,
     vec3,
 )
-from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["evaluate"]
@@ -91,7 +91,7 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
 
 
 @wp.func
-def chart(tree: Tree, stage: Stage, w: int, e: int):
+def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
     """Derivatives of the rotation or translation of an element, and of its velocities, by its displacement."""
     c = stage.c[w]
     T = wp.identity(n=3, dtype=scalar)
@@ -104,7 +104,7 @@ def chart(tree: Tree, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def displace_element(robot: RobotArrays, stage: Stage, work: StepArrays, w: int, e: int):
+def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
     """Axes of an element, and the change of twists and accelerations of its subtree besides that of a rigid motion."""
     tree = robot.tree
     design = robot.design
@@ -177,7 +177,7 @@ def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
 
 
 @wp.func
-def element_of(tree: Tree, body: int):
+def element_of(tree: JointTree, body: int):
     """Element that carries a body, -1 for the world."""
     e = int(-1)
     if body >= 0:
@@ -227,7 +227,7 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
 
 
 @wp.func
-def add_passive(robot: RobotArrays, stage: Stage, work: StepArrays, w: int, e: int):
+def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
     """Add springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
     tree = robot.tree
     design = robot.design
@@ -247,7 +247,7 @@ def add_passive(robot: RobotArrays, stage: Stage, work: StepArrays, w: int, e: i
 
 
 @wp.func
-def add_motor(robot: RobotArrays, stage: Stage, work: StepArrays, control: wp.array2d[scalar], w: int, m: int):
+def add_motor(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, control: wp.array2d[scalar], w: int, m: int):
     """Add a motor to the residual and the Jacobian."""
     tree = robot.tree
     i = tree.motor_dof[m]
@@ -304,7 +304,7 @@ def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
 
 
 @wp.func
-def add_children(tree: Tree, work: StepArrays, w: int, i: int):
+def add_children(tree: JointTree, work: StepArrays, w: int, i: int):
     """Add what its children carry to an element, which is number i from the roots."""
     n = w * tree.elements + tree.order[i]
     for back in range(tree.child[i + 1] - tree.child[i]):
@@ -321,7 +321,7 @@ def add_children(tree: Tree, work: StepArrays, w: int, i: int):
 @wp.func
 def evaluate(
     robot: RobotArrays,
-    stage: Stage,
+    stage: ImplicitStage,
     work: StepArrays,
     control: wp.array2d[scalar],
     w: int,

@@ -9,7 +9,7 @@ from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDOM, PRISMATIC, REVOLUTE
 
-__all__ = ["Element", "Robot", "joint_of", "placed", "robot_of"]
+__all__ = ["Element", "ArticulatedRobot", "joint_of", "placed", "robot_of"]
 
 _AXES = np.eye(3)
 
@@ -40,7 +40,7 @@ class Element:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Robot:
+class ArticulatedRobot:
     """Names and places; bodies and their joints are in the order of `Scene.rigid`.
 
     Attributes:
@@ -95,7 +95,7 @@ class Robot:
         return self.bodies.index(name)
 
 
-def robot_of(scene: Scene) -> Robot:
+def robot_of(scene: Scene) -> ArticulatedRobot:
     """The rigid bodies and joints of a scene as trees.
 
     Raises:
@@ -123,7 +123,7 @@ def robot_of(scene: Scene) -> Robot:
     position, velocity = np.zeros(coordinate), np.zeros(dof)
     for joint in joints:
         position[coordinates[joint.name]], velocity[velocities[joint.name]] = _start(joint)
-    return Robot(
+    return ArticulatedRobot(
         bodies=names, joints=joints, parents=parents, elements=tuple(elements), coordinates=coordinates,
         velocities=velocities, start=position, start_velocity=velocity,
         servos=np.array([isinstance(a, Servo) for a in scene.actuators], dtype=bool),

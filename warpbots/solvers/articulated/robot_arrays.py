@@ -5,11 +5,11 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 
-__all__ = ["Contacts", "Design", "RobotArrays", "Tree"]
+__all__ = ["ContactArrays", "ModelParameters", "RobotArrays", "JointTree"]
 
 
 @wp.struct
-class Tree:
+class JointTree:
     """Topology, the same in all worlds. Elements are elementary joints, parents before children.
 
     elements: Number of elements.
@@ -65,7 +65,7 @@ class Tree:
 
 
 @wp.struct
-class Design:
+class ModelParameters:
     """Parameters of joints, bodies and motors, all worlds in one row; see `ArticulatedModel`."""
 
     joint_position: wp.array[vec3]
@@ -92,7 +92,7 @@ class Design:
 
 
 @wp.struct
-class Contacts:
+class ContactArrays:
     """Contact points, laws, and which points may be in contact with which solids.
 
     points: Number of points.
@@ -168,7 +168,7 @@ class RobotArrays:
     solids: Solids that the points may be in contact with.
     """
 
-    tree: Tree
-    design: Design
-    contacts: Contacts
+    tree: JointTree
+    design: ModelParameters
+    contacts: ContactArrays
     solids: Solids

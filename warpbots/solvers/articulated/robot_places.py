@@ -4,13 +4,13 @@ import numpy as np
 
 from warpbots.contact.solid import Solids, grid_of
 from warpbots.scene import Scene
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.places import Places
 
 __all__ = ["robot_places", "sample_places"]
 
 
-def robot_places(scene: Scene, robot: Robot, contact_point: np.ndarray, per: str) -> Places | None:
+def robot_places(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray, per: str) -> Places | None:
     """Bodies, joints, velocities of joints, motors or contact points; None for all others.
 
     A body is at the origin of its frame, a joint at that of its own, and so are its velocities and its motors. All
@@ -40,7 +40,7 @@ def robot_places(scene: Scene, robot: Robot, contact_point: np.ndarray, per: str
     return _places(scene, origin[moved[per]], moved[per])
 
 
-def _points(scene: Scene, robot: Robot, contact_point: np.ndarray) -> Places:
+def _points(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray) -> Places:
     owner = np.full(len(contact_point), -1)
     for k, own in enumerate(robot.contact_points):
         owner[own] = k

@@ -16,11 +16,11 @@ from warpbots.solvers.articulated.dynamics import Dynamics, dynamics, equations
 from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
 from warpbots.solvers.articulated.implicit_step import kept_stages, past_of, solve_stages, solve_stages_adjoint
 from warpbots.solvers.articulated.joints import BALL
-from warpbots.solvers.articulated.measurements import Readings, readings, sense
+from warpbots.solvers.articulated.measurements import ArticulatedReadings, readings, sense
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options
 from warpbots.solvers.articulated.penetration import deepest
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.step_in_parts import step_in_parts, step_in_parts_adjoint
 from warpbots.solvers.articulated.thread_team import lanes_of
@@ -198,12 +198,12 @@ class Articulated:
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
-    def readings(self, model: ArticulatedModel, requires_grad: bool = False) -> Readings:
+    def readings(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedReadings:
         """Fresh arrays for `sense`."""
         return readings(model, requires_grad)
 
     def sense(
-        self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: Readings
+        self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: ArticulatedReadings
     ) -> None:
         """Measure a state: poses, velocities, energies, torques and contacts; records its adjoint on the active tape.
 
@@ -270,7 +270,7 @@ class Articulated:
         solve_stages_adjoint(model, past, end, stages, control)
 
 
-def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:
+def _too_fast(robot: ArticulatedRobot, velocity: np.ndarray, dt: float) -> str:
     """Name a ball joint that rotates by more than 1 rad in a step, the limit of implicit Euler."""
     for element in robot.elements:
         rate = float(np.linalg.norm(velocity[element.dof : element.dof + 3]))

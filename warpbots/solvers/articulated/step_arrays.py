@@ -4,11 +4,11 @@ import warp as wp
 
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 
-__all__ = ["Links", "Pairs", "Stage", "StepArrays", "Subtrees"]
+__all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
 
 
 @wp.struct
-class Stage:
+class ImplicitStage:
     """One implicit stage: coordinates q displaced by x, velocities from the rate c x + rate, accelerations c v + accel.
 
     q: Joint coordinates that are displaced [rad, m, or quaternions], shape (worlds * coordinates,).

@@ -18,14 +18,16 @@ from warpbots.solvers.articulated.implicit_step import kept_stages, past_of, sol
 from warpbots.solvers.articulated.impulses import strike_kernel, weigh_impact_kernel
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
-from warpbots.solvers.articulated.workspace import Part
+from warpbots.solvers.articulated.workspace import StoredPart
 
 __all__ = ["step_in_parts", "step_in_parts_adjoint"]
 
 
-def _bounds(parts: list[Part], state: ArticulatedState, state_out: ArticulatedState) -> list[tuple[wp.array, wp.array]]:
+def _bounds(
+    parts: list[StoredPart], state: ArticulatedState, state_out: ArticulatedState
+) -> list[tuple[wp.array, wp.array]]:
     """Coordinates and velocities where parts start, and where the last one ends."""
     inner = [(part.q, part.qd) for part in parts[1:]]
     return [(state.q.flatten(), state.qd.flatten()), *inner, (state_out.q.flatten(), state_out.qd.flatten())]
@@ -82,8 +84,8 @@ def step_in_parts_adjoint(
 
 
 def _part_adjoint(
-    model: ArticulatedModel, last: int, past: Past, part: Part, end: tuple[wp.array, wp.array], left_adj: wp.array,
-    control: wp.array,
+    model: ArticulatedModel, last: int, past: Past, part: StoredPart, end: tuple[wp.array, wp.array],
+    left_adj: wp.array, control: wp.array,
 ) -> None:  # fmt: skip
     """Gradients of where a part starts and of the time that is left there, from those of where it ends."""
     workspace, impact, worlds, device = model.workspace, part.impact, model.worlds, model.device
@@ -108,7 +110,7 @@ def _part_adjoint(
     launch(length_kernel, worlds, inputs, [impact.left.grad], device)
 
 
-def _strike_adjoint(model: ArticulatedModel, landing: Stage, part: Part, qd_adj: wp.array) -> None:
+def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart, qd_adj: wp.array) -> None:
     """Gradients of the state before an impact, besides those after it, and of all parameters."""
     workspace, robot, worlds, device = model.workspace, model.robot_arrays, model.worlds, model.device
     strike, listed, impact = workspace.strike, workspace.contact_list, part.impact
@@ -133,7 +135,7 @@ def _strike_adjoint(model: ArticulatedModel, landing: Stage, part: Part, qd_adj:
     adjoints(steps, device)
 
 
-def _gap_adjoint(model: ArticulatedModel, landing: Stage, part: Part) -> None:
+def _gap_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart) -> None:
     """Gradients of the coordinates at which the gap vanishes, and of all parameters, from that of the gap."""
     workspace, impact, device = model.workspace, part.impact, model.device
     clear_gradients(workspace.gradients())

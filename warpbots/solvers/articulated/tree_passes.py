@@ -6,7 +6,7 @@ from warpbots.numerics import Launch, launch_own_adjoint, parallel
 from warpbots.solvers.articulated.kinematics import move
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.virtual_power import motor_power_kernel, power_kernel, sweep_kernel
 
 __all__ = ["adjoints", "pose_kernel", "poses", "power_adjoint", "sweeps"]
@@ -17,7 +17,7 @@ def pose_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     first: int,
     count: int,
     # out
@@ -37,7 +37,7 @@ def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
     return [(width, sum(widths[:i]), 1) for i, width in enumerate(widths)]
 
 
-def poses(model: ArticulatedModel, stage: Stage) -> list[Launch]:
+def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
     """Poses and motion of all links at the end of a stage, in `workspace.links`."""
     return [
         (pose_kernel, (model.worlds, threads), [model.robot_arrays, stage, first, count], [model.workspace.links])
@@ -45,7 +45,7 @@ def poses(model: ArticulatedModel, stage: Stage) -> list[Launch]:
     ]
 
 
-def sweeps(model: ArticulatedModel, stage: Stage) -> list[Launch]:
+def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
     """Poses, and virtual twists for the virtual velocities in `workspace.weight`."""
     workspace = model.workspace
     inputs = [model.robot_arrays, stage, workspace.weight]
@@ -61,7 +61,7 @@ def adjoints(steps: list[Launch], device: wp.Device) -> None:
         launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
 
 
-def power_adjoint(model: ArticulatedModel, stage: Stage, control: wp.array) -> None:
+def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
     """Gradients of the power of inertia, joints and motors, after those of all else that depends on `sweeps`."""
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements

@@ -18,9 +18,9 @@ from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar
-from warpbots.solvers.articulated.step_arrays import Links, Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = [
@@ -37,10 +37,10 @@ __all__ = [
 @wp.kernel
 def finish_kernel(
     # model
-    tree: Tree,
+    tree: JointTree,
     # step
     past: Past,
-    stage: Stage,
+    stage: ImplicitStage,
     # out
     end_out: Past,
 ):
@@ -52,13 +52,13 @@ def finish_kernel(
 @wp.kernel
 def recall_kernel(
     # model
-    tree: Tree,
+    tree: JointTree,
     # step
     past: Past,
-    first: Stage,
+    first: ImplicitStage,
     number: int,
     # out
-    stage_out: Stage,
+    stage_out: ImplicitStage,
 ):
     """Terms of a stage that follow from the past of an element."""
     w, e = wp.tid()
@@ -68,7 +68,7 @@ def recall_kernel(
 @wp.kernel(enable_backward=False)
 def weigh_kernel(
     # model
-    tree: Tree,
+    tree: JointTree,
     # step
     past: Past,
     factors: Factors,
@@ -99,7 +99,7 @@ def sweep_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     weight: wp.array[scalar],
     first: int,
     count: int,
@@ -127,7 +127,7 @@ def power_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     weight: wp.array[scalar],
     count: int,
     # work
@@ -157,7 +157,7 @@ def motor_power_kernel(
     # model
     robot: RobotArrays,
     # step
-    stage: Stage,
+    stage: ImplicitStage,
     weight: wp.array[scalar],
     # state
     control: wp.array2d[scalar],

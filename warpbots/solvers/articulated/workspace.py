@@ -11,14 +11,14 @@ from warpbots.solvers.articulated.impacts import CONTACTS, Impact
 from warpbots.solvers.articulated.impulses import ROWS, Strike
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Pairs, Stage, StepArrays, Subtrees
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, Pairs, StepArrays, Subtrees
 from warpbots.solvers.articulated.thread_team import lanes_of
 
-__all__ = ["End", "EquationArrays", "Sizes", "Workspace"]
+__all__ = ["StoredStep", "EquationArrays", "ArticulatedSizes", "ArticulatedWorkspace"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Sizes:
+class ArticulatedSizes:
     """Numbers of what is in one world.
 
     Attributes:
@@ -45,7 +45,7 @@ class Sizes:
 
 
 @dataclasses.dataclass(frozen=True)
-class End:
+class StoredStep:
     """What a state keeps of the step that ended in it.
 
     Per world: 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two stages.
@@ -55,12 +55,12 @@ class End:
         factors: Factors of their Jacobians.
     """
 
-    stages: tuple[Stage, Stage]
+    stages: tuple[ImplicitStage, ImplicitStage]
     factors: tuple[Factors, Factors]
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class StoredPart:
     """What a state keeps of a part of the step that ended in it; see `impacts`.
 
     Attributes:
@@ -73,7 +73,7 @@ class Part:
     q: wp.array
     qd: wp.array
     impact: Impact
-    end: End
+    end: StoredStep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ class EquationArrays:
         return [self.axis, self.need, self.contact, self.push, self.transmitted, *sums]
 
 
-class Workspace:
+class ArticulatedWorkspace:
     """Arrays of one model.
 
     Attributes:
@@ -130,7 +130,7 @@ class Workspace:
         mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before.
     """
 
-    def __init__(self, sizes: Sizes, contact_list: ContactList, device: wp.Device):
+    def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, device: wp.Device):
         self._sizes, self._device = sizes, device
         self._ends: AdjointCache = AdjointCache()
         self._parts: AdjointCache = AdjointCache()
@@ -172,18 +172,18 @@ class Workspace:
         self.changed = self._zeros(elements, Twist, requires_grad=True)
         self.hit_power = self._zeros(w * CONTACTS, scalar, requires_grad=True)
 
-    def end(self, state: object) -> End:
+    def end(self, state: object) -> StoredStep:
         """What `state` keeps of the step that ends in it."""
         return self._ends.of(state, self._end)
 
-    def parts(self, state: object, count: int) -> list[Part]:
+    def parts(self, state: object, count: int) -> list[StoredPart]:
         """What `state` keeps of the `count` parts of the step that ends in it."""
         return self._parts.of(state, lambda: [self._part() for _ in range(count)])
 
-    def _end(self) -> End:
-        return End((self._stage(), self._stage()), (self._factors(), self._factors()))
+    def _end(self) -> StoredStep:
+        return StoredStep((self._stage(), self._stage()), (self._factors(), self._factors()))
 
-    def _part(self) -> Part:
+    def _part(self) -> StoredPart:
         w, hits = self._sizes.worlds, self._sizes.worlds * CONTACTS
         moving = (w * self._sizes.coordinates, scalar), (w * self._sizes.freedom, scalar)
         impact, start = Impact(), [self._zeros(*size, requires_grad=True) for size in moving]
@@ -192,7 +192,7 @@ class Workspace:
                  "mode": (hits, int), "q": moving[0], "qd": moving[1]}  # fmt: skip
         for name, size in names.items():
             setattr(impact, name, self._zeros(*size, requires_grad=name in ("left", "length", "time", "q", "qd")))
-        return Part(*start, impact, self._end())
+        return StoredPart(*start, impact, self._end())
 
     @functools.cached_property
     def strike(self) -> Strike:
@@ -221,13 +221,13 @@ class Workspace:
             self._zeros(w * n, scalar),
         )
 
-    def at_rest(self, state: object) -> Stage:
+    def at_rest(self, state: object) -> ImplicitStage:
         """A state as a stage that ends where it starts, at its velocities."""
         return self.resting(state.q.flatten(), state.qd.flatten())
 
-    def resting(self, q: wp.array, qd: wp.array) -> Stage:
+    def resting(self, q: wp.array, qd: wp.array) -> ImplicitStage:
         """Coordinates and velocities, all worlds in a row, as a stage that ends where it starts."""
-        stage = Stage()
+        stage = ImplicitStage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
         stage.q, stage.rate = q, qd
         return stage
@@ -240,10 +240,10 @@ class Workspace:
         w, n = self._sizes.worlds, self._sizes.freedom
         return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
 
-    def _stage(self, requires_grad: bool = False) -> Stage:
+    def _stage(self, requires_grad: bool = False) -> ImplicitStage:
         """A stage without the coordinates that it displaces, which belong to a state."""
         w, n = self._sizes.worlds, self._sizes.freedom
-        stage = Stage()
+        stage = ImplicitStage()
         for name in ("x", "rate", "accel"):
             setattr(stage, name, self._zeros(w * n, scalar, requires_grad))
         stage.c = self._zeros(w, scalar, requires_grad and self._sizes.impacts)

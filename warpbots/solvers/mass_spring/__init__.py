@@ -1,6 +1,9 @@
 """Masses and springs."""
 
-from warpbots.solvers.mass_spring.measurements import Readings
+from typing import TYPE_CHECKING
+
+from warpbots.renamed import refuse_former
+from warpbots.solvers.mass_spring.measurements import MassSpringReadings
 from warpbots.solvers.mass_spring.modal_analysis import natural_modes, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.solver import MassSpring
@@ -11,7 +14,7 @@ __all__ = [
     "MassSpring",
     "MassSpringModel",
     "MassSpringState",
-    "Readings",
+    "MassSpringReadings",
     "Spectrum",
     "equilibrium",
     "forces",
@@ -19,3 +22,6 @@ __all__ = [
     "spectrum",
     "stiffness_matrix",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse_former(__name__)

@@ -45,7 +45,7 @@ from warpbots.solvers.mass_spring.motors import motors_of
 from warpbots.solvers.mass_spring.plasticity import fracture_arrays
 from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_close
 from warpbots.solvers.mass_spring.springs import rows_of
-from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
+from warpbots.solvers.mass_spring.workspace import MassSpringSizes, MassSpringWorkspace
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
@@ -105,7 +105,7 @@ def build(
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     tied = cables_of(scene, lattice.position, spacing, device, "mass", "MassSpring(spacing=...)")
     cables, n_cables, n_waypoints = tied
-    sizes = Sizes(
+    sizes = MassSpringSizes(
         dim=scene.dim, worlds=worlds, masses=len(lattice), springs=len(lattice.ends), stages=stages,
         signals=len(signals_of(scene.actuators)), motors=len(motors), cables=n_cables, waypoints=n_waypoints,
         obstacles=len(scene.obstacles),
@@ -155,7 +155,7 @@ def build(
         obstacles=obstacle_field(
             scene.obstacles, scene.dim, lambda shape: _sampled_box(scene, shape, spacing), 0.5 * spacing, device
         ),
-        workspace=Workspace(sizes, device, lattice),
+        workspace=MassSpringWorkspace(sizes, device, lattice),
     )
 
 

@@ -22,11 +22,11 @@ from warpbots.solvers.mass_spring.rest_lengths import (
 from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_add_forces
 from warpbots.solvers.mass_spring.stages import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
 
-__all__ = ["TimeStep"]
+__all__ = ["ExplicitStep"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class TimeStep:
+class ExplicitStep:
     """A step from one state to the next.
 
     Attributes:

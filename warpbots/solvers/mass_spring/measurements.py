@@ -33,11 +33,11 @@ from warpbots.solvers.mass_spring.virial import stress_kernel, virial_kernel
 from warpbots.solvers.matter_readings import add_up, adj_add_up
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-__all__ = ["Measurement", "Readings", "readings"]
+__all__ = ["MassSpringMeasurement", "MassSpringReadings", "readings"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Readings(ArrayFields[Array]):
+class MassSpringReadings(ArrayFields[Array]):
     """Measurements of a state.
 
     The contact force on an obstacle is its mean over the next `ReadingWorkspace.contact_interval`, if that were the
@@ -69,19 +69,19 @@ class Readings(ArrayFields[Array]):
     stress: Array
     contact_force: Array
 
-    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+    def mapped(self, make: Callable[[Array], Other]) -> "MassSpringReadings[Other]":
         """A copy with `make` of each field."""
-        return Readings(*map(make, self.fields()))
+        return MassSpringReadings(*map(make, self.fields()))
 
 
-def readings(model: MassSpringModel, requires_grad: bool = False) -> Readings:
-    """Fresh arrays for `Measurement`."""
+def readings(model: MassSpringModel, requires_grad: bool = False) -> MassSpringReadings:
+    """Fresh arrays for `MassSpringMeasurement`."""
     dim, worlds, springs = model.dim, model.worlds, (model.worlds, len(model.lattice.ends))
 
     def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
 
-    return Readings(
+    return MassSpringReadings(
         zeros(worlds), zeros(worlds), zeros(worlds), zeros(worlds, vector(dim)), zeros(worlds, spin_type(dim)),
         zeros(springs), zeros(springs), zeros((worlds, len(model.lattice)), matrix(dim)),
         zeros((worlds, len(model.scene.obstacles)), vector(dim)),
@@ -89,7 +89,7 @@ def readings(model: MassSpringModel, requires_grad: bool = False) -> Readings:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Measurement:
+class MassSpringMeasurement:
     """Readings of a state.
 
     Attributes:
@@ -103,7 +103,7 @@ class Measurement:
     model: MassSpringModel
     state: MassSpringState
     control: wp.array
-    readings_out: Readings
+    readings_out: MassSpringReadings
     contact_damping: float
 
     def run(self) -> None:

@@ -16,7 +16,7 @@ from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
-from warpbots.solvers.mass_spring.workspace import Workspace
+from warpbots.solvers.mass_spring.workspace import MassSpringWorkspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.records import with_actuators, with_friction
@@ -154,7 +154,7 @@ class MassSpringModel(ArrayModel):
     direction: wp.array
     contact: wp.array
     obstacles: object
-    workspace: Workspace
+    workspace: MassSpringWorkspace
 
     @property
     def dim(self) -> int:

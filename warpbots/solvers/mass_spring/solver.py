@@ -15,8 +15,8 @@ from warpbots.solvers.cell_sizes import cell_size_for, given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES, Scheme
-from warpbots.solvers.mass_spring.explicit_step import TimeStep
-from warpbots.solvers.mass_spring.measurements import Measurement, Readings, readings
+from warpbots.solvers.mass_spring.explicit_step import ExplicitStep
+from warpbots.solvers.mass_spring.measurements import MassSpringMeasurement, MassSpringReadings, readings
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -176,11 +176,13 @@ class MassSpring:
                     )
         return "time is not finite: the state at the start of the motion was not finite"
 
-    def readings(self, model: MassSpringModel, requires_grad: bool = False) -> Readings:
+    def readings(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringReadings:
         """Fresh arrays for `sense`."""
         return readings(model, requires_grad)
 
-    def sense(self, model: MassSpringModel, state: MassSpringState, control: wp.array, readings_out: Readings) -> None:
+    def sense(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, readings_out: MassSpringReadings
+    ) -> None:
         """Measure a state: energies, momenta, strains, tensions, stresses and contact forces; records its adjoint.
 
         Args:
@@ -192,7 +194,7 @@ class MassSpring:
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
         """
-        Measurement(model, state, control, readings_out, self.contact_damping).run()
+        MassSpringMeasurement(model, state, control, readings_out, self.contact_damping).run()
 
     def step(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
@@ -210,7 +212,7 @@ class MassSpring:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
         thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
-        step = TimeStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)
+        step = ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)
 
         def adjoint() -> None:
             refuse_states_without_gradient("MassSpring", state=state.fields(), state_out=state_out.fields())

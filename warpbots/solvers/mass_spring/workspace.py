@@ -15,11 +15,18 @@ from warpbots.solvers.mass_spring.shares import spin_type
 from warpbots.solvers.mass_spring.virial import Neighbours, neighbours_of
 from warpbots.solvers.solver import State
 
-__all__ = ["EndWorkspace", "ReadingWorkspace", "RestLengthWorkspace", "Sizes", "StageWorkspace", "Workspace"]
+__all__ = [
+    "EndWorkspace",
+    "ReadingWorkspace",
+    "RestLengthWorkspace",
+    "MassSpringSizes",
+    "StageWorkspace",
+    "MassSpringWorkspace",
+]
 
 
 @dataclasses.dataclass(frozen=True)
-class Sizes:
+class MassSpringSizes:
     """Numbers of what is in one world.
 
     Attributes:
@@ -56,7 +63,7 @@ class StageWorkspace:
         device: Device of the arrays.
     """
 
-    sizes: Sizes
+    sizes: MassSpringSizes
     device: wp.Device
 
     def _nodes(self, stages: int = 1) -> wp.array:
@@ -125,7 +132,7 @@ class EndWorkspace:
         device: Device of the arrays.
     """
 
-    sizes: Sizes
+    sizes: MassSpringSizes
     device: wp.Device
 
     def _motion(self) -> list[wp.array]:
@@ -162,7 +169,7 @@ class RestLengthWorkspace:
         device: Device of the arrays.
     """
 
-    sizes: Sizes
+    sizes: MassSpringSizes
     device: wp.Device
 
     def _per_spring(self, requires_grad: bool = False) -> wp.array:
@@ -206,7 +213,7 @@ class ReadingWorkspace:
         lattice: What is measured.
     """
 
-    sizes: Sizes
+    sizes: MassSpringSizes
     device: wp.Device
     lattice: Lattice
 
@@ -270,7 +277,7 @@ class ReadingWorkspace:
 
 
 @dataclasses.dataclass(frozen=True)
-class Workspace:
+class MassSpringWorkspace:
     """Arrays that a step fills anew, by what they belong to; between steps most of their content means nothing.
 
     Attributes:
@@ -279,7 +286,7 @@ class Workspace:
         lattice: All masses and springs of one world at rest.
     """
 
-    sizes: Sizes
+    sizes: MassSpringSizes
     device: wp.Device
     lattice: Lattice
 

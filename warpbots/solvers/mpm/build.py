@@ -26,12 +26,12 @@ from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.domain import domain_of
 from warpbots.solvers.mpm.flow import flow_groups
-from warpbots.solvers.mpm.grid import Grid
+from warpbots.solvers.mpm.grid import BackgroundGrid
 from warpbots.solvers.mpm.held_regions import held_regions
-from warpbots.solvers.mpm.model import Group, MPMModel
+from warpbots.solvers.mpm.model import MPMModel, ParticleGroup
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
-from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.mpm.workspace import MPMWorkspace
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     refuse_actuators,
@@ -69,7 +69,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0)
-    grid = Grid.around(*domain_of(scene, particles), dx)
+    grid = BackgroundGrid.around(*domain_of(scene, particles), dx)
     refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
@@ -81,7 +81,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         particles.fibre_modulus, particles.branch_modulus,
     )  # fmt: skip
     fluid = _fluid(scene, particles, worlds, device)
-    workspace = Workspace(
+    workspace = MPMWorkspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
         particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
         n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, device=device,
@@ -191,7 +191,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         )
 
 
-def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[Group, ...]:
+def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[ParticleGroup, ...]:
     """Runs of particles with one law."""
     counts = np.bincount(particles.body, minlength=len(scene.bodies))
 
@@ -200,4 +200,4 @@ def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device
         return device_array((np.arange(worlds)[:, None] * len(particles) + own).reshape(-1), device, int)
 
     groups = law_groups((b.material for b in scene.bodies), counts)
-    return tuple(Group(**vars(group), rows=rows(group)) for group in groups)
+    return tuple(ParticleGroup(**vars(group), rows=rows(group)) for group in groups)

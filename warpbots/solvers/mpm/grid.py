@@ -14,7 +14,7 @@ from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
-__all__ = ["MARGIN", "Contacts", "Grid", "clear_kernel", "divide", "grid_kernel"]
+__all__ = ["MARGIN", "GridContacts", "BackgroundGrid", "clear_kernel", "divide", "grid_kernel"]
 
 MARGIN = 3
 """Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
@@ -32,7 +32,7 @@ _NODE = 120.0
 """Memory of a node while the grid is built [bytes]."""
 
 
-class Contacts(NamedTuple):
+class GridContacts(NamedTuple):
     """Contacts of grid nodes; a node has at most three, the obstacles whose surfaces are nearest.
 
     Attributes:
@@ -51,7 +51,7 @@ class Contacts(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Grid:
+class BackgroundGrid:
     """A regular background grid.
 
     Attributes:
@@ -65,7 +65,7 @@ class Grid:
     resolution: tuple[int, ...]
 
     @classmethod
-    def around(cls, lower: np.ndarray, upper: np.ndarray, dx: float) -> "Grid":
+    def around(cls, lower: np.ndarray, upper: np.ndarray, dx: float) -> "BackgroundGrid":
         """The grid that covers the box from `lower` to `upper` [m] and a margin; its nodes lie on multiples of dx."""
         count = np.prod(np.ceil((upper - lower) / dx) + 2 * MARGIN)
         refuse_excess(count, _NODE, "MPM: nodes of the grid", "use a larger MPM(dx=...) or a smaller Scene.domain")
@@ -113,7 +113,7 @@ class Grid:
         refuse_thin(sticky, self.dx, "nodes", "MPM(dx=...)")
         refuse_thin(others, self.dx, "nodes", "MPM(dx=...)", _THINNEST * self.dx)
 
-    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "Contacts":
+    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "GridContacts":
         """Nodes in obstacles, with the normals of the obstacles there."""
         dim = len(self.resolution)
         position = self.positions()
@@ -130,7 +130,7 @@ class Grid:
                 normals.append(normal(obstacles[o].shape, position[nodes], 0.01 * self.dx))
                 owners.append(np.full(len(nodes), o))
                 count += len(nodes)
-        return Contacts(
+        return GridContacts(
             of_node=wp.array(of_node, dtype=wp.vec3i, device=device),
             normal=wp.array(np.concatenate(normals), dtype=vector(dim), device=device),
             obstacle=wp.array(np.concatenate(owners), dtype=int, device=device),

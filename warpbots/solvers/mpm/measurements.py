@@ -16,11 +16,11 @@ from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.particle_measures import motion_kernel, stress_kernel
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-__all__ = ["Readings", "readings", "sense"]
+__all__ = ["MPMReadings", "readings", "sense"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Readings(ArrayFields[Array]):
+class MPMReadings(ArrayFields[Array]):
     """Measurements of a state.
 
     A particle carries the affine velocity field v + C (x - x_p), which its step hands to the grid, so that its energy
@@ -54,12 +54,12 @@ class Readings(ArrayFields[Array]):
     stress: Array
     contact_force: Array
 
-    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+    def mapped(self, make: Callable[[Array], Other]) -> "MPMReadings[Other]":
         """A copy with `make` of each field."""
-        return Readings(*map(make, self.fields()))
+        return MPMReadings(*map(make, self.fields()))
 
 
-def readings(model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]:
+def readings(model: MPMModel, requires_grad: bool = False) -> MPMReadings[wp.array]:
     """Fresh arrays for `sense`."""
     vec, mat = vector(model.dim), matrix(model.dim)
     particles, obstacles = (model.worlds, len(model.matter)), (model.worlds, len(model.scene.obstacles))
@@ -68,13 +68,13 @@ def readings(model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]
         return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
 
     w = model.worlds
-    return Readings(
+    return MPMReadings(
         zeros(w), zeros(w), zeros(w), zeros(w, vec), zeros(w, vec if model.dim == 3 else real),
         zeros(particles, mat), zeros(particles, mat), zeros(obstacles, vec),
     )  # fmt: skip
 
 
-def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: Readings) -> None:
+def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: MPMReadings) -> None:
     """Measure a state; see `MPM.sense`."""
     load_constituents(model, state)
     for kernel, size, inputs, outputs in _launches(model, state, control, readings_out):
@@ -87,7 +87,7 @@ def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: Rea
     record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
 
 
-def _launches(model: MPMModel, state: MPMState, control: wp.array, to: Readings) -> list:
+def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadings) -> list:
     """Launches that measure each particle."""
     work = model.workspace.measures
     inputs = [model.material, model.geometry, model.gravity, state.motion]
@@ -109,7 +109,7 @@ def _added(model: MPMModel) -> list[wp.array | None]:
     return [work.stress.flatten(), work.energy.flatten()] if work else [None, None]
 
 
-def _sums(model: MPMModel, to: Readings) -> list[tuple[wp.array, wp.array]]:
+def _sums(model: MPMModel, to: MPMReadings) -> list[tuple[wp.array, wp.array]]:
     """Values of the particles, and where their sums go."""
     work = model.workspace.measures
     return [
@@ -118,7 +118,7 @@ def _sums(model: MPMModel, to: Readings) -> list[tuple[wp.array, wp.array]]:
     ]  # fmt: skip
 
 
-def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: Readings) -> None:
+def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadings) -> None:
     refuse_states_without_gradient("MPM", state=state.fields(), readings_out=to.fields())
     if model.scene.obstacles:
         adj_press(model, state, control, to.contact_force)

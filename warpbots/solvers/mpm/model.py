@@ -9,21 +9,22 @@ import warp as wp
 
 from warpbots.materials import FLUIDS
 from warpbots.numerics import struct_of
+from warpbots.renamed import FormerAttribute
 from warpbots.scene import CamClay, DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
-from warpbots.solvers.mpm.grid import Contacts, Grid
+from warpbots.solvers.mpm.grid import BackgroundGrid, GridContacts
 from warpbots.solvers.mpm.grid_viscosity import added_viscosity
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.transfer import MatterKind
-from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.mpm.workspace import MPMWorkspace
 from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["STRENGTH", "FlowGroup", "Group", "MPMModel", "MPMState"]
+__all__ = ["STRENGTH", "FlowGroup", "ParticleGroup", "MPMModel", "MPMState"]
 
 STRENGTH = {
     "yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager,
@@ -66,7 +67,7 @@ _PARAMETERS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Group(LawGroup):
+class ParticleGroup(LawGroup):
     """Consecutive particles of one constitutive law.
 
     Attributes:
@@ -186,10 +187,10 @@ class MPMModel(ArrayModel):
     worlds: int
     device: wp.Device
     matter: Particles
-    groups: tuple[Group, ...]
+    groups: tuple[ParticleGroup, ...]
     flows: tuple[FlowGroup, ...]
     fluid: wp.array | None
-    grid: Grid
+    grid: BackgroundGrid
     youngs_modulus: wp.array
     poissons_ratio: wp.array
     density: wp.array
@@ -212,12 +213,14 @@ class MPMModel(ArrayModel):
     counts: wp.array
     dilates: wp.array | None
     geometry: object
-    contacts: Contacts
+    contacts: GridContacts
     actuation: object
     cables: object
     constraints: tuple[HeldRegion, ...]
     contact_interval: float
-    workspace: Workspace
+    workspace: MPMWorkspace
+
+    particles = FormerAttribute("matter")
 
     @property
     def dim(self) -> int:
@@ -277,7 +280,7 @@ class MPMModel(ArrayModel):
         """Whether any material of the scene has fibres or branches."""
         return bool(self.fibre_modulus.size or self.branch_modulus.size)
 
-    def kind(self, group: Group) -> MatterKind:
+    def kind(self, group: ParticleGroup) -> MatterKind:
         """Which kernels the particles of a group have."""
         return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite)
 

@@ -15,7 +15,7 @@ from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.explicit_step import step, step_adjoint
 from warpbots.solvers.mpm.grid_viscosity import viscosity_caution
-from warpbots.solvers.mpm.measurements import Readings, readings, sense
+from warpbots.solvers.mpm.measurements import MPMReadings, readings, sense
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -226,11 +226,11 @@ class MPM:
         refuse_states_without_gradient("MPM", state=state.fields(), state_out=state_out.fields())
         step_adjoint(model, state, control, state_out, dt)
 
-    def readings(self, model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]:
+    def readings(self, model: MPMModel, requires_grad: bool = False) -> MPMReadings[wp.array]:
         """Fresh arrays for `sense`."""
         return readings(model, requires_grad)
 
-    def sense(self, model: MPMModel, state: MPMState, control: wp.array, readings_out: Readings) -> None:
+    def sense(self, model: MPMModel, state: MPMState, control: wp.array, readings_out: MPMReadings) -> None:
         """Measure a state: energies, momenta, strain, stress and forces on obstacles; records its adjoint.
 
         Args:

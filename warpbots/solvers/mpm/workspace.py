@@ -12,7 +12,7 @@ from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
-__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Measures", "Retained", "Workspace"]
+__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "ParticleMeasures", "Retained", "MPMWorkspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Gathered:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measures:
+class ParticleMeasures:
     """Measurements of single particles, with gradients.
 
     Attributes:
@@ -95,7 +95,7 @@ class Retained:
 
 
 @dataclasses.dataclass(frozen=True)
-class Workspace:
+class MPMWorkspace:
     """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
 
     Only the active pencils of a grid are ever written and read: those in the stencil of a particle.
@@ -193,11 +193,11 @@ class Workspace:
         return self._zeros(self.n_contacts, vector(self.dim))
 
     @functools.cached_property
-    def measures(self) -> "Measures":
+    def measures(self) -> "ParticleMeasures":
         """What is measured of each particle."""
         n, vec = self.particles, vector(self.dim)
         spin = self._zeros(n, vec if self.dim == 3 else real)
-        return Measures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
+        return ParticleMeasures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
 
     @functools.cached_property
     def constituents(self) -> ConstituentLoad:

@@ -4,10 +4,10 @@ import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_all, launch_own_adjoint, record
 from warpbots.solvers.articulated.implicit_integrators import BDF1, Past
-from warpbots.solvers.articulated.measurements import Readings, sense
+from warpbots.solvers.articulated.measurements import ArticulatedReadings, sense
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
-from warpbots.solvers.articulated.step_arrays import Stage
+from warpbots.solvers.articulated.step_arrays import ImplicitStage
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_kernel
 from warpbots.solvers.projective.bones import handles, handles_adjoint
@@ -56,10 +56,10 @@ class Skeleton:
         past.q, past.qd = state.q.flatten(), state.qd.flatten()
         return past
 
-    def _stage_from(self, state: ProjectiveState) -> Stage:
+    def _stage_from(self, state: ProjectiveState) -> ImplicitStage:
         """The stage of the workspace, with the joint coordinates of `state`."""
-        stage = Stage()
-        for name in Stage.vars:
+        stage = ImplicitStage()
+        for name in ImplicitStage.vars:
             if name != "position":
                 setattr(stage, name, getattr(self._articulated.stages[_NUMBER], name))
         stage.q = state.q.flatten()
@@ -192,7 +192,9 @@ class Skeleton:
             self._launch(joint_coupling_kernel, topology.contacts, inputs, [coupling])
 
 
-def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
+def sense_bones(
+    model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: ArticulatedReadings
+) -> None:
     """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
 
     Args:

@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 
 __all__ = ["Components"]
 
@@ -54,7 +54,7 @@ class Components:
         _, first, number = np.unique(np.round(np.log(self.length) / _ALIKE), return_index=True, return_inverse=True)
         return self.length[first], number
 
-    def of_joints(self, robot: Robot | None) -> tuple[np.ndarray, np.ndarray]:
+    def of_joints(self, robot: ArticulatedRobot | None) -> tuple[np.ndarray, np.ndarray]:
         """Components of the coordinates and of the velocities of joints, shape (n_coordinates,) and (freedom,), int."""
         if robot is None:
             return np.zeros(0, dtype=int), np.zeros(0, dtype=int)

@@ -8,7 +8,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, clear_gradients, launch, launch_all, launch_own_adjoint, vector
 from warpbots.solvers.articulated.model import ArticulatedState
-from warpbots.solvers.articulated.robot_arrays import Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import angular, linear
 from warpbots.solvers.articulated.step_arrays import Links
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
@@ -48,7 +48,7 @@ def gather_nodes_kernel(
 def gather_kernel(
     # model
     handles: HandleArrays,
-    tree: Tree,
+    tree: JointTree,
     soft_nodes: int,
     edge_ends: wp.array[_vec],
     # state

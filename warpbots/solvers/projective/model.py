@@ -14,7 +14,7 @@ from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
@@ -176,7 +176,7 @@ class ProjectiveModel(ArrayModel):
     workspace: Workspace
 
     @property
-    def robot(self) -> Robot | None:
+    def robot(self) -> ArticulatedRobot | None:
         """The bones and their joints; None without any. Their contacts are in `ProjectiveDynamics.report`."""
         return dataclasses.replace(self.skeleton.robot, contact_points=None) if self.skeleton else None
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from warpbots.scene import Cable, Oscillation, RigidBody, Scene, SoftBody
 from warpbots.solvers.articulated.recorded import with_joints, with_motors
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.records import changed, number, numbers, with_actuators
 
 __all__ = ["with_records"]
@@ -20,7 +20,9 @@ __all__ = ["with_records"]
 Values = Mapping[str, np.ndarray]
 
 
-def with_records(scene: Scene, robot: Robot | None, bones: np.ndarray, values: Values, never: float) -> Scene:
+def with_records(
+    scene: Scene, robot: ArticulatedRobot | None, bones: np.ndarray, values: Values, never: float
+) -> Scene:
     """`scene` with other cables, oscillations, friction of bodies, fluid, and joints and motors of bones.
 
     Args:

@@ -22,9 +22,9 @@ from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.implicit_integrators import Past, inverse_length, predict, recall
 from warpbots.solvers.articulated.lu import factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
-from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, StepArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.islands import Islands
@@ -144,11 +144,11 @@ def signal_kernel(
 def begin_joints_kernel(
     # model
     handles: HandleArrays,
-    tree: Tree,
+    tree: JointTree,
     # state
     past: Past,
     # out
-    stage_out: Stage,
+    stage_out: ImplicitStage,
     u_out: wp.array[NODE],
 ):
     """State of the joints before a step, and the initial guess of their displacements."""
@@ -182,7 +182,7 @@ def pose_kernel(
     control: wp.array2d[scalar],
     u: wp.array[NODE],
     # out
-    stage_out: Stage,
+    stage_out: ImplicitStage,
     work_out: StepArrays,
     handle_out: HandleWork,
 ):
@@ -213,7 +213,7 @@ def pose_kernel(
 
 
 @wp.func
-def carried_to(handles: HandleArrays, tree: Tree, links: Links, w: int, b: int):
+def carried_to(handles: HandleArrays, tree: JointTree, links: Links, w: int, b: int):
     """Position of bound point number b on its bone: p + R r."""
     k = w * tree.bodies + handles.bone[b]
     return links.body_position[k] + links.body_rotation[k] @ handles.place[b]
@@ -223,7 +223,7 @@ def carried_to(handles: HandleArrays, tree: Tree, links: Links, w: int, b: int):
 def place_kernel(
     # model
     handles: HandleArrays,
-    tree: Tree,
+    tree: JointTree,
     # state
     links: Links,
     active: wp.array[int],

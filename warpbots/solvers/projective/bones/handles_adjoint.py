@@ -8,7 +8,7 @@ parameters of joints and bones is that of a power, as in the adjoint of articula
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.articulated.robot_arrays import Tree
+from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork, carried_to, double, handle_rate, single
@@ -30,7 +30,7 @@ _vec = vector(3)
 
 
 @wp.func
-def tangent_of(handles: HandleArrays, tree: Tree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
+def tangent_of(handles: HandleArrays, tree: JointTree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
     """Derivative of the force of soft bodies along velocity j by displacement l at constant forces on nodes."""
     n = handles.freedom
     S = work.axis[w * n + j]
@@ -54,7 +54,7 @@ def tangent_of(handles: HandleArrays, tree: Tree, work: StepArrays, handle: Hand
 def tangent_kernel(
     # model
     handles: HandleArrays,
-    tree: Tree,
+    tree: JointTree,
     # work
     work: StepArrays,
     handle: HandleWork,
@@ -140,7 +140,7 @@ def release_kernel(
 def soft_body_power_kernel(
     # model
     handles: HandleArrays,
-    tree: Tree,
+    tree: JointTree,
     # state
     links: Links,
     # work

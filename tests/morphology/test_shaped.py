@@ -9,10 +9,10 @@ import torch
 from cases import block
 
 import warpbots as wb
+from warpbots.morphology import Affine, Composition, FreeForm, Stretch, jacobian, shaped
 from warpbots.numerics import precision
 from warpbots.scene import Box, Constraint, Points, Scene, SoftBody
 from warpbots.scene.shapes import TetMesh
-from warpbots.shape import Affine, Composition, FreeForm, Stretch, jacobian, shaped
 
 DX = 0.125
 SOLVERS = {
@@ -140,7 +140,9 @@ def swimming_bar(shape, turns: float = 2000.0, bone_end: float = 0.375) -> wb.Si
     bone = wb.RigidBody("bone", Box((0.125, 0.125, 0.125), (bone_end, 0.25, 0.25)), 1000.0)
     joint = wb.Joint("root", "revolute", None, "bone", (0.125, 0.1875, 0.1875), axis=(0.0, 1.0, 0.0))
     fluid = wb.Fluid(1000.0, (0.2, 0.1, 0.3))
-    scene = Scene((body, bone), [wb.Torque("motor", "root", turns)], joints=[joint], gravity=(0.0,) * 3, fluid=fluid)
+    scene = Scene(
+        (body, bone), [wb.actuators.Torque("motor", "root", turns)], joints=[joint], gravity=(0.0,) * 3, fluid=fluid
+    )
     solver = wb.ProjectiveDynamics(DX, tolerance=1e-12 if precision == "float64" else None, collisions=False)
     return wb.Simulation(scene, solver, 0.02, 1)
 
@@ -260,7 +262,7 @@ def test_inverted_elements_are_refused(solver):
 def test_what_cannot_follow_is_refused():
     """By name: actuators that were placed on the body, matter torn apart or pressed close to a clamp, bad maps."""
     same = Stretch(1.0, 0, 0.0, 1.0)
-    cable = wb.Cable("tendon", ((0.3,) * 3, (0.4,) * 3), 100.0)
+    cable = wb.actuators.Cable("tendon", ((0.3,) * 3, (0.4,) * 3), 100.0)
     with pytest.raises(wb.SceneError, match="actuator 'tendon' cannot follow"):
         shaped(wb.Simulation(block(3, actuators=(cable,)), wb.MPM(DX), 1e-3, 8), same)
     lattice = wb.Simulation(block(3, obstacles=(wb.floor(),)), wb.MassSpring(DX / 2, contact_stiffness=1e5), 1e-3, 16)
@@ -292,10 +294,10 @@ def test_what_cannot_follow_is_refused():
 def test_the_page_on_shape_finds_the_length_and_keeps_it(tmp_path, monkeypatch):
     """Its examples, as they stand: the bar sags by a hundredth of a metre, neither as it was nor on a bound."""
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).resolve().parents[2] / "docs" / "shape.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "morphology.md").read_text()
     names: dict = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.S):
-        exec(compile(code, "shape.md", "exec"), names)
+        exec(compile(code, "morphology.md", "exec"), names)
     assert names["history"].loss[-1] < 1e-4
     assert 0.55 < names["factor"].item() < 0.95
     kept = wb.Simulation(wb.usd.read("bar.usdz"), wb.ProjectiveDynamics(0.05), dt=0.05, substeps=1).state()

@@ -9,9 +9,9 @@ import warp as wp
 from scipy.sparse import diags_array, spmatrix
 from scipy.spatial import cKDTree
 
+from warpbots.morphology.maps import Deformation, jacobian
 from warpbots.scene import Muscle, Pressure, RigidBody, Scene, SceneError, Servo, Torque, bars_of, sheets_of
 from warpbots.scene.field_types import checked
-from warpbots.shape.maps import Deformation, jacobian
 from warpbots.simulation import Simulation
 from warpbots.solvers.mass_spring import MassSpringModel
 from warpbots.solvers.mpm import MPMModel
@@ -28,11 +28,12 @@ _ROUNDING = 1e-9
 def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, torch.Tensor]]:
     """The state at rest and the parameters of bodies whose shape a map has changed.
 
-    As in ``state, parameters = wb.shape.shaped(sim, design)``, then ``sim.rollout(policy, 50, state, **parameters)``.
-    Both are differentiable with respect to the numbers of the design, which all worlds share. Materials, regions and
-    elements move with the matter: constraints hold the same matter at its new place. Densities, initial velocities,
-    directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the sizes of contact. Bones
-    of `ProjectiveDynamics` stay, too: the map has to leave the nodes that are bound to them where they are.
+    As in ``state, parameters = wb.morphology.shaped(sim, design)``, then ``sim.rollout(policy, 50, state,
+    **parameters)``. Both are differentiable with respect to the numbers of the design, which all worlds share.
+    Materials, regions and elements move with the matter: constraints hold the same matter at its new place. Densities,
+    initial velocities, directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the
+    sizes of contact. Bones of `ProjectiveDynamics` stay, too: the map has to leave the nodes that are bound to them
+    where they are.
 
     Args:
         sim: The simulation of the bodies as they were built.

@@ -1,0 +1,31 @@
+"""Actuators: what the channels of a control signal in [-1, 1] do to soft matter, cavities, cables and joints."""
+
+from warpbots.scene import (
+    Cable,
+    Cavity,
+    Expansion,
+    Fibre,
+    Motor,
+    Muscle,
+    Oscillation,
+    PneumaticCell,
+    Pressure,
+    Servo,
+    StressActuator,
+    Torque,
+)
+
+__all__ = [
+    "StressActuator",
+    "Pressure",
+    "Muscle",
+    "Fibre",
+    "PneumaticCell",
+    "Cavity",
+    "Cable",
+    "Expansion",
+    "Oscillation",
+    "Motor",
+    "Torque",
+    "Servo",
+]
