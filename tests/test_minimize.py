@@ -580,7 +580,7 @@ def test_constraints_that_change_their_shape_are_refused(method):
 def test_settings_out_of_range_are_refused():
     with pytest.raises(ValueError, match="there is no method 'WORHP', choose from L-BFGS-B, SLSQP, trust-constr"):
         wb.methods.SciPy("WORHP")
-    with pytest.raises(ValueError, match="maxiter is the option iterations"):
+    with pytest.raises(ValueError, match="instead of maxiter, use the option iterations"):
         wb.methods.SciPy(maxiter=3)
     with pytest.raises(ValueError, match="SLSQP does not take the option gtol=0.1: .*[Uu]nknown"):
         wb.methods.SciPy(gtol=0.1)

@@ -255,7 +255,7 @@ def test_another_search_is_not_resumed(tmp_path):
         run(Valleys(), METHODS["Adam"](), episodes=200, **more)
     with pytest.raises(ValueError, match="optimizer was Adam there and is SLSQP here"):
         run(Valleys(), METHODS["SLSQP"](), **more)
-    with pytest.raises(ValueError, match="its candidates are others, or in another order"):
+    with pytest.raises(ValueError, match="its candidates differ, or are in another order"):
         run(Valleys(), METHODS["Adam"](), reversed(range(8)), **more)
     with pytest.raises(ValueError, match="target was None there and is 3 here"):
         run(Valleys(), METHODS["Adam"](), about={"target": 3}, **more)

@@ -84,16 +84,16 @@ class MLP(torch.nn.Module):
 
         Args:
             state: What is observed.
-            time: A number, or the age of each world, shape (worlds,): after `warpbots.Simulation.reset` of some worlds
-                the clock is another one in each.
+            time: A number, or the age of each world, shape (worlds,): after `warpbots.Simulation.reset` of some worlds,
+                each world has its own clock.
 
         Raises:
-            ValueError: `time` is neither.
+            ValueError: `time` is neither a number nor one number for each world.
         """
         return self.layers(self._features(state, time))
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """Let the observer forget, if it remembers; see `warpbots.observers.Remembers`."""
+        """Clear the memory of the observer, if it has one; see `warpbots.observers.Remembers`."""
         forget(self._observe, worlds=worlds)
 
     def _features(self, state: State, time: float | torch.Tensor) -> torch.Tensor:

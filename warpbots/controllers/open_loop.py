@@ -42,8 +42,8 @@ class OpenLoop(torch.nn.Module):
         """Control at `time` [s], a number or the age of each world in shape (worlds,); shape (worlds, channels).
 
         Raises:
-            IndexError: `time` is outside of the table.
-            ValueError: It is neither a number nor one for each world.
+            IndexError: `time` is outside the table.
+            ValueError: `time` is neither a number nor one number for each world.
         """
         begun = age(time, self._worlds, self.table.device, "OpenLoop: time")
         if isinstance(begun, float):

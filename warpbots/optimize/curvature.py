@@ -20,10 +20,10 @@ def hessian_product(
 ) -> torch.Tensor:
     """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
 
-    Simulations have exact first derivatives and no second ones. This takes two gradients. With noise ε of a gradient,
-    relative to H x, and third derivatives of the size of H / x, the relative error is ε x / h + (h / x)² / 6, which is
-    smallest for h = (3 ε)^(1/3) x: 10 % of `x` in float32 and 0.4 % in float64 by default. How far the Hessian is from
-    symmetric shows how large its error is. Motions with contact have kinks, across which H means little.
+    Simulations have exact first derivatives and no second derivatives. The product takes two gradients. With noise ε of
+    a gradient, relative to H x, and third derivatives of the size of H / x, the relative error is ε x / h +
+    (h / x)² / 6, which is smallest for h = (3 ε)^(1/3) x: 10 % of `x` in float32 and 0.4 % in float64 by default. The
+    asymmetry of the Hessian shows how large its error is. Motions with contact have kinks, across which H means little.
 
     Args:
         loss: A scalar function of `x`, such as one of a rollout.
@@ -31,7 +31,8 @@ def hessian_product(
         direction: v, of the shape of `x`.
         step: Largest change of an entry of `x`, in the units of `x`; None for (3 ε)^(1/3) times the size of `x` along
             the direction, the largest abs(v x) over the largest abs(v), or one if that is zero.
-        noise: ε; None for the square root of the rounding unit: solvers with iterations leave half of the digits.
+        noise: ε; None for the square root of the rounding unit: iterative solvers are accurate to about half of the
+            digits.
 
     Raises:
         ValueError: The shapes differ, `direction` is zero, or `step` or `noise` is not positive.

@@ -1,4 +1,4 @@
-"""What a fit to data says: values, their covariance and intervals."""
+"""The result of a fit to data: values, their covariance and intervals."""
 
 import dataclasses
 from functools import cached_property
@@ -12,17 +12,17 @@ __all__ = ["Estimate"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Estimate:
-    """Values of the unknowns that fit data best, and how far noise of the data may have moved them.
+    """Values of the unknowns that fit data best, and their uncertainty due to noise in the data.
 
-    Near its minimum the sum of squares is that of a linear model with the Jacobian J of the residuals, divided by the
-    standard deviations of their noise; the covariance of the estimate is then the inverse of the Gauss-Newton matrix
-    Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). It knows nothing of errors of the model.
+    Near its minimum the sum of squares is that of a linear model with the Jacobian J of the residuals, each divided by
+    the standard deviation of its noise. The covariance of the estimate is then the inverse of the Gauss-Newton matrix
+    Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not included.
 
     Attributes:
         names: Name of each number, such as ``E`` or ``E[2]``, shape (n,).
         value: The estimate, in the units of the unknowns, shape (n,).
-        residual: Residuals there, in standard deviations of the noise if it was given, or in their own units, shape
-            (m,).
+        residual: Residuals at the estimate, in standard deviations of the noise if it was given, or in their own units,
+            shape (m,).
         jacobian: Derivative of `residual` with respect to `value`, shape (m, n).
         at_bound: Which numbers lie on a bound, where their intervals mean little, shape (n,).
         noise_known: Whether the noise was given; if not, it is estimated from the residuals.
@@ -39,14 +39,14 @@ class Estimate:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom m - n: number of residuals less that of unknowns."""
+        """Degrees of freedom m - n: number of residuals minus number of unknowns."""
         return self.jacobian.shape[0] - self.jacobian.shape[1]
 
     @property
     def reduced_chi_square(self) -> float:
         """Sum of the squares of `residual` per degree of freedom: close to 1 if the noise and the model are right.
 
-        Without a given noise, an estimate of its variance. NaN without a degree of freedom.
+        If the noise was not given, this is an estimate of its variance. NaN without a degree of freedom.
         """
         return float(self.residual @ self.residual / self.freedom) if self.freedom else float("nan")
 
@@ -80,14 +80,15 @@ class Estimate:
 
     @property
     def correlation(self) -> np.ndarray:
-        """Correlation of each two numbers, shape (n, n)."""
+        """Correlation of each pair of numbers, shape (n, n)."""
         return self.covariance / np.outer(self.deviation, self.deviation)
 
     def interval(self, level: float = 0.95) -> np.ndarray:
         """Confidence interval of each number by itself, in the units of the unknowns.
 
         Args:
-            level: Its probability, in (0, 1); under a normal distribution if the noise was given, or else Student's t.
+            level: Probability of the interval, in (0, 1): under a normal distribution if the noise was given, else
+                Student's t.
 
         Returns:
             Lower and upper ends, shape (n, 2).

@@ -36,7 +36,8 @@ def fit(
 ) -> History:
     """Minimise `loss` with an optimiser of torch and leave the best parameters found in place.
 
-    Short for `warpbots.minimize` with ``methods.Torch(optimizer, **options)``, which says more about each argument.
+    A shorthand for `warpbots.minimize` with ``methods.Torch(optimizer, **options)``; see there for more about each
+    argument.
 
     Args:
         parameters: What to optimise, changed in place; those that require no gradient are left out.
@@ -59,7 +60,7 @@ def fit(
         The history, with the loss of every iteration; the last entry is the loss after the last step.
 
     Raises:
-        ValueError: `iterations` is below 1 or below those that a resumed run has completed, there is nothing to
+        ValueError: `iterations` is below 1 or below the number that a resumed run has completed, there is nothing to
             optimise, the loss does not depend on a parameter, or the checkpoint belongs to another run.
         OSError: There is no checkpoint to resume, or it cannot be written.
         RolloutError: A rollout failed, or its loss is not finite.

@@ -1,4 +1,4 @@
-"""Successive halving: who gets how many episodes."""
+"""Successive halving: the number of episodes for each candidate."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from warpbots.optimize.search_history import SearchHistory
 __all__ = ["Planned", "fewest_episodes", "schedule"]
 
 _SHORTEST = 2
-"""Episodes of the shortest leg; the first one of a leg only repeats the best one before."""
+"""Episodes of the shortest leg; the first episode of a leg only repeats the best one before."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A leg that comes next.
+    """The next leg of a search.
 
     Attributes:
         round: Number of the round, from 0.
@@ -27,17 +27,17 @@ class Planned:
 
 
 def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[Planned]:
-    """The legs of a search, each of which is known when the one before has ended.
+    """The legs of a search, one by one: each depends on the results of the legs before it.
 
-    Each round has an equal part of the episodes, which the best candidates share equally: all of them in the first
-    round, and then always the best of these, one in `reduction`, down to one (Karnin, Koren and Somekh 2013; Jamieson
-    and Talwalkar 2016). What a round leaves, because candidates have converged, is for the next ones, and what the last
-    round leaves is for the best candidate that goes on.
+    Each round has an equal part of the episodes, which its candidates share equally: all candidates in the first round,
+    then the best one in `reduction` of each round, down to one (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar
+    2016). Episodes that a round leaves, because candidates have converged, are for the next rounds; those that the last
+    round leaves are for the best candidate that can still be improved.
 
     Args:
-        history: What was tried so far; the caller adds each leg before it asks for the next.
+        history: The search so far; the caller adds each leg before it asks for the next.
         episodes: Number of episodes of all legs together.
-        reduction: How many candidates there are for each that remains.
+        reduction: Number of candidates for each one that remains in the next round.
     """
     sizes = _sizes(len(history.candidates), reduction)
     for number, size in enumerate(sizes):

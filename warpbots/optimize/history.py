@@ -18,25 +18,24 @@ class History:
     Attributes:
         loss: Loss at the start of each iteration.
         seconds: Time of each loss since the start [s].
-        gradient_norm: Norm of the gradient in each iteration, before clipping, of what a torch optimiser minimises or
-            else of the loss, in the units of the scales; the last loss may have none, and methods without gradients
-            have none at all.
+        gradient_norm: Norm of the gradient of the loss (of the augmented Lagrangian, if a torch optimiser has
+            constraints) in each iteration, before clipping, in the units of the scales. The last loss may have none;
+            methods without gradients have none at all.
         violation: Largest violation of a constraint at the start of each iteration; zero without constraints.
-        episodes: Number of rollouts (calls of the loss) up to each loss; the last entry has all of them, also those
-            after the last iteration, such as a line search that found nothing better. The rollout that a resumed run
-            makes again is not counted, so that its history is that of a run that was not stopped.
+        episodes: Number of rollouts (calls of the loss) up to each loss; the last entry counts all rollouts, including
+            those after the last iteration, such as a line search that found no smaller loss. The rollout that a resumed
+            run repeats is not counted, so that its history equals that of an uninterrupted run.
         failures: How many of these rollouts failed: they did not converge, diverged, or had a loss or constraint that
             is not finite. Methods that compare losses take a smaller step then.
-        lost_worlds: How many worlds of batches could not go on in all rollouts up to each loss (`Trajectory.lost`); the
-            others did.
+        lost_worlds: Number of lost worlds (`Trajectory.lost`) in all rollouts up to each loss; the other worlds of
+            their batches went on.
         window: Number of recent losses whose mean decides which iteration is best.
         allowed_violation: Largest violation that counts as none.
         reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
             ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often
-            converged to rounding, or a gradient that is not that of the loss), ``"infeasible constraints"``,
-            ``"stagnated"`` (CMA-ES finds nothing better), ``"failed"``, ``"callback"``, ``"interrupted"``,
-            ``"rollout failed"``; empty while it runs.
-        message: The same as a sentence, in the words of the method.
+            converged to rounding, or a wrong gradient), ``"infeasible constraints"``, ``"stagnated"`` (CMA-ES finds
+            nothing better), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty while it runs.
+        message: The reason as a sentence, in the words of the method.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)
@@ -53,7 +52,7 @@ class History:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user interrupted it."""
+        """Whether the user interrupted the search."""
         return self.reason == "interrupted"
 
     @property
@@ -65,7 +64,8 @@ class History:
     def best(self) -> int:
         """Iteration with the smallest loss among those that violate no constraint, or else with the smallest violation.
 
-        For random losses, means over the last `window` iterations are compared, and only those of as many.
+        For random losses, means over the last `window` iterations are compared; iterations before the first full window
+        do not count.
 
         Raises:
             ValueError: Nothing was recorded.
@@ -78,7 +78,7 @@ class History:
         return min(self.iteration[first:], key=lambda i: (excess[i], loss[i]))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write the column ``iteration`` and then `columns`; what is missing is empty.
+        """Write the column ``iteration`` and then `columns`; missing values are empty.
 
         Raises:
             OSError: The file cannot be written; nothing is left behind.
@@ -94,7 +94,7 @@ class History:
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def _mean(self, column: list[float]) -> list[float]:
-        """Means over the last `window` entries up to each."""
+        """Moving averages of a column over `window` entries."""
         if self.window == 1:
             return column
         windows = (column[max(i + 1 - self.window, 0) : i + 1] for i in range(len(column)))

@@ -31,7 +31,7 @@ def least_squares(
     progress: bool = True,
     callback: Callable[[History], bool | None] | None = None,
 ) -> Estimate:
-    """Find the unknowns with the smallest sum of squared residuals, and how certain they are.
+    """Find the unknowns with the smallest sum of squared residuals, and their uncertainty.
 
     The method is the trust-region reflective algorithm of `scipy.optimize.least_squares` between the bounds of the
     unknowns. With ``"adjoint"`` derivatives are exact and each row of the Jacobian takes one backward pass through the
@@ -42,24 +42,24 @@ def least_squares(
         residual: Runs a rollout and returns prediction minus data, of any shape, always the same.
         unknowns: What to identify, changed in place, as in `warpbots.minimize`; their scales are typical changes.
         noise: Standard deviation of each residual, in its units: a number, or a tensor of their shape; None if it is
-            the same for all of them and unknown. It is then estimated from the residuals, so that a bad model
-            passes for noise.
+            the same for all of them and unknown. It is then estimated from the residuals, so that errors of the model
+            count as noise.
         jacobian: ``"adjoint"``, ``"differences"``, or None for the one with fewer rollouts and backward passes.
-        step: Of differences, in units of the scales; None for the cube root of three times the square root of the
-            rounding unit, as in `warpbots.optimize.hessian_product`: 0.1 in float32, 0.004 in float64.
+        step: Step of the differences, in units of the scales; None for the cube root of three times the square root of
+            the rounding unit, as in `warpbots.optimize.hessian_product`: 0.1 in float32, 0.004 in float64.
         iterations: Largest number of iterations, each with a Jacobian.
         tolerance: Relative change of the sum of squares, or of the unknowns, at which the search has converged.
         progress: Whether to show a progress bar with the loss, half the sum of squares, and the remaining time.
-        callback: Called with the history in every iteration; what it returns ends the search if it is true.
+        callback: Called with the history in every iteration; the search ends if it returns a true value.
 
     Returns:
         Estimate, covariance and intervals, in the units of the unknowns, and the history.
 
     Raises:
         ValueError: A number is out of range, an unknown is wrong (see `warpbots.minimize`), or there are fewer
-            residuals than unknowns, or without `noise` not more.
+            residuals than unknowns (without `noise`, also if there are equally many).
         RolloutError: The first rollout or one of a difference failed, or its residuals are not finite.
-        RuntimeError: It was interrupted before the first Jacobian.
+        RuntimeError: The search was interrupted before the first Jacobian.
         FloatingPointError: A derivative is not finite.
     """
     if iterations < 1 or not tolerance > 0.0 or not (step is None or step > 0.0):
@@ -113,7 +113,7 @@ class _Search:
         def residuals(z: np.ndarray) -> np.ndarray:
             try:
                 return self._at(z)
-            except RolloutError:  # which SciPy answers by a smaller step
+            except RolloutError:  # SciPy then takes a smaller step
                 return np.full(len(first), np.inf)
 
         def jacobian(z: np.ndarray) -> np.ndarray:  # taken at the start and wherever a step ends
@@ -140,7 +140,7 @@ class _Search:
         return Ending("converged" if result.status > 0 else LIMIT.reason, result.message)
 
     def estimate(self, history: History) -> Estimate:
-        """What was found, in the units of the unknowns."""
+        """The result, in the units of the unknowns."""
         if self._best is None:
             raise RuntimeError("least_squares: interrupted before the first Jacobian; there is no estimate")
         unknowns, (z, r, J) = self.problem.unknowns, self._best

@@ -1,4 +1,4 @@
-"""Loggers of other libraries, by what they can do."""
+"""Protocols for loggers of other libraries."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -16,21 +16,21 @@ class ScalarWriter(Protocol):
 
 @runtime_checkable
 class RunLogger(Protocol):
-    """A run of the kind of Weights & Biases."""
+    """A run of the Weights & Biases kind, such as the result of ``wandb.init``."""
 
     def log(self, data: dict[str, Any], /, step: int) -> Any:
         """Record values by name."""
 
 
 Logger: TypeAlias = ScalarWriter | RunLogger
-"""Whatever has ``add_scalar`` or ``log``."""
+"""Any object with a method ``add_scalar`` or ``log``."""
 
 
 def loggers_of(loggers: Logger | Sequence[Logger] | None) -> list[Logger]:
     """One, several or no loggers as a list.
 
     Raises:
-        TypeError: One has neither ``add_scalar`` nor ``log``.
+        TypeError: A logger has neither ``add_scalar`` nor ``log``.
     """
     several = [] if loggers is None else list(loggers) if isinstance(loggers, list | tuple) else [loggers]
     for logger in several:
@@ -40,7 +40,7 @@ def loggers_of(loggers: Logger | Sequence[Logger] | None) -> list[Logger]:
 
 
 def write(loggers: Sequence[Logger], values: Mapping[str, float], iteration: int) -> None:
-    """Tell the loggers the values of an iteration."""
+    """Pass the values of an iteration to the loggers."""
     for logger in loggers:
         if isinstance(logger, ScalarWriter):
             for name, value in values.items():

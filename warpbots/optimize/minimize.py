@@ -1,4 +1,4 @@
-"""One way to state a problem of optimisation, and to solve it by any method."""
+"""One way to state an optimisation problem and to solve it by any method."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,20 +46,21 @@ def minimize(
     Ctrl-C ends the search early: the best unknowns so far are kept and the history says so. With a `checkpoint` a run
     that was killed at any moment is resumed after its last complete iteration, and ends with the same bits as an
     uninterrupted one. The checkpoint contains the unknowns, the best ones, the state of the method, the history, and
-    the random states of torch, of ``numpy.random`` and of ``random``; a loss with a generator of its own, or with any
-    other memory, has to save it by itself.
+    the random states of torch, of ``numpy.random`` and of ``random``; a loss with its own generator, or with any other
+    memory, must save it by itself.
 
-    A checkpoint is resumed only with the unknowns, bounds, scales and settings that it was written with. Its last
-    rollout is made once more under the same random numbers, and the loss (to 3e-4) and the constraints must be those of
-    the checkpoint. A loss that takes random numbers from elsewhere cannot be compared; a `window` above 1 says that it
-    is random. A run that has ended needs no other rollout, unless it ended at the limit of iterations and now has more.
+    A checkpoint is resumed only with the unknowns, bounds, scales and settings that it was written with. The last
+    rollout is repeated with the same random numbers: its loss must agree with the checkpoint to 3e-4 (relative), and
+    its constraints in their names and shapes. A loss that takes random numbers from elsewhere cannot be compared; set
+    `window` above 1 for such a loss. A run that has ended needs no further rollout, unless it ended at the limit of
+    iterations and `iterations` is now larger.
 
     A rollout may fail during the search, because a trial goes too far. SLSQP, trust-constr and L-BFGS-B then take a
-    smaller step, CMA-ES ranks it last, and several starts go on with the next one (see `warpbots.methods`).
+    smaller step, CMA-ES ranks it last, and `warpbots.methods.MultiStart` goes on with the next start.
     `History.failures` counts such rollouts, and `History.reason` says why the search ended.
 
     Args:
-        loss: Runs a rollout and gives its loss as a tensor, or loss and constraints of the same rollout as a
+        loss: Runs a rollout and returns its loss as a tensor, or loss and constraints of the same rollout as a
             `warpbots.Outcome`.
         unknowns: What to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds and
             scale, several of them, or several by name.
@@ -67,14 +68,14 @@ def minimize(
         iterations: Largest number of iterations, including those of a resumed run. What an iteration is depends on the
             method: a step, a major iteration, a generation.
         episodes: Largest number of rollouts, at which the search ends even within an iteration; None for no limit. A
-            resumed run that had ended there goes on from its last complete iteration.
-        window: For random losses: the moving average of this many recent losses decides which iteration is best, so
-            that it is not the luckiest.
+            resumed run that ended at this limit goes on from its last complete iteration.
+        window: For random losses: the moving average of this many recent losses, instead of a single lucky loss,
+            decides which iteration is best.
         allowed_violation: Largest violation of a constraint that counts as none, in the units of the constraint.
         progress: Whether to show a progress bar with the loss and the remaining time.
-        callback: Called with the history in every iteration, while the unknowns have its values; what it returns ends
-            the search if it is true.
-        on_best: Called with the history whenever an iteration is the best so far, in the same way.
+        callback: Called with the history in every iteration, while the unknowns have its values; the search ends if it
+            returns a true value.
+        on_best: Called with the history whenever an iteration is the best so far, while the unknowns have its values.
         log: Receives loss, violation, gradient norm and episodes of every iteration: anything with a method
             ``add_scalar(name, value, iteration)`` or ``log(values, step=iteration)``, or several of them.
         checkpoint: File for the state of the run, replaced atomically before the first and after every iteration; None
@@ -84,8 +85,8 @@ def minimize(
             checkpoint with other settings is not resumed.
         group: Processes that minimise the mean of their losses together, as ``torch.distributed.group.WORLD``: loss,
             constraints and gradients are means over them, so that each takes a part of a batch of worlds. All of them
-            call this function with the same arguments and end with the same unknowns. The first writes the checkpoint,
-            shows the progress, logs, and calls `callback` and `on_best`; None if this process works by itself.
+            call this function with the same arguments and end with the same unknowns. The first process writes the
+            checkpoint, shows the progress, logs, and calls `callback` and `on_best`. None if this process works alone.
 
     Returns:
         The history; its last entry is the state after the last iteration.
@@ -94,12 +95,12 @@ def minimize(
         ValueError: A number is out of range, there is nothing to optimise, an unknown has no gradient path, its bounds
             are reversed or its start outside, the method takes no constraints, constraints change their shape, or the
             checkpoint belongs to another run.
-        TypeError: An unknown, a constraint, a logger or a result of `loss` is of no suitable type.
+        TypeError: An unknown, a constraint, a logger or a result of `loss` has the wrong type.
         OSError: There is no checkpoint to resume, or it cannot be written.
         RuntimeError: The processes of `group` have drifted apart.
-        RolloutError: The first rollout failed (`SimulationError`), or its loss or a constraint is not finite; or a
-            later one did, and the method cannot take a smaller step; or a gradient is not finite. The error names the
-            values that were tried and has the history; the unknowns have the best values before it, and the checkpoint
+        RolloutError: The first rollout failed (`SimulationError`, or a loss or constraint that is not finite); or a
+            later rollout failed and the method cannot take a smaller step; or a gradient is not finite. The error has
+            the values that were tried and the history. The unknowns have the best values so far, and the checkpoint has
             the last complete iteration.
     """
     if iterations < 1 or window < 1 or not allowed_violation >= 0.0:

@@ -1,4 +1,4 @@
-"""A problem of optimisation: unknowns, and a function that gives loss and constraints of one rollout."""
+"""An optimisation problem: unknowns, and a function that returns loss and constraints of one rollout."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ from warpbots.simulation import SimulationError
 
 __all__ = ["Evaluation", "Outcome", "Problem", "Spent"]
 
-_SAME = 3e-4  # relative difference of two evaluations of one loss: the square root of the rounding unit of float32
+_SAME = 3e-4  # allowed relative difference of two evaluations: the square root of the rounding unit of float32
 
 
 class Spent(Exception):
@@ -29,7 +29,7 @@ class Spent(Exception):
 class Outcome:
     """Loss and constraints of one rollout, as functions of the unknowns in torch.
 
-    State constraints in units in which one is a large violation, as losses should be of order one.
+    Scale constraints so that a violation of one is large, just as losses should be of order one.
 
     Attributes:
         loss: The number to minimise, shape ().
@@ -44,11 +44,11 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evaluation:
-    """An outcome, checked.
+    """A checked outcome.
 
     Attributes:
-        loss: The loss, in torch's graph; of several starts at once, shape (starts,).
-        value: Its value, the smallest of all starts.
+        loss: The loss, in torch's graph; for several starts at once, shape (starts,).
+        value: Value of the loss, the smallest of all starts.
         equality: All equality constraints, shape (n_equality,), in torch's graph.
         inequality: All inequality constraints, shape (n_inequality,), in torch's graph.
     """
@@ -70,16 +70,17 @@ def largest_violation(equality: torch.Tensor, inequality: torch.Tensor) -> float
 
 
 class Problem:
-    """Unknowns and the function of them to minimise.
+    """Unknowns, and the function to minimise.
 
     Attributes:
-        unknowns: What is changed.
-        processes: Over which loss, constraints and gradients are averaged.
-        starts: Number of starts that are evaluated at once; if above 1, the first axis of all unknowns and of the loss.
-        losses: Of these starts in the last evaluation, shape (starts,); None before the first.
-        episodes: Number of evaluations so far, one for each start; one by all processes together counts once.
-        failures: How many of them failed.
-        lost_worlds: Number of worlds that could not go on in all of them.
+        unknowns: The unknowns.
+        processes: Processes over which loss, constraints and gradients are averaged.
+        starts: Number of starts that are evaluated at once; if above 1, the length of the first axis of all unknowns
+            and of the loss.
+        losses: Losses of these starts in the last evaluation, shape (starts,); None before the first.
+        episodes: Number of evaluations so far, one for each start; an evaluation by all processes together counts once.
+        failures: Number of failed evaluations.
+        lost_worlds: Number of lost worlds in all evaluations.
         limit: Largest number of episodes.
         last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
             None before the first.
@@ -107,14 +108,14 @@ class Problem:
         """Loss and constraints at the present values of the unknowns.
 
         Args:
-            iteration: Of the method, for messages.
+            iteration: Iteration of the method, for messages.
 
         Raises:
             Spent: There would be more episodes than `limit`.
             RolloutError: The simulation failed, or a value is not finite, in one of the processes.
             ValueError: The loss is no scalar, a constraint has another shape than before or no gradient path, or the
                 method takes no constraints.
-            TypeError: The function returned something else.
+            TypeError: The function returned neither a tensor nor an `Outcome` of tensors.
         """
         if self.episodes + self.starts > self.limit:
             raise Spent
@@ -148,7 +149,7 @@ class Problem:
         return now
 
     def kept(self) -> list[torch.Tensor]:
-        """Copies of the unknowns; of several starts, with the one of the smallest loss in every row."""
+        """Copies of the unknowns; with several starts, every row is the start with the smallest loss."""
         if self.starts == 1 or self.losses is None:
             return [t.detach().clone() for t in self.unknowns.tensors]
         best = self.losses.argmin()
@@ -171,11 +172,11 @@ class Problem:
         return None if self.last is None else {**self.last, "random": self.processes.gathered(self.last["random"])}
 
     def expect(self, last: Mapping[str, Any] | None, window: int) -> None:
-        """Remember what a stopped run evaluated last; the loss is not compared if it is random (a `window` above 1)."""
+        """Remember the last evaluation of a stopped run; a random loss (a `window` above 1) is not compared."""
         self._expected = None if last is None or window > 1 else last
 
     def confirm(self) -> None:
-        """Evaluate once more what a stopped run evaluated last, if there is one, and leave everything as it was.
+        """Repeat the last evaluation of a stopped run, if there is one, compare the two, and restore the state.
 
         Raises:
             ValueError: The loss or the constraints have changed.
@@ -191,14 +192,14 @@ class Problem:
             with torch.no_grad():
                 self.evaluate(0)
         except RolloutError:
-            pass  # which the comparison sees
+            pass  # the comparison sees an infinite loss
         self.compare()
         self.unknowns.assign(here)
         set_random_state(random)
         self.episodes, self.failures, self.lost_worlds = counts
 
     def compare(self) -> None:
-        """Compare the last evaluation, under the unknowns and random numbers of a stopped run, with what it had found.
+        """Compare the last evaluation, made with the unknowns and random numbers of a stopped run, with its result.
 
         Raises:
             ValueError: The loss or the constraints have changed.
@@ -222,7 +223,7 @@ class Problem:
             tensor.grad = gradient
 
     def check_paths(self, gradients: list[torch.Tensor | None]) -> None:
-        """Raise if nothing depends on an unknown.
+        """Raise if neither loss nor constraints depend on an unknown.
 
         Args:
             gradients: With respect to each unknown; None where there is no path in torch's graph.
@@ -250,16 +251,16 @@ class Problem:
         return self.gradients([evaluation.loss, *evaluation.equality, *evaluation.inequality])
 
     def gradients(self, rows: Sequence[torch.Tensor]) -> np.ndarray:
-        """Gradients of numbers, in the units of the scales, by one backward pass each; the graph goes with the last.
+        """Gradients of numbers, in the units of the scales, by one backward pass each; the last pass frees the graph.
 
         Args:
-            rows: Numbers in one of torch's graphs.
+            rows: Numbers in the same graph of torch.
 
         Returns:
             Shape (rows, n).
 
         Raises:
-            ValueError: No row depends on an unknown.
+            ValueError: There is an unknown on which no row depends.
         """
         tensors, found = self.unknowns.tensors, []
         for i, row in enumerate(rows):
@@ -270,7 +271,7 @@ class Problem:
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
 
     def _checked(self, outcome: torch.Tensor | Outcome, iteration: int) -> Outcome:
-        """What the function returned, as an outcome with finite values."""
+        """The result of the function, as an outcome with finite values."""
         if isinstance(outcome, torch.Tensor):
             outcome = Outcome(outcome)
         if not isinstance(outcome, Outcome):
@@ -294,7 +295,7 @@ class Problem:
         if self.starts > 1 and loss.shape != (self.starts,):
             raise ValueError(
                 f"the loss must be one number for each of {self.starts} starts, got a tensor of shape "
-                f"{tuple(loss.shape)}; take means over all axes but that of the worlds"
+                f"{tuple(loss.shape)}; take means over all axes except that of the worlds"
             )
         if not loss.isfinite().all():
             where = "" if self.starts == 1 else f" of start {int((~loss.isfinite()).nonzero()[0, 0])}"

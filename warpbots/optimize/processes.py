@@ -18,11 +18,11 @@ __all__ = ["Processes"]
 
 
 class Processes:
-    """This process among those of a group, which all do the same with the means of what each has computed.
+    """This process in its group; all processes continue in the same way from the means of their results.
 
     Attributes:
         count: Number of processes.
-        rank: Number of this one, from 0.
+        rank: Number of this process, from 0.
     """
 
     def __init__(self, group: "ProcessGroup | None" = None):
@@ -46,9 +46,10 @@ class Processes:
         return self.rank == 0
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
-        """The mean over the processes, of values of one shape.
+        """The mean of values of the same shape over the processes.
 
-        Its derivative is that of this process's own part: gradients of all processes are averaged once, at the end.
+        Its derivative covers the values of this process alone: gradients of all processes are averaged once, at the
+        end.
         """
         return values if self.count == 1 else _Mean.apply(values, self)
 
@@ -58,8 +59,8 @@ class Processes:
         """Means of gradients over the processes; None where no process has one.
 
         Args:
-            gradients: Those of this process.
-            like: What they are gradients with respect to.
+            gradients: Gradients of this process.
+            like: Tensors with respect to which the gradients are taken.
         """
         if self.count == 1:
             return list(gradients)
@@ -68,11 +69,11 @@ class Processes:
         return [self._mean_(g) if i in somewhere else None for i, g in enumerate(own)]
 
     def agreed(self, decision: bool) -> bool:
-        """What the first process decides."""
+        """The decision of the first process."""
         return decision if self.count == 1 else bool(self.gathered(bool(decision))[0])
 
     def gathered(self, value: Any) -> list[Any]:
-        """What each of the processes has."""
+        """The values of all processes, in the order of their ranks."""
         if self.count == 1:
             return [value]
         found: list[Any] = [None] * self.count
@@ -81,7 +82,7 @@ class Processes:
         return found
 
     def refuse_apart(self, point: np.ndarray) -> None:
-        """Raise if the processes are not at the same point.
+        """Raise if the processes are at different points.
 
         Raises:
             RuntimeError: They have drifted apart.
@@ -100,7 +101,7 @@ class Processes:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Say in a sentence that another process is not there.
+        """Replace errors of the group by one that says that another process is lost.
 
         Raises:
             RuntimeError: The operation of the group has failed.

@@ -13,7 +13,7 @@ _TEXT = "{desc}: {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}
 
 
 class _CellBar(tqdm):
-    """A bar in the output of a notebook's cell; that of `tqdm.notebook` is a widget, which is lost with its kernel."""
+    """A bar in the output of a notebook cell; the bar of `tqdm.notebook` is a widget, which is lost with its kernel."""
 
     def __init__(self, **options: Any):
         self._line = CellLine()

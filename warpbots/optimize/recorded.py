@@ -26,7 +26,7 @@ class Recorded:
         equality: Shape (n_equality,), float64.
         inequality: Shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
-            if nobody asked for them.
+            if they were not requested.
     """
 
     point: torch.Tensor
@@ -47,16 +47,18 @@ class Recorded:
 
 
 class RecordedEvaluations:
-    """Evaluates a problem where a method asks for it, once per point, and replays what an earlier run evaluated.
+    """Evaluates a problem at the points that a method requests, once per point, and replays those of an earlier run.
 
-    A method whose own state cannot be saved is a function of what it is told: fed with the recorded evaluations of a
-    run that was stopped, it arrives at the same point with the same bits. The last evaluation is made again, with the
-    same random numbers, because its derivatives may not have been taken yet, and to see whether the loss has changed.
+    The internal state of a method of a library cannot be saved, but depends on the evaluations alone: with the recorded
+    evaluations of a stopped run, the method reaches the same point to the bit. The last evaluation is repeated with the
+    same random numbers, because its derivatives may not have been computed yet, and to check whether the loss has
+    changed.
 
-    A rollout that fails where another one has not is recorded with an infinite loss, from which a method can turn back.
+    A rollout that fails after the first one is recorded with an infinite loss, so that a method can take a smaller
+    step.
 
     Attributes:
-        iteration: Number of iterations that were noted.
+        iteration: Number of recorded iterations.
     """
 
     def __init__(self, problem: Problem, derivatives: bool = True):
@@ -72,7 +74,7 @@ class RecordedEvaluations:
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
-        """An iteration has arrived at a recorded point; what the stopped run has noted already is passed over.
+        """Record an iteration that ends at a recorded point, unless the stopped run has recorded it already.
 
         Raises:
             Complete: All iterations are done.
@@ -91,7 +93,7 @@ class RecordedEvaluations:
             raise Complete
 
     def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
-        """What is known at a point; the unknowns are set to it.
+        """The evaluation at a point; the unknowns are set to it.
 
         Args:
             point: The unknowns in the units of their scales, shape (n,).
@@ -99,7 +101,7 @@ class RecordedEvaluations:
 
         Raises:
             ValueError: The point is not the one that the stopped run evaluated next.
-            RolloutError: The first rollout failed, or derivatives of one that failed are needed.
+            RolloutError: The first rollout failed, or derivatives of a failed rollout are needed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
         last = self._past[-1] if self._past else None
@@ -110,7 +112,7 @@ class RecordedEvaluations:
         ):
             last = self._next(z)
         if derivatives and last.failed:
-            raise self._fault or self._problem.failed("as before it was stopped", self.iteration)
+            raise self._fault or self._problem.failed("it also failed before the run was stopped", self.iteration)
         if derivatives and last.jacobian is None:
             last.jacobian = torch.as_tensor(self._problem.jacobian(self._live), device="cpu")
             self._live = None  # the graph is freed
@@ -126,7 +128,7 @@ class RecordedEvaluations:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Replay what `state_dict` gave."""
+        """Replay the evaluations that `state_dict` returned."""
         self._replay = [Recorded(**r) for r in state["evaluations"]]
         self._random, self._past, self._live = state["random"], [], None
         self._before, self._known, self.iteration = state["before"], state["noted"], 0

@@ -1,4 +1,4 @@
-"""What is raised when a rollout fails during a search."""
+"""The error of a rollout that fails during a search."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,12 +16,12 @@ _FEW = 6  # numbers of an unknown that a message lists
 
 
 class RolloutError(SimulationError, FloatingPointError):
-    """A rollout of a search failed: it did not converge, diverged, or had a loss, constraint or gradient not finite.
+    """A rollout of a search did not converge or diverged, or its loss, a constraint or a gradient is not finite.
 
     Attributes:
         unknowns: Values of the unknowns that were tried, by name.
         episodes: Number of rollouts of the search, this one included.
-        history: The history of the search so far, whose best values the unknowns have; None before it began.
+        history: The history of the search so far; the unknowns have its best values. None before the search began.
     """
 
     def __init__(

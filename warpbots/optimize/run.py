@@ -1,4 +1,4 @@
-"""A resumable optimisation: its state, the file that keeps it, and what is told to bars, loggers and callbacks."""
+"""A resumable optimisation: its state, its checkpoint, and its reports to progress bars, loggers and callbacks."""
 
 import contextlib
 import time
@@ -62,7 +62,7 @@ class Complete(Exception):
 
 
 class Progress(Protocol):
-    """What a search knows of its run, and tells it; `Run` says more.
+    """The interface of a run that a search uses; see `Run`.
 
     Attributes:
         iterations: Total number of iterations.
@@ -94,15 +94,15 @@ class Search(Protocol):
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the search depends on, besides the unknowns: what `torch.save` can keep."""
+        """All that the rest of the search depends on besides the unknowns, in types that `torch.save` can write."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state_dict` gave."""
+        """Continue from a state that `state_dict` returned."""
 
 
 @runtime_checkable
 class Method(Protocol):
-    """Settings of a method of optimisation."""
+    """Settings of an optimisation method."""
 
     @property
     def constrained(self) -> bool:
@@ -119,7 +119,7 @@ class Run:
     """An optimisation and its progress.
 
     Attributes:
-        problem: What is minimised.
+        problem: The problem to solve.
         search: The method at work.
         best: Values of the unknowns in the best iteration.
         iterations: Total number of iterations.
@@ -158,7 +158,7 @@ class Run:
         """Search to the end, unless a resumed run has ended already, and set the unknowns to the best values.
 
         Raises:
-            RolloutError: A rollout failed, and the method cannot go on; it has the history.
+            RolloutError: A rollout failed and the method cannot go on; the error has the history.
         """
         try:
             if self._ended:
@@ -181,7 +181,7 @@ class Run:
             self.restore()
 
     def _end(self, ending: Ending, final: bool = False) -> None:
-        """Record why the search ended; the checkpoint keeps a `final` end beside the state to go on from."""
+        """Record why the search ended; the checkpoint gets a `final` end beside the state from which a run goes on."""
         history = self.history
         history.reason, history.message = ending
         if history.episodes:  # rollouts after the last iteration have found nothing better
@@ -270,8 +270,8 @@ class Run:
         """Restore the state at the call of `state_dict`, random numbers included.
 
         Raises:
-            ValueError: The state belongs to a run with other settings, has other unknowns, bounds or scales, or more
-                iterations than this run shall have; nothing was changed.
+            ValueError: The state belongs to a run with other settings, has other unknowns, bounds or scales, or has
+                completed more than `iterations`; nothing was changed.
         """
         self._refuse(state)
         if (result := state.get("result")) is not None:
@@ -296,7 +296,7 @@ class Run:
         self._bar.update(self.done)
 
     def save(self) -> None:
-        """Write the state to the checkpoint, if there is one; what was there is replaced in one piece.
+        """Write the state to the checkpoint, if there is one; an older file is replaced atomically.
 
         Raises:
             OSError: The file cannot be written.
@@ -311,7 +311,7 @@ class Run:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It is not a checkpoint, or one of another run.
+            ValueError: The file is no checkpoint, or belongs to another run.
         """
         path = self._checkpoint
         state = read_state(path, self.state_dict(), "warpbots.minimize")
@@ -344,16 +344,16 @@ class Run:
 
 
 def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[str, Any]:
-    """What `torch.save` has written to a checkpoint.
+    """The state in a checkpoint, as `torch.save` has written it.
 
     Args:
         path: The file.
         like: A state with the same entries.
-        maker: What writes such checkpoints, for messages.
+        maker: Name of the function that writes such checkpoints, for messages.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It is not such a checkpoint.
+        ValueError: The file is no such checkpoint.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
@@ -370,7 +370,7 @@ def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[st
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """In what the settings of two runs differ, in words."""
+    """Differences between the settings of two runs, in words."""
     return [
         f"{name} was {there.get(name)} there and is {here.get(name)} here"
         for name in {**there, **here}
@@ -398,7 +398,8 @@ def version() -> str:
 
 def _warn_of_a_zero_gradient() -> None:
     warn_user(
-        "minimize: the gradient of the loss is exactly zero in the first iteration, and without one nothing moves: the "
-        "unknowns have an optimum there, or no effect, as where a cable is slack, nothing touches, or a body is held; "
-        "begin elsewhere, or add a term to the loss that leads there (the documentation of gradients has a table)"
+        "minimize: the gradient of the loss is exactly zero in the first iteration, so that the unknowns do not "
+        "change: they are at an optimum or have no effect, for example because a cable is slack, nothing touches, or a "
+        "body is held; start elsewhere, or add a term to the loss that leads away from there (the documentation of "
+        "gradients has a table)"
     )

@@ -1,4 +1,4 @@
-"""A search over candidates and the unknowns of each together: successive halving outside, any method inside."""
+"""A search over candidates and over the unknowns of each: successive halving outside, any method inside."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -49,30 +49,30 @@ def search(
     """Minimise a loss over candidates, such as topologies of robots, and the unknowns of each, such as its shape.
 
     The candidates share a number of rollouts by successive halving (Karnin, Koren and Somekh 2013; Jamieson and
-    Talwalkar 2016): in each of about log(number of candidates) rounds those that remain are improved by `method` with
-    equally many episodes, from the best values that each has so far; then the better half goes on. What candidates
-    leave because they have converged is for the others. No more than `episodes` rollouts are made; fewer only if
-    nothing goes on.
+    Talwalkar 2016): in each of about log(number of candidates) rounds `method` improves every remaining candidate with
+    the same number of episodes, from its best values so far; then the better half goes on. Candidates that have
+    converged leave their episodes to the others. At most `episodes` rollouts are made; fewer only if no candidate can
+    be improved any further.
 
-    A candidate whose first rollout fails, or whose problem raises a `SceneError` or `SimulationError` when it is
-    stated, comes last, and the search goes on; where a later rollout fails and the method cannot turn back, the
-    candidate keeps its best values and gets no more episodes. The history says so.
+    If the first rollout of a candidate fails, or `problem` raises a `SceneError` or `SimulationError` for it, the
+    candidate comes last and the search goes on. If a later rollout fails and the method cannot take a smaller step, the
+    candidate keeps its best values and gets no more episodes. The history has the reasons.
 
     With a `checkpoint`, a search that was killed at any moment is resumed after the last complete iteration of its
     method, and ends with the same bits as an uninterrupted one. The rollout with which a resumed run compares the loss
-    (see `warpbots.minimize`) is not counted. Beside the file there is another one with ``-leg`` in its name while it
-    works.
+    (see `warpbots.minimize`) is not counted. While the search runs, there is a second file beside the checkpoint, with
+    ``-leg`` in its name.
 
     Args:
-        candidates: What may be chosen, by name.
-        problem: States the problem of a candidate: the loss and the unknowns, as for `warpbots.minimize`. It is called
-            for every leg, and has to give the same each time; random numbers of torch, NumPy and Python may be used.
+        candidates: The candidates by name.
+        problem: Returns the loss and the unknowns of a candidate, as for `warpbots.minimize`. It is called for every
+            leg and must return the same problem each time; random numbers of torch, NumPy and Python may be used.
         method: A method of `warpbots.methods`.
         episodes: Largest number of rollouts of all candidates together.
-        reduction: How many candidates there are for each that goes on, at least 2.
+        reduction: One in `reduction` candidates goes on to the next round; at least 2.
         allowed_violation: Largest violation of a constraint that counts as none.
         progress: Whether to show a progress bar.
-        callback: Called with the history after every leg; what it returns ends the search if it is true.
+        callback: Called with the history after every leg; the search ends if it returns a true value.
         checkpoint: File for the state of the search; None for none.
         resume: Whether to continue from `checkpoint`.
         about: Settings that identify the search, by name; a checkpoint with other settings is not resumed.
@@ -118,7 +118,7 @@ def _run(
     history: SearchHistory,
     file: SearchCheckpoint,
 ) -> Leg:
-    """Improve a candidate from its best values; the new ones are kept in the history if they are better."""
+    """Improve a candidate from its best values; better values are kept in the history."""
     name, options = planned.candidate, {"candidate": planned.candidate, "leg": len(history.legs)}
     try:
         loss, stated = problem(candidates[name])
@@ -159,7 +159,7 @@ def _run(
 
 
 def _leg(planned: Planned, found: History, calls: int) -> Leg:
-    """What a run has found; `calls` is how many rollouts it had if it has no iteration, of which then none is kept."""
+    """The leg of a finished run; `calls` is its number of rollouts, used if its history has no iteration."""
     own = planned.candidate, planned.round
     if not found.loss:
         return Leg(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)

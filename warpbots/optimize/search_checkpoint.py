@@ -17,9 +17,10 @@ __all__ = ["SearchCheckpoint"]
 
 
 class SearchCheckpoint:
-    """What a search has tried, in a file that is replaced in one piece after every leg.
+    """The progress of a search, in a file that is replaced atomically after every leg.
 
-    A leg at work has a checkpoint of its own beside it, with its number in the name, which goes when the leg has ended.
+    A running leg has its own checkpoint beside this file, with the number of the leg in its name; it is deleted when
+    the leg has ended.
     """
 
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], history: SearchHistory):
@@ -34,7 +35,7 @@ class SearchCheckpoint:
         return []
 
     def keep(self) -> None:
-        """Write what was tried so far.
+        """Write the progress so far.
 
         Raises:
             OSError: The file cannot be written.
@@ -47,16 +48,16 @@ class SearchCheckpoint:
                     leg.unlink()
 
     def load(self) -> list[Leg]:
-        """The legs of the search in the file; the history gets the values, random numbers go on as they were.
+        """Legs of the search in the file; its best values and its random states are restored.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It is no checkpoint of a search, or of one with other settings or candidates.
+            ValueError: The file is no checkpoint of a search, or belongs to a search with other settings or candidates.
         """
         state = read_state(self._path, self._state(), "warpbots.search")
         faults = differences(state["about"], self._about)
         if state["candidates"] != list(self._history.candidates):
-            faults.append("its candidates are others, or in another order")
+            faults.append("its candidates differ, or are in another order")
         if faults:
             raise ValueError(
                 f"cannot resume {self._path}: {'; '.join(faults)}; use the settings of that search, or begin a new one "

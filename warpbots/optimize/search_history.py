@@ -1,4 +1,4 @@
-"""What a search over candidates has tried."""
+"""The history of a search over candidates."""
 
 import csv
 import dataclasses
@@ -13,7 +13,7 @@ from warpbots.output_files import replacing
 __all__ = ["Leg", "SearchHistory"]
 
 _GOES_ON = ("episode limit", "iteration limit")
-"""Reasons for which a leg ends that another one can continue."""
+"""Reasons for the end of a leg that another leg can continue."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Leg:
         episodes: Number of rollouts.
         failures: How many of them failed.
         loss: The best loss; infinite if there is none.
-        violation: Largest violation of a constraint that goes with it.
-        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if the problem could not be
-            stated, ``"too few episodes"`` if there were not enough for one iteration.
-        message: The same as a sentence.
+        violation: Largest violation of a constraint at the best loss.
+        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if its problem raised an error,
+            ``"too few episodes"`` if there were not enough for one iteration.
+        message: The reason as a sentence.
     """
 
     candidate: str
@@ -49,15 +49,15 @@ class Leg:
 
 @dataclasses.dataclass
 class SearchHistory:
-    """What a search over candidates has tried, and found.
+    """The legs of a search over candidates, and the best values that it found.
 
     Attributes:
         candidates: Names of the candidates.
         allowed_violation: Largest violation of a constraint that counts as none.
         legs: All legs in order.
         values: Best values of the unknowns by name, for each candidate that has any.
-        reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if all candidates have ended before,
-            ``"callback"``, ``"interrupted"``; empty while it runs.
+        reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if no candidate can be improved any
+            further, ``"callback"``, ``"interrupted"``; empty while it runs.
     """
 
     candidates: tuple[str, ...]
@@ -75,8 +75,8 @@ class SearchHistory:
     def ranking(self) -> list[Leg]:
         """The best leg of each candidate that was tried, from the best candidate to the worst.
 
-        Those that violate no constraint come first, by their loss; then the others by their violation. Of equal ones
-        the first candidate comes first, and those without any loss last.
+        Candidates that violate no constraint come first, in the order of their loss; then the others, in the order of
+        their violation; then those without a loss. Equal candidates stay in the order of `candidates`.
         """
         return sorted((min(own, key=self._rank) for own in self._by_candidate().values() if own), key=self._rank)
 
@@ -85,7 +85,7 @@ class SearchHistory:
         """The best candidate.
 
         Raises:
-            ValueError: None has any loss.
+            ValueError: No candidate has a loss.
         """
         ranking = self.ranking
         if not ranking or ranking[0].candidate not in self.values:

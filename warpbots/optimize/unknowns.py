@@ -22,7 +22,8 @@ class Unknown:
 
     Attributes:
         tensor: A leaf tensor that requires a gradient; it is changed in place.
-        lower: Smallest allowed value, in the units of the tensor: a number, or a tensor of its shape; None for none.
+        lower: Smallest allowed value, in the units of the tensor: a number, or a tensor of its shape; None for no
+            bound.
         upper: Largest allowed value, in the same way.
         scale: Typical change of the values, in the units of the tensor: positive, a number or a tensor of its shape.
     """
@@ -34,7 +35,7 @@ class Unknown:
 
 
 UnknownLike: TypeAlias = torch.Tensor | torch.nn.Module | Unknown
-"""What may be optimised; of a module, all parameters that require a gradient."""
+"""Anything that can be optimised; of a module, all parameters that require a gradient."""
 
 
 class Unknowns:
@@ -53,7 +54,7 @@ class Unknowns:
         Raises:
             ValueError: There is nothing to optimise, a tensor is empty, computed from others or requires no gradient,
                 a scale is not positive, a lower bound is above the upper one, or a start is outside.
-            TypeError: Something is no tensor, module or `Unknown`, or of complex numbers.
+            TypeError: An entry is no tensor, module or `Unknown`, or has complex numbers.
         """
         entries = list(named_unknowns(unknowns))
         if not entries:
@@ -96,7 +97,7 @@ class Unknowns:
         return [{"name": n, "lower bound": lo, "upper bound": up, "scale": s} for n, lo, up, s in columns]
 
     def differences(self, there: Iterable[Mapping[str, Any]]) -> list[str]:
-        """In what unknowns of the same shapes, described by their `about`, differ from these, in words."""
+        """Differences from other unknowns of the same shapes, given by their `about`, in words."""
         faults = []
         for was, now in zip(there, self.about(), strict=True):
             if was["name"] != now["name"]:
@@ -194,7 +195,7 @@ class Unknowns:
             rows: Length of the first axis of the unknowns if each of its entries has its own norm; 1 for one norm.
 
         Returns:
-            The norm before, the largest of the rows.
+            The norm before scaling; with several rows, the largest.
         """
         if rows == 1:
             return torch.nn.utils.clip_grad_norm_(self.leaves, largest).item()
@@ -210,7 +211,7 @@ class Unknowns:
         return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()
 
     def number_names(self) -> list[str]:
-        """A name for each number: that of its unknown, with its indices if there are several."""
+        """A name for each number: the name of its unknown, with indices if the unknown has several numbers."""
         return [
             f"{name}[{', '.join(map(str, index))}]" if index else name
             for name, tensor in zip(self.names, self.tensors, strict=True)

@@ -21,8 +21,8 @@ class AugmentedLagrangian:
     It minimises f + λ·h + ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|² for equality constraints h = 0 and inequality
     constraints g ≤ 0. From time to time the multipliers become λ + ρ h and max(0, μ + ρ g), and the optimiser begins
     with fresh momentum or curvature. With a `growth` above one, ρ grows if the violation has not fallen to a quarter
-    since the last update; an optimiser with a constant step never comes that close, and is slowed down by the steep
-    penalty, so lower the step with a scheduler.
+    since the last update; an optimiser with a constant step never reduces it that far, and the steep penalty slows it
+    down, so lower the step with a scheduler.
 
     Attributes:
         penalty: ρ at the start, in loss per square of a constraint.
@@ -61,7 +61,7 @@ class Multipliers:
         return now.loss + self._equality.to(h) @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
 
     def after(self, iteration: int, now: Evaluation) -> bool:
-        """Update the multipliers if it is time, from the last evaluation of an iteration; return whether it was."""
+        """Update the multipliers from the last evaluation of an iteration if it is time; return whether it was."""
         if (iteration + 1) % self._settings.every:
             return False
         self._equality = self._equality + self._penalty * now.equality.detach()
@@ -81,6 +81,6 @@ class Multipliers:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         self._equality, self._inequality = state["equality"], state["inequality"]
         self._penalty, self._violation = state["penalty"], state["violation"]

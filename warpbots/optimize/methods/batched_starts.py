@@ -14,20 +14,20 @@ from warpbots.scene.field_types import checked
 __all__ = ["BatchedStarts"]
 
 _MIXES = ("LBFGS", "Muon", "Adafactor")
-"""Optimisers of torch, some of them of later versions, whose step of one value depends on others."""
+"""Optimisers of torch, some in later versions only, in which the step of one value depends on others."""
 
 
 class BatchedStarts:
-    """An optimiser of torch from several starts at once, one in each world of a batch: a remedy against local minima.
+    """An optimiser of torch from several starts at once, one in each world of a batch: a remedy for local minima.
 
-    Every unknown has an axis of starts in front, and the loss is a tensor of shape (starts,), one number for each, as
-    from a simulation with as many worlds. The first start is the first row of the unknowns; the others are uniform
-    between the bounds, or, where an unknown has no two finite bounds, normal about their rows. Each moves by its own
-    gradient.
+    Every unknown has an axis of starts in front, and the loss is a tensor of shape (starts,), one number for each
+    start, as from a simulation with as many worlds. The first start is the first row of the unknowns; the others are
+    uniform between the bounds, or, where an unknown has no two finite bounds, normal about their rows. Each start moves
+    along its own gradient.
 
     The history has the smallest loss of all starts, and the largest of the norms of their gradients; its episodes count
     one rollout for each start. At the end all rows of the unknowns are the best start, and ``History.message`` has the
-    last loss of each. A rollout that fails in one world ends the search, as `Torch` does.
+    last loss of each start. A rollout that fails in one world ends the search, as with `Torch`.
     """
 
     constrained = False
@@ -40,7 +40,7 @@ class BatchedStarts:
             method: The optimiser, without constraints; each start has its own norm under ``max_norm``.
             starts: Number of starts, at least 2.
             deviation: Standard deviation of normal starts, in units of the scales.
-            seed: Of the starts.
+            seed: Seed of the starts.
 
         Raises:
             ValueError: The method is no `Torch`, or has constraints or smoothing, `starts` is below 2, or `deviation`
@@ -67,7 +67,7 @@ class BatchedStarts:
         """The optimiser at work on a problem.
 
         Raises:
-            ValueError: An unknown has no axis of starts, or a step of the optimiser mixes them.
+            ValueError: An unknown has no axis of starts, or a step of the optimiser mixes the starts.
         """
         for name, tensor in zip(problem.unknowns.names, problem.unknowns.tensors, strict=True):
             if tensor.dim() == 0 or len(tensor) != self.starts:
@@ -105,7 +105,7 @@ class _BatchedSearch:
         return Ending(reason, f"{message}; last losses of the starts: {losses}")
 
     def _draw(self) -> None:
-        """Replace all rows but the first."""
+        """Replace all rows except the first by random starts."""
         unknowns, rng, self._drawn = self._problem.unknowns, np.random.default_rng(self._settings.seed), True
         first = [t[0].detach().clone() for t in unknowns.tensors]
         unknowns.set_vector(unknowns.random_vector(unknowns.vector(), self._settings.deviation, rng))

@@ -17,10 +17,10 @@ _CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or
 
 
 class CMA:
-    """The evolution strategy CMA-ES of the package ``cma``, to compare gradients with.
+    """The evolution strategy CMA-ES of the package ``cma``, for comparison with methods that use gradients.
 
-    An iteration is a generation; the history has the best loss of each. It respects bounds, and takes no constraints. A
-    rollout that fails ranks behind all others of its generation; if all of them fail, the search ends.
+    An iteration is a generation; the history has the best loss of each generation. It respects bounds, and takes no
+    constraints. A rollout that fails ranks behind all others of its generation; if all of them fail, the search ends.
     """
 
     @checked
@@ -30,7 +30,7 @@ class CMA:
         Args:
             step: Standard deviation of the first generation, in units of the scales.
             population: Rollouts per generation, from 2 to 1,000,000; None for 4 + 3 ln n.
-            seed: Of its random numbers; it uses no global generator.
+            seed: Seed of its random numbers; it uses no global generator.
 
         Raises:
             ValueError: `step` is not positive, or `population` out of range.
@@ -56,7 +56,7 @@ class CMA:
 
         Raises:
             ImportError: The package ``cma`` is not installed.
-            ValueError: There is one unknown number only.
+            ValueError: There is only one unknown number.
         """
         _version()
         return _CMASearch(self, problem)

@@ -14,12 +14,12 @@ __all__ = ["MultiStart"]
 
 
 class MultiStart:
-    """A method from several starts, one after the other: a remedy against local minima.
+    """A method from several starts, one after the other: a remedy for local minima.
 
-    The iterations of `warpbots.minimize` are divided equally among the starts. The first start is that of the unknowns;
-    the others are uniform between the bounds, or, where an unknown has no two finite bounds, normal about the first.
-    A start that ends with a rollout that failed gives way to the next one; if all end so, the search does.
-    ``History.message`` says how each ended.
+    The iterations of `warpbots.minimize` are divided equally among the starts. The first start is the present values of
+    the unknowns; the others are uniform between the bounds, or, where an unknown has no two finite bounds, normal about
+    the first. If a start ends with a failed rollout, the next start follows; if all starts end so, the search fails.
+    ``History.message`` says how each start ended.
     """
 
     @checked
@@ -30,7 +30,7 @@ class MultiStart:
             method: The method.
             starts: Number of starts, at least 2.
             deviation: Standard deviation of normal starts, in units of the scales.
-            seed: Of the starts.
+            seed: Seed of the starts.
 
         Raises:
             ValueError: `starts` is below 2, or `deviation` not positive.
@@ -104,13 +104,13 @@ class _MultiStartSearch:
             return Ending(FAILED, str(fault))
 
     def _ending(self) -> Ending:
-        """Converged if every start has, or else the first other reason."""
+        """Converged if every start has converged, else the first other reason."""
         others = [e.reason for e in self._endings if e.reason != "converged"]
         parts = (f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(self._endings))
         return Ending(others[0] if others else "converged", "; ".join(parts))
 
     def _start(self, index: int) -> np.ndarray:
-        """Where to start for the index-th time, in units of the scales, shape (n,)."""
+        """Start number `index`, in units of the scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
         return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
 

@@ -20,14 +20,14 @@ _REASONS = {  # by status
     "SLSQP": {0: "converged", 4: "infeasible constraints", 8: "line search failed", 9: LIMIT.reason},
     "trust-constr": {0: LIMIT.reason, 1: "converged", 2: "converged"},
 }
-_GTOL = 1e-5  # of L-BFGS-B, if the options have none: the default of SciPy
+_GTOL = 1e-5  # tolerance of the gradient for L-BFGS-B, if the options have none: the default of SciPy
 
 
 class SciPy:
     """A method of `scipy.optimize.minimize`, with gradients and Jacobians by adjoints; all of them respect bounds.
 
-    One rollout gives loss and constraints, and one backward pass each row of the Jacobian. An iteration is one of the
-    method, which may evaluate the loss several times. The loss must be deterministic: a search along a line is lost in
+    One rollout gives loss and constraints, and one backward pass each row of the Jacobian. An iteration is an iteration
+    of the method, which may evaluate the loss several times. The loss must be deterministic: line searches fail on
     noise.
 
     **Steps.** If all unknowns have two bounds, SciPy's L-BFGS-B first tries the full step along the gradient, which
@@ -35,11 +35,11 @@ class SciPy:
     that no unknown changes by more than its scale in the first trial. Later steps are SciPy's.
 
     **Rollouts that fail** after the first one have an infinite loss for SLSQP, which then takes a tenth of the step,
-    and for trust-constr, which shrinks its region. L-BFGS-B cannot compute with infinities; it is given the parabola
-    along the step that has the loss and slope of where the step began and its minimum at a tenth of the step, so that
-    it tries there next. The slope at the end of this parabola is the gradient that trust-constr is given, too.
-    ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do derivatives that are
-    not finite.
+    and for trust-constr, which shrinks its region. L-BFGS-B cannot compute with infinities; it receives the value of a
+    parabola along the step, with the loss and slope at the start of the step and the minimum at a tenth of the step, so
+    that it tries that point next. Its gradient, and the gradient for trust-constr, have the slope of the end of this
+    parabola. ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do derivatives
+    that are not finite.
     """
 
     @checked
@@ -53,13 +53,13 @@ class SciPy:
                 of `warpbots.minimize`.
 
         Raises:
-            ValueError: There is no such method, or SciPy does not take one of `options` for it, or its value;
-                ``maxiter`` is the option ``iterations`` of `warpbots.minimize`.
+            ValueError: There is no such method, or SciPy does not take an option for it, or the value of an option;
+                instead of ``maxiter``, use ``iterations`` of `warpbots.minimize`.
         """
         if name not in _CONSTRAINED:
             raise ValueError(f"methods.SciPy: there is no method {name!r}, choose from {', '.join(_CONSTRAINED)}")
         if "maxiter" in options:
-            raise ValueError("methods.SciPy: maxiter is the option iterations of warpbots.minimize")
+            raise ValueError("methods.SciPy: instead of maxiter, use the option iterations of warpbots.minimize")
         for option, value in options.items():
             _try_option(name, option, value)
         self.name, self.options = name, options
@@ -133,16 +133,16 @@ class _SciPySearch:
         return Ending(_REASONS[name].get(result.status, "failed"), str(result.message))
 
     def _note(self, run: Progress, z: np.ndarray) -> None:
-        """Record where an iteration has arrived."""
+        """Record the point at the end of an iteration."""
         if self._noted is None or not np.array_equal(self._noted.point.numpy(), z):
             self._noted = self._evaluations.at(z, derivatives=True)
             self._evaluations.note(run, self._noted)
 
     def _parabola(self, trial: Recorded) -> float:
-        """The loss that takes the place of that of a failed trial.
+        """The loss that replaces the loss of a failed trial.
 
-        With the slope m < 0 along the step from where the last iteration arrived, the parabola f + m s + 5 |m| s²,
-        which is smallest at a tenth of the step, has the value f + 4 |m| at its end, s = 1, and the slope -9 m.
+        With the slope m < 0 along the step from the point of the last iteration, the parabola f + m s + 5 |m| s² has
+        its minimum at a tenth of the step. At the end of the step, s = 1, its value is f + 4 |m| and its slope -9 m.
         """
         slope = (self._noted.jacobian[0] @ (trial.point - self._noted.point)).item()
         return self._noted.loss + 4.0 * abs(slope)
@@ -150,7 +150,8 @@ class _SciPySearch:
     def _jacobian(self, z: np.ndarray) -> np.ndarray:
         """Gradients of loss and constraints, shape (1 + n_equality + n_inequality, n), a copy that SciPy may change.
 
-        Of a failed trial, those of the last iteration, with the slope of the parabola for the loss; SLSQP needs none.
+        For a failed trial, the gradients of the last iteration, the first scaled to the slope of the parabola; SLSQP
+        needs none.
         """
         if self._evaluations.at(z).failed and self._method.name != "SLSQP":
             rows = self._noted.jacobian.numpy().copy()
@@ -159,7 +160,7 @@ class _SciPySearch:
         return self._evaluations.at(z, derivatives=True).jacobian.numpy().copy()
 
     def _constraints(self, n_equality: int, n_inequality: int) -> Any:
-        """Constraints as the method wants them."""
+        """Constraints in the form that the method expects."""
         from scipy.optimize import NonlinearConstraint
 
         at, border = self._evaluations.at, 1 + n_equality
@@ -188,7 +189,7 @@ class _SciPySearch:
 
 
 def _stretch(gradient: np.ndarray) -> float:
-    """By how much unknowns are stretched so that no entry of a step along `gradient`, shape (n,), is above one.
+    """Factor that stretches the unknowns so that no entry of a step along `gradient`, shape (n,), is above one.
 
     Stretched by s, the gradient is 1/s as large, and a step in the original unknowns 1/s² as long. A power of two, so
     that stretching changes no bits.
@@ -198,7 +199,7 @@ def _stretch(gradient: np.ndarray) -> float:
 
 
 def _try_option(name: str, option: str, value: Any) -> None:
-    """Refuse an option that SciPy does not take for a method, or whose value it does not take, on a small parabola."""
+    """Try an option of SciPy on a small parabola, and refuse it if the method does not take it or its value."""
     from scipy.optimize import OptimizeWarning, minimize
 
     try:

@@ -16,17 +16,17 @@ __all__ = ["Smoothing"]
 
 @dataclasses.dataclass(frozen=True)
 class Smoothing:
-    """The loss that an optimiser of torch minimises is a mean over perturbed unknowns, E f(x + σ ε), ε normal.
+    """An optimiser of torch minimises the mean of the loss over perturbed unknowns, E f(x + σ ε), with normal ε.
 
-    Where a plain gradient is zero, because nothing touches, or wild, because of impacts, the smoothed one sees what
-    lies within a deviation. Perturbations come in pairs of opposite sign, from torch's global generator; the history
+    A plain gradient is zero where nothing touches, and erratic at impacts; the smoothed gradient includes everything
+    within about one deviation. Perturbations come in pairs of opposite sign, from torch's global generator; the history
     has means over all samples.
 
     Attributes:
         deviation: σ, in units of the scales.
         samples: Rollouts per evaluation, an even number.
         order: 1 for the mean of gradients; 0 for differences of losses, (f(x + σ ε) − f(x − σ ε)) ε / 2σ, which are
-            noisier but see jumps, and need no gradient of the simulation.
+            noisier but include jumps of the loss, and need no gradient of the simulation.
     """
 
     deviation: float
@@ -42,7 +42,7 @@ class Smoothing:
             )
 
     def perturbed(self, unknowns: Unknowns) -> Iterator[tuple[list[torch.Tensor], float]]:
-        """Perturb the unknowns once per sample, and put them back at the end.
+        """Perturb the unknowns once per sample, and restore them at the end.
 
         Yields:
             A direction for each unknown, and the sign with which it was added.

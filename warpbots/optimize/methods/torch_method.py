@@ -24,7 +24,8 @@ class Torch:
     Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well; LBFGS stops
     when the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
 
-    These optimisers do not turn back: a rollout that fails ends the search with an error, the best unknowns in place.
+    These optimisers cannot take a smaller step: a rollout that fails ends the search with an error and leaves the best
+    unknowns in place.
     """
 
     @checked
@@ -45,10 +46,10 @@ class Torch:
             optimizer: Class (or function) that makes a torch optimiser from tensors and `options`.
             max_norm: Gradients are clipped to this norm before each step, so that one chaotic rollout cannot move the
                 unknowns far away; None for no clipping. The history has the norms before clipping.
-            project: Called after every step to project unknowns back to where they are allowed, besides their bounds.
+            project: Called after every step to enforce limits on the unknowns other than their bounds.
             scheduler: Makes a scheduler of the learning rate from the optimiser, such as
                 ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; it advances after every step.
-            constraints: How constraints are enforced; None for problems without.
+            constraints: How constraints are enforced; None for problems without constraints.
             smoothing: Perturbations of the unknowns over which the loss is averaged; None for none.
             options: Options of `optimizer`, such as ``lr=1e-2``.
         """
@@ -165,7 +166,7 @@ class TorchSearch:
         return now
 
     def _smoothed(self, iteration: int, smoothing: Smoothing) -> Evaluation:
-        """The same for means over perturbed unknowns."""
+        """Evaluate means over perturbed unknowns, and add their gradients in the same way."""
         seen, unknowns, slopes = [], self._problem.unknowns, torch.is_grad_enabled()
         for directions, sign in smoothing.perturbed(unknowns):
             with torch.set_grad_enabled(slopes and smoothing.order == 1):
@@ -183,7 +184,7 @@ class TorchSearch:
         return Evaluation(loss, loss.item(), equality, inequality)
 
     def _merit(self, now: Evaluation) -> torch.Tensor:
-        """What is minimised without constraints: starts that are evaluated at once do not depend on one another."""
+        """The function that is minimised; losses of several starts, which are independent, are added up."""
         return now.loss.sum() if self._multipliers is None else self._multipliers.merit(now)
 
     def _step(self, run: Progress, iteration: int) -> None:
@@ -211,7 +212,7 @@ class TorchSearch:
                 self._project()
         unknowns.to_leaves()
         if multipliers is not None and multipliers.after(iteration, evaluations[-1]):
-            rule.state.clear()  # momentum and curvature are those of another function
+            rule.state.clear()  # momentum and curvature belong to the former multipliers
         if isinstance(self._scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
             self._scheduler.step(evaluations[0].value)
         elif self._scheduler is not None:
