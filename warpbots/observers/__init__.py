@@ -1,4 +1,4 @@
-"""Observers: what a controller observes of a state.
+"""Observers: the part of a state that a controller observes.
 
 The `bind` method of an observer receives the simulation; a plain function of the state works, too.
 """

@@ -17,13 +17,14 @@ __all__ = ["Autoencoder"]
 class Autoencoder(torch.nn.Module):
     """A convolutional variational autoencoder of the fields of a `Grid`, as an observer.
 
-    A controller observes the mean of the latent variables. It learns to encode motions (`learn`) ahead, from rollouts
-    under some other controller, or in the loop, from those of the training itself (ChainQueen §4; Spielberg et al.,
-    Learning-in-the-loop optimization, NeurIPS 2019; Kingma and Welling, Auto-encoding variational Bayes, 2014).
-    `warpbots.minimize` does not change its weights unless it is one of the unknowns.
+    A controller observes the mean of the latent variables. The autoencoder learns to encode motions (`learn`) ahead of
+    a training, from rollouts under some other controller, or in the loop, from the rollouts of the training itself
+    (ChainQueen §4; Spielberg et al., Learning-in-the-loop optimization, NeurIPS 2019; Kingma and Welling, Auto-encoding
+    variational Bayes, 2014). `warpbots.minimize` does not change the weights of the autoencoder unless it is one of the
+    unknowns.
 
     Attributes:
-        grid: What it sees.
+        grid: The grid of the fields that are encoded.
         latent: Number of latent variables.
         beta: Weight of the divergence of the latent variables from a normal distribution.
     """
@@ -42,12 +43,12 @@ class Autoencoder(torch.nn.Module):
         """Make the networks.
 
         Args:
-            simulation: Has the matter that is seen.
+            simulation: The simulation whose matter is observed.
             latent: Number of latent variables.
-            grid: What is seen; None for `Grid()`.
+            grid: The grid of the fields; None for `Grid()`.
             channels: Channels of the convolutions, each of which halves the number of cells along each axis.
             beta: Weight of the divergence.
-            seed: Of the initial weights.
+            seed: Seed of the initial weights.
 
         Raises:
             TypeError: The scene has no soft bodies.
@@ -80,7 +81,7 @@ class Autoencoder(torch.nn.Module):
         self.to(like)
 
     def fields(self, state: State) -> torch.Tensor:
-        """What is encoded of a state, shape (worlds, 1 + dim, cells along each axis): an `observe` for rollouts."""
+        """The fields of a state, shape (worlds, 1 + dim, cells along each axis), as an `observe` for rollouts."""
         return self._fields(state)
 
     def encode(self, fields: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -89,13 +90,13 @@ class Autoencoder(torch.nn.Module):
         return mean, log_variance
 
     def decode(self, latent: torch.Tensor) -> torch.Tensor:
-        """Fields that latent variables stand for, shape (n, 1 + dim, cells along each axis)."""
+        """The fields that latent variables encode, shape (n, 1 + dim, cells along each axis)."""
         return self.decoder(latent)
 
     def loss(self, fields: torch.Tensor) -> torch.Tensor:
         """Mean square error of decoding a sample of the latent variables, plus `beta` times their divergence.
 
-        The divergence is that of Kullback and Leibler from a standard normal distribution. Samples come from torch's
+        The divergence is the Kullback-Leibler divergence from a standard normal distribution. Samples come from torch's
         global generator.
 
         Args:
@@ -108,13 +109,13 @@ class Autoencoder(torch.nn.Module):
 
     @checked
     def learn(self, fields: torch.Tensor, iterations: int = 100, *, lr: float = 1e-3, batch: int = 64) -> list[float]:
-        """Minimise `loss` by Adam on random batches, which come from torch's global generator.
+        """Minimise `loss` by Adam on random batches, drawn with torch's global generator.
 
         Args:
-            fields: What rollouts have seen with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each
-                axis); no gradient goes there.
-            iterations: Number of steps of Adam, which begins anew in each call.
-            lr: Its learning rate.
+            fields: Fields of rollouts with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each axis);
+                they receive no gradient.
+            iterations: Number of steps of Adam, which starts afresh in each call.
+            lr: Learning rate of Adam.
             batch: Number of samples in a batch.
 
         Returns:
@@ -150,7 +151,7 @@ class Autoencoder(torch.nn.Module):
         """The observation of a state of `simulation`: state -> means of the latent variables, shape (worlds, latent).
 
         Raises:
-            ValueError: The robot of `simulation` has another grid than the one that was learned.
+            ValueError: The robot of `simulation` has a grid of another shape than the autoencoder.
         """
         fields = GridFields(self.grid, simulation, self._multiple)
         if fields.shape != self._fields.shape:

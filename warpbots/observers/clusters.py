@@ -18,7 +18,7 @@ from warpbots.solvers import State
 __all__ = ["Centroid", "Clusters"]
 
 _ROUNDS = 300
-"""Iterations of k-means at most; it ends where no point changes its cluster."""
+"""Largest number of iterations of k-means, which ends when no point changes its cluster."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +26,18 @@ class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
 
     The clusters are those of the bodies as the scene describes them, and every point of matter belongs to the nearest
-    one. So a controller senses the same places in the same order under every solver and resolution.
+    cluster. So a controller observes the same places in the same order under every solver and resolution.
 
     The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
     lengths of the robot [1], then its velocity in lengths per second [1/s]. The robot is all bodies that have matter in
-    the clusters; others, such as the sand that it walks on, do not count.
+    the clusters; other bodies, such as sand under the robot, do not count.
 
     Attributes:
         count: Number of clusters.
         region: Name of the region to cluster, or None for all matter.
-        seed: 0 for clusters that begin at the ends of limbs, or the seed of a point where they begin instead.
+        seed: 0 for first centres at the ends of limbs, or the seed of a random point as the first centre.
         acceleration: Whether to add the acceleration of each cluster, its mean over the last control interval in
-            lengths per second squared [1/s^2], 0 in the first call: such an observation remembers, see
+            lengths per second squared [1/s^2], 0 in the first call: such an observation has memory, see
             `warpbots.observers.Remembers`.
     """
 
@@ -82,7 +82,7 @@ class Centroid:
 
     Attributes:
         region: Name of the region, or None for all matter.
-        acceleration: Whether to add its acceleration, as `Clusters` does.
+        acceleration: Whether to add the acceleration of the centre of mass, as `Clusters` does.
     """
 
     region: str | None = None
@@ -107,12 +107,12 @@ class Centroid:
 def _k_means(position: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Centres of clusters, shape (count, dim).
 
-    The first one begins at the point farthest from the centre, each other one at the point farthest from all before it
-    (Gonzalez 1985): at the ends of limbs, and alike on both sides of a robot that has two.
+    The first centre starts at the point farthest from the centre of mass, each other one at the point farthest from all
+    centres before it (Gonzalez 1985): at the ends of limbs, and symmetrically for a symmetric robot.
 
     Args:
         position: Points, shape (n, dim).
-        weight: What each counts, shape (n,).
+        weight: Weight of each point, shape (n,).
         count: Number of clusters.
         seed: 0, or the seed of a point to begin with.
     """
@@ -131,7 +131,7 @@ def _farthest(position: np.ndarray, centers: np.ndarray) -> int:
 
 
 def _lloyd(position: np.ndarray, weight: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Centres that are the means of the points nearest to them, by Lloyd's iteration."""
+    """Centres that are the means of their nearest points, by Lloyd's iteration."""
     from scipy.spatial import cKDTree
 
     label = None

@@ -1,4 +1,4 @@
-"""What a camera or a field of sensors would see of soft bodies: matter and its velocity on a grid."""
+"""Soft bodies as a camera or a field of sensors would see them: matter and its velocity on a grid."""
 
 import dataclasses
 import itertools
@@ -21,14 +21,14 @@ __all__ = ["Grid", "GridFields"]
 class Grid:
     """Density and momentum of matter in the cells of a grid that moves along with the centre of mass.
 
-    Points are spread by quadratic B-splines, as by the material point method (ChainQueen §4, where an encoder observes
+    Points are spread by quadratic B-splines, as in the material point method (ChainQueen §4, where an encoder observes
     the cells of the simulation's grid). The observation is scaled for a neural network: density relative to that of the
     robot [1], then momentum per mass of a full cell in lengths of the robot per second [1/s].
 
     Attributes:
         cells: Number of cells along the longest side of the robot at rest.
-        margin: Size of the grid in sizes of the robot at rest; what leaves it is not seen.
-        region: Name of the region that is seen, or None for all matter.
+        margin: Size of the grid in sizes of the robot at rest; matter outside the grid is not observed.
+        region: Name of the region that is observed, or None for all matter.
     """
 
     cells: int = 8
@@ -55,7 +55,7 @@ class Grid:
 
 
 class GridFields:
-    """The fields of a `Grid` as those of a picture, shape (worlds, 1 + dim, nx, ny) or (worlds, 1 + dim, nx, ny, nz).
+    """The fields of a `Grid` as image channels, shape (worlds, 1 + dim, nx, ny) or (worlds, 1 + dim, nx, ny, nz).
 
     Attributes:
         shape: Number of cells along each axis.
@@ -63,16 +63,16 @@ class GridFields:
     """
 
     def __init__(self, grid: Grid, simulation: "Simulation[Any]", multiple: int = 1):
-        """Lay a grid.
+        """Lay the grid.
 
         Args:
             grid: Its size.
-            simulation: Has the matter.
+            simulation: The simulation whose matter is observed.
             multiple: The number of cells along each axis is a multiple of this.
         """
         matter, self._points = simulation.model.matter, points_of(simulation, grid.region, "Grid")
         mass, volume = (matter.density * matter.volume)[self._points], matter.volume[self._points]
-        size = RestSamples(simulation, grid.region, "Grid").size  # under every resolution the same grid
+        size = RestSamples(simulation, grid.region, "Grid").size  # the same grid at every resolution
         self.spacing = float(size.max()) / grid.cells
         self.shape = tuple(int(-(-max(n, 1.0) // multiple) * multiple) for n in grid.margin * size / self.spacing)
         like = simulation.state().position

@@ -21,23 +21,23 @@ _T = TypeVar("_T")
 
 
 class Memory(Generic[_T]):
-    """Something remembered of a motion: each rollout begins with a new one, and those that it is nested in keep theirs.
+    """The memory of a motion: each rollout begins with a new one, and the rollouts around it keep theirs.
 
-    A controller may be called through any wrapper: who remembers asks the simulation which rollout is in progress.
+    A controller may be called through any wrapper: the memory asks the simulation which rollout is in progress.
     """
 
     def __init__(self, simulation: "Simulation[Any]", make: Callable[[], _T]):
         """Remember nothing yet.
 
         Args:
-            simulation: What moves.
+            simulation: The simulation that is observed.
             make: Makes the memory of a new motion.
         """
         self._simulation, self._make = simulation, make
         self._kept: dict[object, _T] = {}
 
     def now(self) -> _T:
-        """That of the rollout in progress, or of the motion that is stepped by hand."""
+        """The memory of the rollout in progress, or of the motion that is stepped by hand."""
         motions = (None, *self._simulation.rollouts)
         self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
         if motions[-1] not in self._kept:
@@ -48,7 +48,7 @@ class Memory(Generic[_T]):
         """Which worlds a mask or indices choose, shape (worlds,), bool.
 
         Raises:
-            ValueError: It is neither, or there is no such world.
+            ValueError: `worlds` is neither a mask nor indices, or there is no such world.
         """
         return chosen_worlds(worlds, self._simulation.worlds, torch.device("cpu"), "forget")
 
@@ -58,19 +58,19 @@ class Memory(Generic[_T]):
 
 
 class Recall:
-    """Values of the last calls, world by world; before the first call those of the first."""
+    """Values of the last calls, world by world; before the first call, the values of the first call."""
 
     def __init__(self, simulation: "Simulation[Any]", calls: int):
         """Remember nothing yet.
 
         Args:
-            simulation: What moves.
-            calls: How many calls back.
+            simulation: The simulation that is observed.
+            calls: Number of calls to look back.
         """
         self._memory: Memory[_Past] = Memory(simulation, lambda: _Past(deque(maxlen=calls)))
 
     def __call__(self, now: torch.Tensor) -> torch.Tensor:
-        """What was passed as many calls ago, with its gradient; `now` is remembered.
+        """The values that were passed `calls` calls ago, with their gradient; `now` is stored.
 
         Args:
             now: Values, shape (worlds, ...).
@@ -98,7 +98,7 @@ class Recall:
 
 @dataclasses.dataclass
 class _Past:
-    """Values of the last calls, the oldest first, and which worlds begin anew with the next one, shape (worlds,)."""
+    """Values of the last calls, the oldest first, and which worlds start afresh with the next call, shape (worlds,)."""
 
     values: deque[torch.Tensor]
     new: torch.Tensor | None = None
@@ -110,7 +110,7 @@ class Delayed:
 
     Attributes:
         observer: What is observed.
-        intervals: How late [control intervals], at least 1. Before as many calls the first observation is given.
+        intervals: Delay [control intervals], at least 1. Until then the first observation is returned.
     """
 
     observer: Observer
@@ -124,9 +124,9 @@ class Delayed:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`, of the shape that `observer` has.
+        """The observation of a state of `simulation`, in the shape of `observer`.
 
-        It remembers: see `warpbots.observers.Remembers`.
+        It has memory: see `warpbots.observers.Remembers`.
         """
         return _Late(self.observer.bind(simulation), Recall(simulation, self.intervals))
 
@@ -149,8 +149,8 @@ class Noisy:
     Attributes:
         observer: What is observed.
         deviation: Standard deviation in the units of the observation, one number or one for each feature.
-        seed: With a number, every rollout has the same noise, and a world that begins anew has it from the beginning.
-            None for torch's global generator, whose state is in the checkpoints of `warpbots.minimize`.
+        seed: With a number, every rollout has the same noise, and a world that is reset starts with the first noise
+            again. None for torch's global generator, whose state is in the checkpoints of `warpbots.minimize`.
     """
 
     observer: Observer
@@ -166,9 +166,9 @@ class Noisy:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`, of the shape that `observer` has.
+        """The observation of a state of `simulation`, in the shape of `observer`.
 
-        With a seed it remembers how often it was called: see `warpbots.observers.Remembers`.
+        With a seed it counts its calls: see `warpbots.observers.Remembers`.
         """
         return _Blurred(self.observer.bind(simulation), self, simulation)
 
@@ -196,7 +196,7 @@ class _Blurred:
         forget(self._observe, worlds=worlds)
 
     def _noise(self, like: torch.Tensor) -> torch.Tensor:
-        """Standard normal noise of the seed: a world's is that of its number and of the calls since it began."""
+        """Standard normal noise from the seed, the number of each world and the number of calls since its start."""
         ages, noise = self._ages.now(), torch.empty_like(like)
         for age in np.unique(ages):
             bits = np.random.SeedSequence((self._seed % 2**64, int(age))).generate_state(1, np.uint64)

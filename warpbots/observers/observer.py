@@ -1,4 +1,4 @@
-"""What an observer is: something that is told the simulation, and then sees its states."""
+"""Observers: objects that are bound to a simulation and then observe its states."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,7 +20,7 @@ class Observation(Protocol):
 
 @runtime_checkable
 class Observer(Protocol):
-    """What a controller may be given instead of a function of the state."""
+    """An observer, which a controller accepts instead of a function of the state."""
 
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`."""
@@ -28,10 +28,10 @@ class Observer(Protocol):
 
 @runtime_checkable
 class Remembers(Protocol):
-    """An observation, or a controller with one, whose value depends on the states that it was called with before.
+    """An observation with memory, or a controller with one: its value depends on the states of earlier calls.
 
-    It begins anew with each rollout. Who steps a simulation by hand lets it forget, and after
-    `warpbots.Simulation.reset` the worlds that were reset.
+    The memory is cleared at the start of each rollout. When a simulation is stepped by hand, call `forget` at the start
+    of a motion, and after `warpbots.Simulation.reset` for the worlds that were reset.
     """
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
@@ -41,12 +41,12 @@ class Remembers(Protocol):
             worlds: Which worlds begin anew: a mask of shape (worlds,), bool, or indices; None for all.
 
         Raises:
-            ValueError: `worlds` has another shape or an index that there is not.
+            ValueError: `worlds` has another shape, or an index out of range.
         """
 
 
 def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
-    """Let those of `parts` that remember forget; see `Remembers.forget`."""
+    """Clear the memory of all `parts` that have one; see `Remembers.forget`."""
     for part in parts:
         if isinstance(part, Remembers):
             part.forget(worlds)
@@ -55,7 +55,7 @@ def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
 class BoundObserver:
     """The observation of an observer, which is pickled as the observer and its simulation.
 
-    Copies share it, unless it remembers.
+    Copies share the observation, unless it has memory.
     """
 
     @checked
@@ -63,8 +63,8 @@ class BoundObserver:
         """Bind an observer.
 
         Args:
-            observer: What is observed.
-            simulation: Of what.
+            observer: The observer.
+            simulation: The simulation that is observed.
         """
         self._parts, self._observe = (observer, simulation), observer.bind(simulation)
 

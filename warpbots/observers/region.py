@@ -11,13 +11,13 @@ from warpbots.solvers import State
 __all__ = ["Region", "points_of", "polar_rotation"]
 
 _FLAT = 1e-8
-"""Smallest ratio of the principal moments of a region that has an extent in all directions."""
+"""Smallest ratio of principal moments at which a region counts as extended in all directions."""
 _ITERATIONS = 10
-"""Of `polar_rotation`: enough for double precision even where stretches differ by a factor of a million."""
+"""Iterations of `polar_rotation`: enough for double precision even if stretches differ by a factor of a million."""
 
 
 class Region:
-    """The matter of a region, weighed by its masses at rest.
+    """The matter of a region, weighted by its masses at rest.
 
     Attributes:
         points: Indices of its points of matter.
@@ -25,10 +25,10 @@ class Region:
     """
 
     def __init__(self, simulation: "Simulation[Any]", region: str | None, what: str):
-        """Take a region as it is at rest.
+        """Take the region at rest.
 
         Args:
-            simulation: Has the region.
+            simulation: The simulation with the region.
             region: Name of the region, or None for all matter.
             what: Name of the observer, for messages.
 
@@ -53,15 +53,15 @@ class Region:
         self._arms = torch.as_tensor(mass[:, None] * X @ np.linalg.inv(M)).to(like)
 
     def center(self, field: torch.Tensor) -> torch.Tensor:
-        """Mean of a field of all points weighed by mass, shape (worlds, dim): of positions, the centre of mass."""
+        """Mean of a field of all points weighted by mass, shape (worlds, dim); for positions, the centre of mass."""
         return self.mass @ field[:, self.points]
 
     def deformation(self, state: State) -> torch.Tensor:
-        """Mean deformation gradient: the affine map of the region at rest that fits it best [1], (worlds, dim, dim)."""
+        """Mean deformation gradient: the best affine fit to the motion from rest [1], shape (worlds, dim, dim)."""
         return state.position[:, self.points].mT @ self._arms
 
     def rotation(self, state: State) -> torch.Tensor:
-        """Rotation of the region from rest, the polar one of `deformation`, shape (worlds, dim, dim)."""
+        """Rotation of the region from rest, by polar decomposition of `deformation`, shape (worlds, dim, dim)."""
         return polar_rotation(self.deformation(state))
 
     def angular_velocity(self, state: State) -> torch.Tensor:
@@ -86,7 +86,7 @@ def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> n
     """Indices of the points of matter in a region, or of all.
 
     Args:
-        simulation: Has the region.
+        simulation: The simulation with the region.
         region: Name of the region, or None for all matter.
         what: Name of the observer, for messages.
 
@@ -110,8 +110,8 @@ def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> n
 def polar_rotation(F: torch.Tensor) -> torch.Tensor:
     """Rotation R of the polar decomposition F = R S, by Newton's iteration with scaling by the determinant.
 
-    Its derivative is that of R itself where it has converged, also where stretches are equal, at which the derivative
-    of a singular value decomposition does not exist (Higham, Functions of Matrices, section 8.3).
+    At convergence its derivative is the derivative of R, even for equal stretches, for which the derivative of a
+    singular value decomposition does not exist (Higham, Functions of Matrices, section 8.3).
 
     Args:
         F: Matrices of positive determinant, shape (..., dim, dim).

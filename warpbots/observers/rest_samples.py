@@ -1,4 +1,4 @@
-"""Matter at rest as the scene describes it, so that observers see the same places under every solver and resolution."""
+"""Matter at rest, sampled from the scene, so that observers use the same places under every solver and resolution."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,16 @@ class RestSamples:
 
     Attributes:
         position: Their positions at rest [m], shape (n, dim).
-        volume: The volume of matter that each stands for [m^dim], shape (n,).
-        size: Size of the box about the region [m], shape (dim,).
-        robot_length: Longest side of the box about all bodies that have matter in the region [m].
+        volume: The volume of matter that each point represents [m^dim], shape (n,).
+        size: Size of the bounding box of the region [m], shape (dim,).
+        robot_length: Longest side of the bounding box of all bodies that have matter in the region [m].
     """
 
     def __init__(self, simulation: "Simulation[Any]", region: str | None, what: str):
         """Take samples of a region.
 
         Args:
-            simulation: Has the bodies.
+            simulation: The simulation with the bodies.
             region: Name of the region, or None for all matter.
             what: Name of the observer, for messages.
 

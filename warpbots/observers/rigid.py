@@ -1,7 +1,7 @@
 """Observers of rigid bodies: joints, poses, points, motors and contact forces, in SI units.
 
 All observations are differentiable. They are functions of a state and, by name, of replaced parameters of the model: a
-rollout that replaces parameters has to replace them in its observations, too.
+rollout that replaces parameters must pass the same parameters to its observations.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ class Joints:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
 
-        First the coordinates [rad, m, or quaternions (x, y, z, w)], then the velocities [rad/s or m/s].
+        The coordinates come first [rad, m, or quaternions (x, y, z, w)], then the velocities [rad/s or m/s].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -134,7 +134,7 @@ class JointTorques:
 
 @dataclasses.dataclass(frozen=True)
 class ContactForces:
-    """Contact forces on the contact points of bodies; forces that others exert on their solids are not included.
+    """Contact forces on the contact points of bodies; forces of other bodies on their solids are not included.
 
     Attributes:
         bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.

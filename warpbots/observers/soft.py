@@ -16,15 +16,15 @@ from warpbots.solvers.scene_parts import takers
 __all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "MeanPressure", "Strain"]
 
 _STRESS = ("particle", "mass", "element")
-"""Kinds of elements that have a stress, of MPM, springs and finite elements."""
+"""Kinds of elements with a stress, under MPM, springs and finite elements."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Strain:
-    """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, such as a stretchable sensor feels it.
+    """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, as a stretchable sensor would measure it.
 
-    F is the affine map of the region at rest that fits its present positions best, weighed by masses. So it means the
-    same under every solver, and the region may be anything from some particles to a whole limb.
+    F is the affine map from the region at rest that fits its present positions best, weighted by masses. So the strain
+    has the same meaning under every solver, and the region may be anything from a few particles to a whole limb.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -58,10 +58,10 @@ class Strain:
 
 @dataclasses.dataclass(frozen=True)
 class MeanPressure:
-    """Mean pressure -tr(sigma)/dim in the matter of a region, weighed by volumes at rest.
+    """Mean pressure -tr(sigma)/dim in the matter of a region, weighted by volumes at rest.
 
-    Of Cauchy stress as `warpbots.Simulation.sense` has it: its docstring says what each solver includes. In 2D it is
-    the mean of the normal stresses in the plane.
+    sigma is the Cauchy stress of `warpbots.Simulation.sense`, whose docstring says what each solver includes. In 2D the
+    pressure is minus the mean of the normal stresses in the plane.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -79,7 +79,7 @@ class MeanPressure:
         The control is not part of a state: it is an argument of the observation, and None means u = 0.
 
         Raises:
-            TypeError: The scene has no soft bodies, or the solver measures nothing.
+            TypeError: The scene has no soft bodies, or the solver has no readings.
             ValueError: There is no such region, or no element of matter lies in it.
         """
         points_of(simulation, self.region, "MeanPressure")
@@ -106,7 +106,7 @@ class MeanPressure:
 
     @staticmethod
     def _volumes(simulation: "Simulation[Any]", vertices: Any) -> torch.Tensor:
-        """Volumes at rest of points of matter or of tetrahedra, up to a factor."""
+        """Volumes at rest of points of matter, or of tetrahedra up to a factor."""
         if vertices.shape[1] == 1:
             return torch.as_tensor(simulation.model.matter.volume)
         corners = torch.as_tensor(vertices)
@@ -115,7 +115,7 @@ class MeanPressure:
 
 @dataclasses.dataclass(frozen=True)
 class ObstacleForces:
-    """Forces of obstacles on soft bodies, such as a floor that weighs them, under MPM and springs.
+    """Forces of obstacles on soft bodies, such as the force of a floor that carries them, under MPM and springs.
 
     Attributes:
         obstacles: Names of the obstacles; None for all, in the order of `Scene.obstacles`.
@@ -131,7 +131,7 @@ class ObstacleForces:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, obstacles dim) [N].
 
         Raises:
-            TypeError: The scene has no soft bodies, or its solver has no contact forces of a state.
+            TypeError: The scene has no soft bodies, or under its solver contact forces are no function of a state.
             KeyError: There is no such obstacle.
             ValueError: The scene has no obstacles.
         """
@@ -160,8 +160,8 @@ class ObstacleForces:
 class Gyroscope:
     """Angular velocity of a region in its own axes, as a sensor in it would measure it.
 
-    That of the rigid body with the angular momentum of the region; its axes are turned with the region from those of
-    the world at rest.
+    This is the angular velocity of a rigid body with the angular momentum of the region. At rest the axes are those of
+    the world; they rotate with the region.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -180,7 +180,7 @@ class Gyroscope:
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat; when observed, it is turned inside out.
+            ValueError: There is no such region, or it is flat; or, in an observation, it is turned inside out.
         """
         region = Region(simulation, self.region, "Gyroscope")
 
@@ -195,8 +195,8 @@ class Gyroscope:
 class Accelerometer:
     """Specific force R^T (a - g) of a region in its own axes, as a sensor in it would measure it.
 
-    The acceleration a of its centre of mass is the mean over the last control interval, 0 in the first call. At rest it
-    shows gravity upwards, in free fall nothing.
+    The acceleration a of the centre of mass is the mean over the last control interval, 0 in the first call. The
+    reading is gravity upwards at rest, and zero in free fall.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -211,11 +211,11 @@ class Accelerometer:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, dim) [m/s^2].
 
-        It remembers the last velocity, see `warpbots.observers.Remembers`; call it once in each control interval.
+        It stores the last velocity, see `warpbots.observers.Remembers`; call it once in each control interval.
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat; when observed, it is turned inside out.
+            ValueError: There is no such region, or it is flat; or, in an observation, it is turned inside out.
         """
         return _SpecificForce(Region(simulation, self.region, "Accelerometer"), simulation)
 
