@@ -17,10 +17,10 @@ __all__ = ["Captured"]
 class Captured:
     """Work on fixed arrays: launched and captured at the first call, replayed afterwards.
 
-    If it cannot be captured, for any reason, its kernels are launched every time, with the same result.
+    If the work cannot be captured, for any reason, its kernels are launched every time, with the same result.
 
-    What is done `rarely` is captured when it is needed for the first time; a GPU, whose host does not wait for it,
-    captures it at once.
+    Kernels that run `rarely` are captured when they are needed for the first time; on a GPU, where the host does not
+    wait for the device, they are captured at once.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
@@ -59,7 +59,7 @@ class Captured:
             self(fill, stream)
 
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
-        """Run and capture; see `preparing` for what it returns."""
+        """Run and capture; returns the list of `preparing`."""
         text = f"first run of {self._what} (compiled once, then cached)"
         with contextlib.nullcontext() if self._missed is None else sparing(self._missed):
             with said_when_slow(text), preparing() as left:

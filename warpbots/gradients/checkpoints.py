@@ -13,10 +13,10 @@ class Checkpoints:
     """A checkpoint schedule: a rollout of n control intervals is divided into segments.
 
     The forward pass keeps only the first state of each segment. When the gradient of a segment is due, its substeps are
-    recomputed under the recorded controls: the controller is called once, and may have memory and noise. The last
-    segment is never recomputed; where n is no multiple of their length, the first one is shorter. With b substeps per
-    interval and segments of k intervals the backward pass holds about n/k + k (b + 1) states, and two more for the
-    gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
+    recomputed with the recorded controls: the controller is called only once, and may have memory and noise. The last
+    segment is never recomputed; if n is no multiple of the length of segments, the first one is shorter. With b
+    substeps per interval and segments of k intervals the backward pass holds about n/k + k (b + 1) states, and two more
+    for the gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
 
     =============  ============================  ==========================
     schedule       states held                   intervals computed
@@ -27,8 +27,8 @@ class Checkpoints:
     =============  ============================  ==========================
 
     Intermediate results of the controller and of ``observe`` are kept for every interval, as by autograd: a few
-    kilobytes for a perceptron, more if they create tensors of the size of a state
-    (`torch.utils.checkpoint.checkpoint` inside them recomputes those).
+    kilobytes for a perceptron, more if they create tensors of the size of a state (to recompute these tensors, use
+    `torch.utils.checkpoint.checkpoint` inside them).
 
     Attributes:
         schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
@@ -69,7 +69,7 @@ class Checkpoints:
         return self.schedule == "all"
 
     def segments(self, intervals: int, substeps: int) -> list[int]:
-        """Control intervals in each segment of a rollout of `intervals` with `substeps` each, in their order."""
+        """Control intervals in each segment of a rollout of `intervals` with `substeps` each, in order."""
         length = self._segment(intervals, substeps)
         rest = intervals % length
         return [rest] * bool(rest) + [length] * (intervals // length)

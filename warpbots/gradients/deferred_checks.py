@@ -1,4 +1,4 @@
-"""Faults marked on the device and not yet read."""
+"""Marks of faults that stay on the device until they are read."""
 
 import dataclasses
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Watch:
 
     Attributes:
         device: Warp device of the marks.
-        length: Number of intervals after which they are read.
+        length: Number of intervals after which the marks are read.
     """
 
     device: wp.Device
@@ -33,7 +33,7 @@ class Watch:
 
         Args:
             marks: From `Marks.taken`.
-            judge: Raises if they contain a fault.
+            judge: Raises an error if the marks contain a fault.
         """
         self._unread.append((marks, judge))
         if len(self._unread) >= self.length:
@@ -65,7 +65,7 @@ class BackwardWatch:
 
     Attributes:
         device: Warp device of the marks.
-        length: Number of intervals after which they are read.
+        length: Number of intervals after which the marks are read.
     """
 
     device: wp.Device

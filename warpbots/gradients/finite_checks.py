@@ -12,7 +12,7 @@ from warpbots.numerics import Launch, launch_all, parallel
 __all__ = ["Field", "Marks", "flaw", "within_of"]
 
 Field = tuple[wp.array, float]
-"""An array and the largest allowed magnitude of its entries; infinity for any finite number."""
+"""An array and the largest allowed magnitude of its entries; infinity allows any finite number."""
 
 _NONE = 2**31 - 1
 _KINDS = ("nan", "inf", "-inf")

@@ -1,4 +1,4 @@
-"""The two kinds of replay: the substeps of a control interval, and what is computed of a single state."""
+"""The two kinds of replay: the substeps of a control interval, and readings of a single state."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from warpbots.solvers import Model, Solver, State
 __all__ = ["interval", "reading", "watched_fields"]
 
 _LOST = 0.5
-"""Magnitude above which the field of a state that says which worlds are lost has a mark."""
+"""Magnitude above which an entry of the field of lost worlds counts as a mark."""
 
 
 def interval(
@@ -30,20 +30,20 @@ def interval(
 ) -> Replay:
     """The substeps of one control interval.
 
-    Where the states of a solver say which worlds are lost, worlds whose states are not finite at its end are lost and
-    stay as they were at its start.
+    If the states of a solver have a field for lost worlds, worlds whose states are not finite at the end of the
+    interval are lost and keep their states from its start.
 
     Args:
         solver: The solver.
         model: The model.
         dt: Length of a substep [s].
         substeps: Number of substeps.
-        replaced: Names of model parameters that calls will pass.
+        replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of inputs with respect to which gradients are wanted; empty for a forward pass only.
-        settled: Whether lost worlds stay as they were.
+        settled: Whether lost worlds keep their states from the start.
 
     Returns:
-        The interval, which watches the control and then what `watched_fields` names of the state at its end.
+        The interval, which checks the control and then the `watched_fields` of the state at its end.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
@@ -65,7 +65,7 @@ def interval(
             tape.record_func(worlds.pass_gradients, [])
         for before, after in zip(states, states[1:], strict=False):
             solver.step(model, before, control, after, dt)
-            if tape:  # runs before the adjoint of the step, which adds to the buffer last used by the step after next
+            if tape:  # runs before the adjoint of the step, which adds to a buffer that the step after next used
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
         if worlds:
             worlds.settle()
@@ -79,7 +79,7 @@ def interval(
 
 
 def watched_fields(names: Iterable[str], settled: bool = True) -> list[str]:
-    """Fields of a state whose faults an `interval` marks: after lost worlds have stayed as they were, these alone."""
+    """Fields of a state whose faults an `interval` marks: if worlds may be lost, the field of lost worlds alone."""
     names = list(names)
     return [FIELD] if settled and FIELD in names else names
 
@@ -92,14 +92,14 @@ def reading(
     replaced: frozenset,
     wanted: frozenset,
 ) -> Replay:
-    """What a solver computes of a state, such as its readings, with a check of the control; see `interval`.
+    """Results that a solver computes from a state, such as readings, with a check of the control; see `interval`.
 
     Args:
         solver: The solver.
         model: The model.
         make: Makes arrays for the results, such as `Senses.readings`.
-        measure: Writes them, such as `Senses.sense`.
-        replaced: Names of model parameters that calls will pass.
+        measure: Writes the results, such as `Senses.sense`.
+        replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of inputs with respect to which gradients are wanted.
     """
     model, own = _with_own(model, replaced, wanted)

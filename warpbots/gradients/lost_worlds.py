@@ -1,4 +1,4 @@
-"""Worlds of a batch that cannot go on, and how rollouts and searches come to know of them."""
+"""Worlds of a batch that cannot go on, and how rollouts and searches learn of them."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ from warpbots.user_warning import warn_user
 __all__ = ["FIELD", "Losses", "LostWorldWarning", "FailurePoint", "counting_losses", "known_losses"]
 
 FIELD = "lost"
-"""Field of the states of solvers that leave a world where it is when it cannot go on: 1 for such a world."""
+"""Field of a state with 1 for each lost world, of solvers that stop a world that cannot go on."""
 
 _counts: ContextVar[tuple["_Count", ...]] = ContextVar("counts", default=())
 _known: ContextVar[bool] = ContextVar("known", default=False)
@@ -24,12 +24,13 @@ class FailurePoint:
 
     Attributes:
         step: Number of the control interval in its rollout; 0 in a single step.
-        substep: Number of the solver step in it.
+        substep: Number of the solver step in the control interval.
         time: Time since the start of the rollout [s].
-        world: The world; None where it is not known.
-        field: The field of the state that is not finite; None where the solver found no step.
-        index: Index of its first bad entry in that world.
-        position: Where the point that it belongs to was before [m]; None where it belongs to no point of matter.
+        world: The world; None if it is not known.
+        field: The field of the state that is not finite; None if the solver found no step.
+        index: Index of the first invalid entry of the field in that world.
+        position: Position of the point of matter of this entry before the step [m]; None if the entry belongs to no
+            point.
     """
 
     step: int
@@ -46,7 +47,7 @@ class LostWorldWarning(UserWarning):
 
     Attributes:
         worlds: The worlds that were lost.
-        place: When and where the first of them was.
+        place: When and where the first of them was lost.
     """
 
     def __init__(self, message: str, worlds: tuple[int, ...] = (), place: FailurePoint | None = None):
@@ -62,7 +63,7 @@ class _Count:
 
 @contextlib.contextmanager
 def counting_losses() -> Iterator[_Count]:
-    """Count the worlds that simulations lose within it."""
+    """Count the worlds that simulations lose within this context."""
     count = _Count()
     token = _counts.set((*_counts.get(), count))
     try:
@@ -73,7 +74,7 @@ def counting_losses() -> Iterator[_Count]:
 
 @contextlib.contextmanager
 def known_losses() -> Iterator[None]:
-    """Within it a motion is simulated again: what it loses has been said and counted."""
+    """Context of a motion that is simulated again: its lost worlds have been reported and counted before."""
     token = _known.set(True)
     try:
         yield
@@ -85,7 +86,7 @@ class Losses:
     """When each world of a rollout was lost.
 
     Attributes:
-        interval: Control interval in which a world was lost, -1 for one that was not, shape (worlds,), int.
+        interval: Control interval in which a world was lost, -1 for a world that was not, shape (worlds,), int.
     """
 
     def __init__(self, worlds: int):
@@ -96,7 +97,7 @@ class Losses:
 
         Args:
             lost: Whether a world was lost in it, shape (worlds,), bool.
-            fault: When and where, and a sentence that says it and why.
+            fault: When and where, and a sentence that also says why.
         """
         place, why = fault
         self.interval[lost.cpu()] = place.step

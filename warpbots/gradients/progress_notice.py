@@ -16,10 +16,10 @@ __all__ = ["said_when_slow"]
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Say `text` if the block takes longer than `seconds`, and its duration at the end.
+    """Print `text` if the block takes longer than `seconds`, and its duration at the end.
 
-    In a notebook this is one line in the output of the cell. Elsewhere it is printed to stderr, above a progress bar,
-    which it does not break.
+    In a notebook this is one line in the output of the cell. Elsewhere the text is printed to stderr, above any
+    progress bar.
     """
     in_cell = CellLine() if in_notebook() else None
     lock, over = threading.Lock(), False
@@ -32,7 +32,7 @@ def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
 
     def begin() -> None:
         with lock:
-            if not over:  # otherwise the last word would not be that of the end
+            if not over:  # otherwise this line could follow the line of the end
                 say(f"{text} ...")
 
     start = time.perf_counter()

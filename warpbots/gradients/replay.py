@@ -40,11 +40,11 @@ class Replay:
         Args:
             device: Device of all arrays.
             inputs: Arrays that the work reads, by name.
-            outputs: Arrays that it writes, by name.
+            outputs: Arrays that the work writes, by name.
             wanted: Names of inputs with respect to which gradients are wanted.
             work: Launches the kernels, recording on the given tape, if any.
             cleared: Names of inputs whose gradients the adjoint of the work clears itself.
-            watched: Inputs and outputs that have to stay in a range, which is checked after the work.
+            watched: Inputs and outputs that must stay in a range, which is checked after the work.
         """
         self._device, self._inputs, self._outputs, self._launches = device, inputs, outputs, work
         self._cleared, self._tape = cleared, wp.Tape()
@@ -68,11 +68,11 @@ class Replay:
             return dict(zip(self._outputs, outputs, strict=True)), self._marks.taken()
 
     def backward(self, gradients: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Gradients with respect to the wanted inputs, from those with respect to the outputs; call `run` first.
+        """Gradients with respect to the wanted inputs, from gradients with respect to the outputs; call `run` first.
 
         Returns:
-            The gradients by name, and marks of values that are not finite: first in the gradients of the outputs, then
-            in those of the inputs.
+            The gradients by name, and marks of values that are not finite: first with respect to the outputs, then with
+            respect to the inputs.
         """
         values = [gradients[name] for name in self._outputs]
         with at_turn(self._device) as stream:
@@ -105,8 +105,8 @@ def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     """A copy, on a CPU in memory of NumPy's allocator.
 
-    Of a long rollout some states are kept and many are dropped. torch asks the C library for aligned memory, which
-    glibc does not find in what was dropped, so that a process would grow by half a state in every interval.
+    A long rollout keeps some states and frees many. torch asks the C library for aligned memory, which glibc does not
+    find in the freed memory, so that a process would grow by half a state in every interval.
     """
     if tensor.device.type != "cpu":
         return tensor.clone()

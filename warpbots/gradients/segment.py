@@ -14,7 +14,7 @@ __all__ = ["Lender", "Segment"]
 
 
 class Lender(Protocol):
-    """Has intervals, with their buffers, to lend."""
+    """Lends intervals with their buffers."""
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """An interval for these inputs and wanted gradients."""
@@ -25,7 +25,7 @@ class Lender(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """What autograd saves instead of a view of a state: the index of the state, the field, the view."""
+    """The reference that autograd saves instead of a view of a state: index of the state, field, and view."""
 
     index: int
     field: str
@@ -39,7 +39,8 @@ class Segment:
 
     A segment that keeps its substeps recomputes nothing. Otherwise it keeps only its first state: tensors of later
     states that autograd saves, for the steps or for the controller between them, are saved as references, and the
-    motion is recomputed under the recorded controls when the first of them is needed. A controller is called once.
+    motion is recomputed with the recorded controls when the first of these tensors is needed. A controller is called
+    only once.
 
     Attributes:
         keep: Whether intervals keep their substeps.
@@ -60,7 +61,7 @@ class Segment:
     def saving_places(self) -> contextlib.AbstractContextManager:
         """A context in which autograd saves states as references, unless the segment keeps them.
 
-        What it saves must not be changed in place before the gradient; such a change is refused by `_unpack`.
+        Saved tensors must not be changed in place before the gradient is computed; `_unpack` refuses such a change.
         """
         if not torch.is_grad_enabled():
             return contextlib.nullcontext()
@@ -86,7 +87,7 @@ class Segment:
         return self._kept[index][1] if index in self._kept else None
 
     def release(self, index: int) -> None:
-        """Return the buffers of call `index`; later states are not needed any more."""
+        """Return the buffers of call `index`; later states are no longer needed."""
         self._give_back(index)
         for later in [i for i in self._states if i > index]:
             del self._states[later]

@@ -1,4 +1,4 @@
-"""Worlds that cannot go on stay where they were: the end of every control interval of a batch, and its adjoint."""
+"""Lost worlds keep their states: the end of every control interval of a batch, and its adjoint."""
 
 import functools
 from collections.abc import Sequence
@@ -13,14 +13,15 @@ __all__ = ["SettledWorlds"]
 
 
 class SettledWorlds:
-    """Puts worlds that are lost back to the state at the start of an interval, and their gradients with them.
+    """Resets lost worlds to their states at the start of an interval, and passes their gradients there.
 
-    A world is lost in an interval at the end of which any number of its state is not finite. Since worlds never
-    interact, nothing of that has reached another one. Its interval is the identity, so that the gradient of the end is
-    that of the start, and the gradient with respect to its control and parameters is zero.
+    A world is lost in an interval if any number of its state is not finite at the end. Since worlds never interact,
+    this has not affected other worlds. The interval of a lost world is the identity: the gradient with respect to its
+    start equals the gradient with respect to its end, and gradients with respect to its control and parameters are
+    zero.
 
     Attributes:
-        marked: The field of the state at the end that says which worlds are lost, shape (worlds,).
+        marked: The field of lost worlds in the state at the end, shape (worlds,).
     """
 
     def __init__(self, start: dict[str, wp.array], end: dict[str, wp.array], marked: str, others: Sequence[wp.array]):
@@ -29,7 +30,7 @@ class SettledWorlds:
         Args:
             start: Fields of the state at the start of the interval, by name.
             end: Fields of the state at its end.
-            marked: Name of the field that says which worlds are lost.
+            marked: Name of the field of lost worlds.
             others: Control and parameters, each of shape (worlds, ...).
         """
         worlds, self._device = end[marked].shape[0], end[marked].device
@@ -48,15 +49,15 @@ class SettledWorlds:
             self._clear = self._launches(_clear_kernel, [(a.grad, a.grad) for a in others if a.grad is not None])
 
     def settle(self) -> None:
-        """Mark the worlds that were lost in the interval, and put those lost in it or before it back to its start."""
+        """Mark the worlds that were lost in the interval, and reset all lost worlds to its start."""
         launch_all([*self._begin, *self._find, *self._mark, *self._restore], self._device)
 
     def hold_gradients(self) -> None:
-        """Keep the gradients of the ends of lost worlds, before the adjoints of the steps."""
+        """Keep the gradients with respect to the ends of lost worlds, before the adjoints of the steps."""
         launch_all(self._hold, self._device)
 
     def pass_gradients(self) -> None:
-        """Hand them to the starts, after the adjoints of the steps, and clear the others of lost worlds."""
+        """Copy them to the starts, after the adjoints of the steps, and clear the other gradients of lost worlds."""
         launch_all([*self._pass, *self._clear], self._device)
 
     def _launches(self, kernel_of, pairs, outputs: Sequence[wp.array] = ()) -> list[Launch]:

@@ -24,9 +24,10 @@ class Bridge:
     Attributes:
         outputs: Names of the outputs.
         make: Makes a `Replay` for a set of replaced parameters and a set of inputs that require gradients.
-        lost: Reasons why a gradient within an interval may not be finite, with the remedy.
+        lost: Possible reasons for a gradient within an interval that is not finite, with the remedy.
         watch: Collects the faults of backward passes.
-        grow: Called after a forward pass: whether it had too little room, and what `make` makes now has more.
+        grow: Called after a forward pass; returns whether it had too little memory and `make` now makes intervals with
+            more.
     """
 
     outputs: tuple[str, ...]
@@ -42,7 +43,7 @@ class Bridge:
 
         Args:
             inputs: Fields of the state, then ``control``, then replaced parameters.
-            segment: Holds its substeps.
+            segment: The segment that holds its substeps.
             index: Index of the call in its segment.
         """
         refuse_transforms(inputs)
@@ -64,7 +65,7 @@ class Bridge:
         return outputs, marks
 
     def take(self, key: tuple[tuple, frozenset], inputs: Tensors) -> tuple[Replay, Tensors, torch.Tensor]:
-        """An interval that is lent, its outputs and its marks; it is run again where there was too little room."""
+        """A lent interval, its outputs and its marks; the interval runs again if it had too little memory."""
         while True:
             interval = self.lend(key)
             outputs, marks = interval.run(inputs)
@@ -85,7 +86,7 @@ class Bridge:
             return interval
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Return the buffers of `interval`, which are kept unless later ones have more room."""
+        """Return the buffers of `interval`, which are kept unless later intervals have more memory."""
         if interval in self._roomy:
             self._idle.setdefault(key, []).append(interval)
 
@@ -166,7 +167,7 @@ def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None
     Args:
         found: Marks of the gradients with respect to its outputs, then to its inputs.
         shapes: Shapes of the latter by name.
-        lost: Reasons why a gradient within an interval may not be finite.
+        lost: Possible reasons for a gradient within an interval that is not finite.
     """
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
     cause = "the gradient of the loss itself is not finite: check its weights" if any(map(flaw, seeds)) else lost
