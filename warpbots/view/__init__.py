@@ -1,6 +1,6 @@
 """Pictures, films, plots and a notebook view of simulations.
 
-Matplotlib, Pillow, k3d and ipywidgets are imported when something is drawn, not before.
+Matplotlib, Pillow, k3d and ipywidgets are imported only when something is drawn.
 """
 
 from warpbots.view.camera import Camera

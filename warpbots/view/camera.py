@@ -10,19 +10,19 @@ from warpbots.view.ground_height import ground_height
 
 __all__ = ["Camera", "box_corners"]
 
-_ROOM = 0.10  # free space around a motion, in its largest edge
-_UNDER = 0.6  # distance up to which ground below the motion is shown, in its largest edge
-_NEAR = 0.2  # distance up to which an obstacle is shown completely, in the largest edge of a motion
-_FLATTEST = 0.22  # height of a window over its width, at least
-_TALLEST = 0.6  # width of a window over its height, at least
+_ROOM = 0.10  # free space around a motion, relative to its longest edge
+_UNDER = 0.6  # distance up to which ground below the motion is shown, relative to its longest edge
+_NEAR = 0.2  # distance up to which an obstacle is shown completely, relative to the longest edge
+_FLATTEST = 0.22  # smallest height of a window relative to its width
+_TALLEST = 0.6  # smallest width of a window relative to its height
 
 
 @dataclasses.dataclass(frozen=True)
 class Camera:
-    """An orthographic view of a box. Picture coordinates are in metres, rightwards and upwards.
+    """An orthographic view of a box. Picture coordinates are in metres, to the right and upwards.
 
     Attributes:
-        axes: Unit vectors rightwards, upwards and (in 3D) towards the viewer, shape (dim, dim).
+        axes: Unit vectors to the right, upwards and (in 3D) towards the viewer, shape (dim, dim).
         box: Lower and upper corner of the box in view [m], each of shape (dim,).
         window: Lower left and upper right corner of the picture [m], each of shape (2,).
     """
@@ -60,7 +60,7 @@ class Camera:
 
     @property
     def aspect(self) -> float:
-        """Width of the window over its height."""
+        """Width of the window divided by its height."""
         width, height = self.window[1] - self.window[0]
         return float(width / height)
 

@@ -7,8 +7,8 @@ __all__ = ["CarriedPoints", "spacing_of"]
 _NEIGHBORS = {2: 10, 3: 20}
 _REACH = 2.6  # distance up to which particles carry a point [distances between particles]
 _SOFT = 0.005  # weight of the rotation against the fit, for directions without neighbours [distances^2]
-_TORN = 0.22  # deviation from an affine motion beyond which matter has parted [distances between particles]
-_MOST = 3.0  # largest plausible stretch: beyond it matter has flowed, and its old neighbours mean nothing
+_TORN = 0.22  # deviation from an affine motion beyond which matter is torn [distances between particles]
+_MOST = 3.0  # largest plausible stretch: beyond it matter has flowed, and has other neighbours
 
 
 def spacing_of(volume: np.ndarray, dim: int) -> float:
@@ -17,9 +17,9 @@ def spacing_of(volume: np.ndarray, dim: int) -> float:
 
 
 class CarriedPoints:
-    """Points that follow the affine motion of the particles around them, which moves rigid bodies rigidly.
+    """Points that follow the best affine motion of the particles around them; rigid motions are reproduced exactly.
 
-    Matter that parts moves apart on both sides of a point, so that no affine motion fits: such points are torn.
+    Where matter tears, the particles on both sides of a point move apart, and no affine motion fits: the point is torn.
     """
 
     def __init__(self, particles: np.ndarray, points: np.ndarray, spacing: float):
@@ -35,7 +35,7 @@ class CarriedPoints:
         count, dim = min(_NEIGHBORS[particles.shape[1]], len(particles)), particles.shape[1]
         distance, near = (a.reshape(len(points), count) for a in cKDTree(particles).query(points, k=count))
         reach = np.maximum(_REACH * spacing, 1.2 * distance[:, :1])
-        weight = np.maximum(1.0 - (distance / reach) ** 2, 0.0) ** 2  # 0 where a neighbour is replaced by another
+        weight = np.maximum(1.0 - (distance / reach) ** 2, 0.0) ** 2  # 0 at the distance where neighbours change
         self._near, self._weight = near, weight / weight.sum(axis=1, keepdims=True)
         self._center = np.einsum("mk,mki->mi", self._weight, particles[near])
         self._offset = particles[near] - self._center[:, None]
@@ -45,10 +45,10 @@ class CarriedPoints:
         self._arm, self._spacing = points - self._center, spacing
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the points are, and which of them are torn.
+        """Positions of the points, and which of them are torn.
 
         Args:
-            x: Where the particles are [m], shape (n, dim).
+            x: Positions of the particles [m], shape (n, dim).
 
         Returns:
             Positions [m], shape (m, dim), and flags, shape (m,), bool.

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["palette_of", "reduced"]
 
-_NEARLY = 8  # difference of 255 up to which a colour counts as background
+_NEARLY = 8  # difference, of 255, up to which a colour counts as background
 
 
 def palette_of(images: Iterable["Image"], count: int) -> "Image":
-    """A palette for all of `images`: the background, then at most `count` - 1 others by frequency."""
+    """A palette for all of `images`: the background, then at most `count` - 1 other colours by frequency."""
     from PIL import Image
 
     pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])

@@ -48,7 +48,7 @@ def _spread(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _between(corner: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses it."""
+    """Where a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses the triangle."""
     start, rise = corner, np.roll(corner, -1, axis=1) - corner
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (y[:, None] - start[..., 1]) / rise[..., 1]

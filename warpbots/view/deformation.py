@@ -6,18 +6,18 @@ __all__ = ["DeformationGradients"]
 
 _NEIGHBORS = 9  # a particle and the ring around it
 _RING = 1.8  # radius of the ring in distances between particles
-_MOST = 3.0  # largest plausible stretch: beyond it matter has flowed or torn, and its old neighbours mean nothing
+_MOST = 3.0  # largest plausible stretch: beyond it matter has flowed or torn, and has other neighbours
 
 
 class DeformationGradients:
-    """Deformation gradients by least squares over the neighbours of a particle at rest; 2D."""
+    """Deformation gradients in 2D, by least squares over the neighbours of each particle at rest."""
 
     def __init__(self, particles: object, grains: np.ndarray):
         """Find the neighbours.
 
         Args:
             particles: All soft matter at rest.
-            grains: Which particles do not stay with their neighbours and count as undeformed, shape (n,), bool.
+            grains: Which particles leave their neighbours and count as undeformed, shape (n,), bool.
         """
         from scipy.spatial import cKDTree
 
@@ -39,8 +39,8 @@ class DeformationGradients:
             x: Positions [m], shape (n, 2).
 
         Returns:
-            Its major and minor semi-axes for a disc of radius 1, each of shape (n,), and the direction of the major one
-            [degrees], shape (n,).
+            Its major and minor semi-axes for a disc of radius 1, each of shape (n,), and the direction of the major
+            axis [degrees], shape (n,).
         """
         F = np.einsum("nki,nkj->nij", x[self._ring] - x[:, None], self._fit) + self._rest
         a, b, c = (np.einsum("nk,nk->n", F[:, i], F[:, j]) for i, j in ((0, 0), (0, 1), (1, 1)))  # F F^T

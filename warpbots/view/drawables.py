@@ -1,6 +1,6 @@
-"""What stands for a state in a picture: particles, or cells instead of the masses of a lattice, and rigid bodies.
+"""The parts of a state that a picture shows: particles (for a lattice the cells between its masses) and rigid bodies.
 
-A lattice has masses on its surface, where discs would reach out of the body; its cells fill it as particles do.
+A lattice has masses on its surface, where discs would extend beyond the body; its cells fill the body as particles do.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 __all__ = ["NO_PARTICLES", "particles_of", "placed"]
 
 NO_PARTICLES = Matter(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int), {})
-"""What there is instead of soft matter where there is none."""
+"""The matter of a scene without soft bodies."""
 
 
 def particles_of(simulation: "Simulation[Any]") -> Matter:
-    """All soft matter at rest, as its solver has it; none in a scene of rigid bodies."""
+    """All soft matter at rest, as the solver represents it; empty in a scene of rigid bodies."""
     return NO_PARTICLES if simulation.model.matter is None else simulation.model.matter
 
 
 def placed(
     simulation: "Simulation[Any]", state: State, world: int = 0, **parameters: "torch.Tensor"
 ) -> tuple[np.ndarray, BodyPoses]:
-    """Where everything that is drawn of a world is: the only thing that pictures ask a simulation for.
+    """Positions of everything that is drawn of a world: all that pictures need from a simulation.
 
     Args:
-        simulation: Whose state it is.
-        state: What to draw.
+        simulation: The simulation of the state.
+        state: The state to draw.
         world: Which of the independent copies.
         parameters: Tensors instead of the model's parameters, by name.
 
     Returns:
-        Positions of what is drawn of the matter (`Matter.drawn`) [m], shape (n, dim), and poses of the rigid bodies.
+        Positions of the drawn particles (`Matter.drawn`) [m], shape (n, dim), and poses of the rigid bodies.
     """
     particles, poses = particles_of(simulation), poses_at_zero(simulation.scene)
     if simulation.scene.rigid:

@@ -13,7 +13,7 @@ __all__ = ["axes_layout", "columns_for", "refuse_format", "refuse_no_axes", "wid
 _FLAT = (0.56, 0.42, 0.10, 0.08)  # left, bottom, right and top margin [inch]: room for ticks and their labels
 _SPACE = (0.08, 0.20, 0.42, 0.04)
 _GAP = (0.14, 0.10)  # between pictures, sideways and upwards [inch]
-_TALLEST = 0.72  # largest height of a figure of several pictures over its width
+_TALLEST = 0.72  # largest height of a figure of several pictures relative to its width
 
 
 def axes_layout(
@@ -63,10 +63,10 @@ def columns_for(camera: Camera, width: float, count: int) -> int:
 
 
 def refuse_no_axes(ax: Any, who: str) -> None:
-    """Raise if something to draw on is no axes of matplotlib.
+    """Raise if `ax` is no axes of matplotlib.
 
     Raises:
-        ValueError: It is none.
+        ValueError: `ax` is something else.
     """
     from matplotlib.axes import Axes
 
@@ -75,10 +75,10 @@ def refuse_no_axes(ax: Any, who: str) -> None:
 
 
 def refuse_format(path: str | os.PathLike, who: str) -> None:
-    """Raise if matplotlib writes no pictures with the ending of a path.
+    """Raise if matplotlib cannot write pictures with the ending of a path.
 
     Raises:
-        ValueError: It does not.
+        ValueError: The ending is unknown.
     """
     from matplotlib.backend_bases import FigureCanvasBase
 

@@ -90,7 +90,7 @@ def animate(
         trajectory: The motion; it is simulated again.
         fps: Frames per second, at most 50 for a GIF.
         seconds: Duration of the film [s]; None for the duration of the motion (real time).
-        width: Width of the picture [pixels]; its height if it is taller than wide.
+        width: Width of the picture [pixels], or its height if it is taller than wide.
         world: Which of the independent copies.
 
     Returns:
@@ -98,7 +98,7 @@ def animate(
 
     Raises:
         ValueError: The ending is unknown, or a number is out of its range.
-        ImportError: It is an MP4, and there is no encoder.
+        ImportError: The file is an MP4, and there is no encoder.
         RuntimeError: The encoder failed.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
@@ -155,11 +155,11 @@ def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
 
 
 def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
-    """The function that writes a film of the format of `path`.
+    """The function that writes a film in the format of `path`.
 
     Raises:
         ValueError: The ending is unknown.
-        ImportError: It is an MP4, and there is no encoder.
+        ImportError: The file is an MP4, and there is no encoder.
     """
     if path.suffix.lower() == ".gif":
         return _write_gif
@@ -174,7 +174,7 @@ def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
 
 
 def _encoder() -> str | None:
-    """Path of the program ffmpeg: that of the machine, or else that of the package imageio-ffmpeg; None without."""
+    """Path of the program ffmpeg: of the machine, or else of the package imageio-ffmpeg; None if there is none."""
     if found := shutil.which("ffmpeg"):
         return found
     if importlib.util.find_spec("imageio_ffmpeg") is None:

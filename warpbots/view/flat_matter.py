@@ -1,4 +1,4 @@
-"""Soft matter in 2D: discs that deform with it, within the outlines of their bodies."""
+"""Soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
 
 from typing import TYPE_CHECKING
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["FlatMatter"]
 
-_MOST = 30_000  # particles that are drawn
-_RIM = 0.0035  # width of an outline over the width of the window
-_LINE = 1.6  # the same in points, half of it outside
-_DARK = 0.62  # colour of an outline in that of its body
+_MOST = 30_000  # largest number of particles that are drawn
+_RIM = 0.0035  # width of an outline relative to the width of the window
+_LINE = 1.6  # width of an outline in points, half of it outside the body
+_DARK = 0.62  # brightness of an outline relative to its body
 
 
 class FlatMatter:
     """All soft matter of a 2D scene on axes, one moment after another."""
 
     def __init__(self, ax: "Axes", scene: Scene, particles: Matter, radius: np.ndarray, skins: tuple[Skin, ...]):
-        """Prepare what does not move.
+        """Prepare the parts that do not move.
 
         Args:
             ax: Where to draw; its limits are final.
@@ -48,15 +48,15 @@ class FlatMatter:
     def show(self, position: np.ndarray, colors: np.ndarray) -> "list[Artist]":
         """Draw a moment.
 
-        Bodies that have parted, and those without an outline, have larger, darker discs below theirs, which leave a
-        line around them. Sand and fluids are discs alone.
+        Torn bodies and bodies without an outline have larger, darker discs below their discs, which leave a line around
+        them. Sand and fluids are drawn as discs alone.
 
         Args:
-            position: Where the particles are [m], shape (n_particles, 2).
+            position: Positions of the particles [m], shape (n_particles, 2).
             colors: Their red, green and blue in [0, 1], shape (n_particles, 3).
 
         Returns:
-            What was drawn.
+            The artists that were drawn.
         """
         if self._deformation is None:
             return []

@@ -6,7 +6,7 @@ from warpbots.scene import HalfSpace, Heightfield, Scene, Shape
 
 __all__ = ["floor_height", "ground_height", "is_floor"]
 
-_STEEPEST = 0.3  # least vertical component of the normal of a plane that counts as ground
+_STEEPEST = 0.3  # smallest vertical component of the normal of a plane that counts as ground
 
 
 def ground_height(shape: Shape, base: np.ndarray) -> np.ndarray | None:

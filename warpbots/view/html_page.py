@@ -1,4 +1,4 @@
-"""A motion as an HTML page to rotate, play and scrub: in a file, or inside the output of a notebook's cell."""
+"""A motion as an HTML page to rotate, play and scrub: in a file, or in the output of a notebook cell."""
 
 import html
 import json
@@ -16,8 +16,8 @@ from warpbots.view.motion import Motion, collect, evenly
 
 __all__ = ["cell_player", "page_of", "require_k3d", "save_html"]
 
-_LARGEST = 3e6  # page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
-_HEIGHT = 420  # of the player in the output of a cell [pixels]
+_LARGEST = 3e6  # largest page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
+_HEIGHT = 420  # height of the player in the output of a cell [pixels]
 _BUTTON = 34  # height of the button that starts it [pixels]
 _BAR = 48  # height of the bar with the controls of a page [pixels]
 _CONTROLS = """
@@ -108,15 +108,15 @@ def save_html(
 
 
 def cell_player(motion: Motion) -> tuple[str, str]:
-    """The page of a motion for the output of a cell: a button that opens it, in a frame of its own.
+    """The page of a motion for the output of a cell: a button that opens the page in its own frame.
 
     A reader that removes scripts removes the frame with them.
 
     Args:
-        motion: What to show; of its frames as many as fit in 3 MB.
+        motion: The motion to show, with as many of its frames as fit in 3 MB.
 
     Returns:
-        HTML without references to anything outside of it, and what it shows, in words.
+        Self-contained HTML, and a description if it does not show all frames.
     """
     states, page = len(motion), page_of(motion)
     while len(page) > _LARGEST and len(motion) > 2:

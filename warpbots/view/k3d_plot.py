@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "unsent", "with_controls"]
 
 EXTRA = 'pip install "warpbots[notebook]"'
-"""Command that installs what `missing_packages` names."""
+"""Command that installs the `missing_packages`."""
 
-_BYTES = 40e6  # of all positions and poses that are sent to the browser
-_FRAMES = 121  # that are sent to the browser, at most
-_HEIGHT = 420  # of the view [pixels]
-_FIELD = 24.0  # of view, upwards [degrees]
-_WIDE = 1.9  # width over height that a view has at least on a screen
-_FASTEST = 40  # between two frames that are played [ms]
+_BYTES = 40e6  # largest size of all positions and poses that are sent to the browser
+_FRAMES = 121  # largest number of frames that are sent to the browser
+_HEIGHT = 420  # height of the view [pixels]
+_FIELD = 24.0  # vertical field of view [degrees]
+_WIDE = 1.9  # smallest width of a view on a screen relative to its height
+_FASTEST = 40  # shortest time between two frames [ms]
 
 
 def missing_packages() -> list[str]:
@@ -67,10 +67,10 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
 
 @contextlib.contextmanager
 def unsent() -> Iterator[list]:
-    """A list of widgets that are made inside the block, not sent to the browser, and closed at its end.
+    """A list for widgets that are made inside the block, are not sent to the browser, and are closed at its end.
 
-    A k3d plot is a widget: in a notebook all its data are sent and stored in the notebook, even if only a page is made
-    of it.
+    A k3d plot is a widget: in a notebook all its data are sent and stored in the notebook, even if the plot is only
+    needed for a page.
     """
     import comm
     from comm.base_comm import BaseComm
@@ -85,15 +85,15 @@ def unsent() -> Iterator[list]:
         yield made
     finally:
         for widget in made:
-            Widget.close(widget)  # that of a k3d plot clears its outputs only
+            Widget.close(widget)  # the method of a k3d plot only clears its outputs
         comm.create_comm = usual
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
     """Bare particles as k3d points, skins and rigid bodies as meshes.
 
-    Each has a key of its time series for a frame: "0", "1", ... Obstacles, a ruler in metres and the time are added;
-    2D scenes are upright in the x-z plane.
+    The keys of their time series are frames: "0", "1", ... Obstacles, a ruler in metres and the time are added; 2D
+    scenes are upright in the x-z plane.
     """
     import k3d
 
@@ -159,7 +159,7 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
 
 
 def _matrices(poses: BodyPoses, body: int) -> dict[str, np.ndarray]:
-    """Where a rigid body is at each moment, as k3d takes it."""
+    """Poses of a rigid body at all moments, in the format of k3d."""
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
     matrices[:, :3, :3], matrices[:, :3, 3] = poses.rotation[:, body], poses.position[:, body]
     return {str(k): matrix for k, matrix in enumerate(matrices)}
@@ -186,7 +186,7 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
 
 
 def _shaded(motion: Motion, frame: int, camera: Camera, alone: np.ndarray) -> np.ndarray:
-    """Colours of the particles `alone` as in a picture: in 3D under its light, which k3d's own does not reach."""
+    """Colours of the particles `alone` as in a picture: in 3D shaded by its light, as k3d does not shade points."""
     colors = body_colors(motion.scene, motion.particles, motion.control[frame])[alone]
     if motion.scene.dim == 2:
         return colors
@@ -223,7 +223,7 @@ def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eye(camera: Camera) -> list[float]:
-    """The same view in perspective for k3d: where the eye is, what it looks at, and what is up; 9 numbers."""
+    """The same view in perspective for k3d: eye, point that it looks at, and upward direction; 9 numbers."""
     if len(camera.axes) == 3:
         right, up, toward = camera.axes
     else:

@@ -16,14 +16,14 @@ __all__ = ["bare_particles", "by_frame", "skin_meshes", "upright"]
 
 
 def upright(x: np.ndarray) -> np.ndarray:
-    """Points as k3d takes them, shape (n, 3), float32; those of a 2D scene in the x-z plane."""
+    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene lie in the x-z plane."""
     if x.shape[-1] == 2:
         x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
     return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
-    """A time series of k3d, or a single array for all frames if they have the same one."""
+    """A time series of k3d, or a single array if it is the same in all frames."""
     if all(np.array_equal(value, values[0]) for value in values[1:]):
         return values[0]
     return {str(k): value for k, value in enumerate(values)}
@@ -32,7 +32,7 @@ def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
 def bare_particles(motion: Motion) -> np.ndarray:
     """Which particles no intact skin covers at each moment, shape (n_frames, n_particles), bool.
 
-    Bodies without a skin are all bare; so is, in 2D, at every moment a body that parts at any.
+    Bodies without a skin are bare. A 2D body that tears at any moment is bare at all moments.
     """
     bare = np.ones(motion.position.shape[:2], dtype=bool)
     for skin in motion.skins:
@@ -43,7 +43,7 @@ def bare_particles(motion: Motion) -> np.ndarray:
 
 
 def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
-    """The skins of all bodies; in 2D those of bodies that do not part."""
+    """The skins of all bodies; in 2D only of bodies that do not tear."""
     import k3d
 
     made = []
@@ -69,7 +69,7 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
 
 
 def _filling(skin: Skin, shape: object) -> np.ndarray:
-    """Triangles between the vertices of an outline and the particles inside of it, shape (m, 3)."""
+    """Triangles between the vertices of an outline and the particles inside, shape (m, 3)."""
     from scipy.spatial import Delaunay
 
     x = np.concatenate([skin.border, skin.rest])

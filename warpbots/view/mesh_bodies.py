@@ -1,4 +1,4 @@
-"""Bodies whose particles are nodes of a mesh, as they are drawn: the surface through the nodes, wherever these are."""
+"""How bodies whose particles are nodes of a mesh are drawn: as the surface through the nodes."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ __all__ = ["loose", "node_facets", "seen_twice"]
 
 
 def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
-    """Which particles are no nodes, are outside `cut` at rest and are drawn themselves, shape (n_particles,), bool."""
+    """Which particles are drawn themselves: no nodes, and outside `cut` at rest; shape (n_particles,), bool."""
     alone = np.ones(len(particles.position), dtype=bool)
     if cut is not None:
         alone = signed_distance(cut, particles.position) > 0.0
@@ -30,9 +30,9 @@ def node_facets(scene: Scene, particles: Matter, position: np.ndarray, color: np
     """The surfaces of all meshes at one moment, flat between their edges.
 
     Args:
-        scene: Has the bodies.
+        scene: The scene with the bodies.
         particles: All soft matter.
-        position: Where the particles are [m], shape (n_particles, 3).
+        position: Positions of the particles [m], shape (n_particles, 3).
         color: Their red, green and blue in [0, 1], shape (n_particles, 3); a face has the mean of its nodes.
     """
     parts = []

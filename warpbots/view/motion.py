@@ -1,4 +1,4 @@
-"""The moments of a trajectory that are going to be shown, collected in one pass."""
+"""The moments of a trajectory that are shown, collected in one pass."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -23,16 +23,16 @@ class Motion:
     """Some moments of one world.
 
     Attributes:
-        scene: What moves.
+        scene: The scene that moves.
         particles: All soft matter at rest, as it is drawn.
         solids: All rigid bodies.
         step: Number of control intervals before each moment, shape (n_frames,).
         time: Times [s], shape (n_frames,).
         position: Positions of the particles [m], shape (n_frames, n_particles, dim), float32.
         poses: Poses of the rigid bodies, with an axis of n_frames in front.
-        control: Control signal of the interval that ends at each moment (of the first one at the start), shape
+        control: Control signal of the interval that ends at each moment (at the start, of the first interval), shape
             (n_frames, channels).
-        skins: Surfaces of the bodies whose particles are no nodes; none draws particles.
+        skins: Surfaces of the bodies whose particles are no nodes; without skins, particles are drawn.
     """
 
     scene: Scene
@@ -49,7 +49,7 @@ class Motion:
         return len(self.time)
 
     def camera(self) -> Camera:
-        """A fixed view in which all of the motion is seen."""
+        """A fixed view of the whole motion."""
         stride = max(1, self.position[0].size * len(self) // 3_000_000)
         points = self.position[:, ::stride].reshape(-1, self.scene.dim)
         return Camera.around(self.scene, np.concatenate([points, outline(self.scene, self.solids, self.poses)]))
@@ -61,7 +61,7 @@ class Motion:
 
 
 def evenly(steps: int, frames: int) -> np.ndarray:
-    """Numbers of control intervals, from 0 to `steps`, for at most `frames` moments as evenly spaced as can be.
+    """Numbers of control intervals, from 0 to `steps`, for at most `frames` moments, as evenly spaced as possible.
 
     Raises:
         ValueError: `frames` is below 2.

@@ -1,7 +1,7 @@
 """A trajectory in a notebook: a picture that every reader shows, and a player that needs no kernel.
 
-A notebook is read in many places, most of them without a kernel, many without scripts. What is shown by itself is
-therefore no widget; docs/design/notebooks.md says which reader shows what.
+A notebook is read in many places, most of them without a kernel, many without scripts. The default view is therefore no
+widget; docs/design/notebooks.md lists what each reader shows.
 """
 
 import base64
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["View", "live_view", "mimebundle", "show"]
 
-_PICTURES = 6  # in a film strip
+_PICTURES = 6  # pictures in a film strip
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """A picture with a player, which is displayed as the last expression of a cell.
+    """A picture with a player; a notebook displays it if it is the last expression of a cell.
 
     Attributes:
-        picture: What every reader shows, such as a film strip.
+        picture: The picture that every reader shows, such as a film strip.
         text: Description, for readers without pictures.
         player: HTML below the picture for readers that run scripts; empty for none.
     """
@@ -50,8 +50,8 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         """The picture, and as HTML the picture with the player below it.
 
-        Readers show one of several representations and prefer HTML. Those that do not trust it remove its frames and
-        scripts: the picture is part of the HTML, and remains.
+        Readers show one of several representations and prefer HTML. Readers that do not trust the HTML remove its
+        frames and scripts; the picture is part of the HTML and remains.
         """
         data = io.BytesIO()
         reduced(self.picture, palette_of([self.picture], 256)).save(data, format="PNG", optimize=True)
@@ -67,8 +67,8 @@ class View:
 def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
     """A film strip of a trajectory and, in a notebook, a player to rotate, play and scrub it, with or without a kernel.
 
-    The player takes 1.2 to 3 MB of the notebook; where more are needed it shows fewer states, and says so. There is
-    none outside a notebook, without k3d, and if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0,
+    The player takes 1.2 to 3 MB of the notebook; if all states need more, it shows fewer and says so. There is no
+    player outside a notebook, without k3d, or if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0,
     which keeps notebooks small. In the player 2D scenes are upright in the x-z plane.
 
     Args:
@@ -93,9 +93,9 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
 
 @checked
 def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> "Widget":
-    """A trajectory as a widget, for notebooks with a kernel that change it after it has been shown.
+    """A trajectory as a widget, for notebooks with a kernel that change the view after it has been shown.
 
-    Its first child is a `k3d.Plot`. A notebook that is opened again without its kernel shows nothing of it; `show`
+    Its first child is a `k3d.Plot`. A notebook that is opened again without its kernel does not show the widget; `show`
     does not have this limitation.
 
     Args:

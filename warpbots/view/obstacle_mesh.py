@@ -12,13 +12,13 @@ from warpbots.view.ground_height import ground_height
 __all__ = ["both_sides", "slab", "surface"]
 
 _CELLS = 48  # cells along the longest edge of a sampled surface
-_SLAB_CELLS = 200  # the same for a slab
+_SLAB_CELLS = 200  # cells along the longest edge of a slab
 _NOTHING = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
 
 
 @functools.singledispatch
 def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a solid inside a box, with counter-clockwise faces seen from outside.
+    """The surface of a solid inside a box, with faces that are counter-clockwise seen from outside.
 
     Shapes without a mesh are sampled by their signed distance, which rounds small features.
 

@@ -49,7 +49,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
 
     Args:
         scene: The scene with the bodies.
-        particles: All matter at rest, as `Trajectory.matter` has it.
+        particles: All matter at rest, as in `Trajectory.matter`.
         control: Control signal in [-1, 1], shape (channels,); regions are pale at 0, red where they contract and blue
             where they expand. None draws every body in its own colour.
 

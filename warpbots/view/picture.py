@@ -47,20 +47,20 @@ def draw(
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
     Soft bodies have a smooth skin: the surface of their shape, or in 2D its border, moved along by their particles.
-    Where matter has parted or is cut, its particles are seen, in 2D at most 30,000, chosen at random and enlarged.
+    Where matter is torn or cut, its particles are drawn, in 2D at most 30,000, chosen at random and enlarged.
 
     Args:
         scene: Bodies, obstacles and actuators.
-        particles: All soft matter at rest, as `Trajectory.matter` or a solver's model has it; None for none.
-        position: Where the particles are [m], shape (n_particles, dim); None for rest.
+        particles: All soft matter at rest, as in `Trajectory.matter` or the model of a solver; None for no matter.
+        position: Positions of the particles [m], shape (n_particles, dim); None for rest.
         ax: Where to draw; None for a new figure.
-        poses: Where the rigid bodies are, as `Trajectory.poses` has it: origins of their frames [m], shape (n_bodies,
-            3), and their axes as columns, shape (n_bodies, 3, 3); None for all joints at zero.
+        poses: Poses of the rigid bodies, as in `Trajectory.poses`: origins of their frames [m], shape (n_bodies, 3),
+            and their axes as columns, shape (n_bodies, 3, 3); None for all joints at zero.
         control: Control signal in [-1, 1], shape (channels,); driven regions are red if they contract and blue if they
             expand.
-        value: A number for each particle, shape (n_particles,), drawn by colour instead of the colours of the bodies.
-        label: What `value` is, with its unit, for a colour bar.
-        time: Time [s] to be shown in the corner.
+        value: A number for each particle, shape (n_particles,), whose colour replaces the colours of the bodies.
+        label: Name and unit of `value`, for a colour bar.
+        time: Time to show in the corner [s].
         camera: The view; None for one around `position`.
         cut: In 3D, a shape inside which soft matter at rest is not drawn, to show bones; None for no cut.
 
@@ -109,7 +109,7 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 
 
 def radii(particles: object) -> np.ndarray:
-    """Radii of the balls (discs) that particles are drawn as [m], shape (n_particles,): they cover the matter."""
+    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,): they cover the matter."""
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
@@ -119,10 +119,10 @@ class SceneAxes:
     """Axes on which one scene is shown, one moment after another; fixed parts are drawn once.
 
     Attributes:
-        scene: What is shown.
+        scene: The scene that is shown.
         particles: All soft matter at rest.
         camera: The view.
-        ax: Where it is drawn.
+        ax: The axes.
         solids: All rigid bodies.
     """
 
@@ -136,16 +136,16 @@ class SceneAxes:
         cut: Shape | None = None,
         skins: tuple[Skin, ...] | None = None,
     ):
-        """Prepare what does not move.
+        """Prepare the parts that do not move.
 
         Args:
-            scene: What is shown.
+            scene: The scene that is shown.
             particles: All soft matter at rest.
             camera: The view.
             ax: Where to draw.
             solids: All rigid bodies.
-            cut: Soft matter inside it at rest is not drawn; None for no cut.
-            skins: From `skins_of`, if it is known; a cut body has none.
+            cut: A shape inside which soft matter at rest is not drawn; None for no cut.
+            skins: Result of `skins_of`; None to compute it. A cut body has no skin.
 
         Raises:
             ValueError: There is a `cut` in 2D.
@@ -223,7 +223,7 @@ class SceneAxes:
         return scale.to_rgba(value)[:, :3]
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses) -> list:
-        """3D: a rendered image of matter, bodies and obstacles, over the floor."""
+        """In 3D: a rendered image of matter, bodies and obstacles over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
         moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
@@ -258,7 +258,7 @@ class SceneAxes:
 
 
 def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
-    """For the channel of every cable, the particles that it runs through."""
+    """The particles that each cable runs through, by the channel of the cable."""
     from scipy.spatial import cKDTree
 
     cables = {c: a for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}

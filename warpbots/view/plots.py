@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["controls", "loss_curve", "save_loss", "save_losses"]
 
-_WIDTH, _HEIGHT = 6.4, 2.8  # of a new figure [inch]
+_WIDTH, _HEIGHT = 6.4, 2.8  # size of a new figure [inch]
 _LINES = 6  # largest number of curves in one plot; more channels are drawn as bands of colour
 _CYCLE = ("#3b6ea8", "#d0653a", "#5a9e6f", "#8a62a8", "#c2a13c", "#5f6b76")
 _DECADES = 2.0  # range of losses above which the axis is logarithmic
@@ -83,13 +83,13 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
 @checked
 def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
-    """Write a plot of the losses of several runs of each kind: their mean, and its interval of 90 % by Student's t.
+    """Plot the losses of several runs of each kind to a file: the mean with its 90 % interval by Student's t.
 
     Args:
         path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
-        runs: Losses of all iterations of each run, shape (n,), by what the runs have in common. Where they differ in
-            length, the shortest of a kind determines how far its curve goes.
-        quantity: What the vertical axis says.
+        runs: Losses of all iterations of each run, shape (n,), by the label of their kind. A curve ends with the
+            shortest run of its kind.
+        quantity: Label of the vertical axis.
 
     Returns:
         `path`.

@@ -1,8 +1,8 @@
 """A small software renderer: shaded balls and triangles in one depth buffer.
 
 Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of it, and a 3D scatter plot of
-20,000 particles looks flat. Here balls have the normal of the body that they are part of, which makes matter look
-solid. The interior of bodies is not drawn: the time depends on their surface and the size of the picture.
+20,000 particles looks flat. Here balls have the surface normal of their body, which makes matter look solid. The
+interior of bodies is not drawn, so that the time depends on their surface and on the size of the picture.
 """
 
 import dataclasses
@@ -18,17 +18,17 @@ from warpbots.view.visible_particles import outward, visible
 __all__ = ["Canvas", "brightness"]
 
 _SMOOTH = 2  # pixels drawn for every pixel of the picture, along each axis
-_LIGHT = np.array([-0.42, 0.62, 0.66])  # towards the light: rightwards, upwards, towards the viewer
+_LIGHT = np.array([-0.42, 0.62, 0.66])  # direction of the light: to the right, upwards, towards the viewer
 _LIGHT = _LIGHT / np.linalg.norm(_LIGHT)
-_AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of surfaces that face away from the light, and the range of the others
-_BULGE = 0.28  # share of a ball's own roundness in its normal
+_AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of surfaces that face away from the light, and its range
+_BULGE = 0.28  # weight of the ball's own normal in the shaded normal
 _DEPTHS = 2**31 - 1
 _BITS = 32
 
 
 @dataclasses.dataclass
 class Canvas:
-    """What has been drawn so far: for each pixel the depth and the index of the nearest face or ball.
+    """The drawing so far: for each pixel the depth and the index of the nearest face or ball.
 
     Attributes:
         camera: The view; 3D.
@@ -133,7 +133,7 @@ class Canvas:
         moving = moving or Facets.none()
         shown = visible(position, radius)
         x, r = position[shown], radius[shown]
-        balls, solids = len(self.normal), len(self.normal) + len(x)  # what is drawn is numbered: faces, balls, bodies
+        balls, solids = len(self.normal), len(self.normal) + len(x)  # numbers in this order: faces, balls, bodies
         nearest = self.nearest.copy()
         self._splat(nearest, x, r, first=balls)
         self._cover(nearest, moving, first=solids)

@@ -27,18 +27,18 @@ __all__ = [
 ]
 
 _CREASE = 0.6  # angle between faces from which an edge is visible [rad]
-_MARK = 0.02  # radius of the mark of a body without a shape, in the size of the scene
-_SINK = 0.03  # depth below a floor up to which a body counts as standing on it, in the size of a motion
+_MARK = 0.02  # radius of the mark of a body without a shape, relative to the size of the scene
+_SINK = 0.03  # depth below a floor up to which a body counts as standing on it, relative to the size of a motion
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RigidSurface:
-    """The surface of a rigid body in the frame of the body; empty if nothing of it is visible.
+    """The surface of a rigid body in the frame of the body; empty if it is not visible.
 
     Attributes:
         name: Name of the body.
         color: Red, green and blue in [0, 1].
-        vertices: Vertices [m], shape (n, 3); those on an edge of the body occur once for each side of it.
+        vertices: Vertices [m], shape (n, 3); a vertex on an edge of the body occurs once for each side of the edge.
         normals: Outward unit normals at the vertices, shape (n, 3).
         faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
         extremes: Points that must be in view [m], at least one, shape (k, 3).
@@ -94,7 +94,7 @@ class Facets:
         return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
 
     def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Normals interpolated between those of the corners.
+        """Normals interpolated between the corners.
 
         Args:
             face: Indices of triangles, shape (n,).
@@ -140,7 +140,8 @@ def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
 def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> np.ndarray:
     """Points that must be in view, at one or several moments [m], shape (n, dim).
 
-    Bodies in contact sink into a floor a little; they are taken as standing on it, so that a view ends there.
+    Bodies in contact sink into a floor a little; their lowest points count as on the floor, so that the view ends
+    there.
     """
     points = [np.zeros((0, scene.dim))]
     for k, solid in enumerate(solids):
@@ -170,7 +171,7 @@ def _solid(body: RigidBody, mark: float) -> RigidSurface:
 
 
 def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
-    """A mesh in which vertices on a crease occur once for each side of it, so that both sides are smooth up to it.
+    """A mesh whose vertices on a crease occur once for each side, so that both sides are smooth up to the crease.
 
     Args:
         vertices: Vertices [m], shape (n, 3).

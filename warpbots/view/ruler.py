@@ -14,7 +14,7 @@ class Tick:
     """One mark.
 
     Attributes:
-        text: The number; the last one of an edge with its unit and axis.
+        text: The number; the last number of an edge has its unit and axis.
         at: Position of the number [m], on the edge closer to the viewer, shape (dim,).
         far: End of a line across the floor [m], on the opposite edge, shape (dim,).
         outward: Direction out of the view, shape (dim,).

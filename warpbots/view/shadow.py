@@ -7,7 +7,7 @@ from warpbots.view.covered_pixels import covered
 
 __all__ = ["Shadow"]
 
-_DARKNESS = 0.26  # of the shadow under a body
+_DARKNESS = 0.26  # darkness of the shadow under a body
 
 
 class Shadow:
@@ -31,7 +31,7 @@ class Shadow:
         cover, top = np.zeros(counts), np.full(counts, -np.inf)
         points = np.concatenate(
             [position, corner.reshape(-1, 3)]
-        )  # corners too, as a thin rod may cover no centre of a cell
+        )  # corners too, as a thin rod may cover no cell centre
         for cell, height in (self._cells(points, counts), self._under(corner, counts)):
             cover[cell] = _DARKNESS
             np.maximum.at(top, cell, height)

@@ -1,6 +1,6 @@
 """The skin of soft bodies made of particles: the surface of their shape at rest, carried along by the particles.
 
-Where matter has parted, the skin ends, and its particles are seen. Sand and fluids have none.
+Where matter is torn, the skin ends and particles are drawn. Sand and fluids have no skin.
 """
 
 import dataclasses
@@ -18,13 +18,13 @@ from warpbots.view.rigid_bodies import Facets, shaded, triangles_of
 __all__ = ["Skin", "comes_apart", "skins_of"]
 
 _EDGE = 1.3  # longest edge of a face [distances between particles]
-_FINEST = 90  # faces along the longest edge of a body, at most
-_DEEP = 3.5  # depth from which particles are drawn, as some may be seen through a hole [distances between particles]
-_NEAR = 4.0  # distance from a hole up to which they are drawn at any depth but right below intact skin [likewise]
-_RIM = 1.6  # distance from a hole up to which they are drawn there, too [likewise]
+_FINEST = 90  # largest number of faces along the longest edge of a body
+_DEEP = 3.5  # depth beyond which particles are drawn, as a hole may show them [distances between particles]
+_NEAR = 4.0  # distance from a hole up to which particles are drawn, except right below intact skin [likewise]
+_RIM = 1.6  # distance from a hole up to which particles are also drawn right below intact skin [likewise]
 _CELLS = 3  # samples for each distance between particles, along an outline
-_MOST = 500  # samples along the longest edge of an outline
-_FEWEST = 8  # particles of a body with a skin
+_MOST = 500  # largest number of samples along the longest edge of an outline
+_FEWEST = 8  # smallest number of particles of a body with a skin
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Skin:
 
     Attributes:
         body: Index of the body in the scene.
-        members: Which particles are its own, shape (n,), int.
+        members: Indices of the particles of the body, shape (n,), int.
         faces: Vertex indices of triangles, counter-clockwise seen from outside, shape (m, 3), or in 2D of edges, shape
-            (m, 2); those of a closed line follow one another.
+            (m, 2), with the edges of a closed line in a row.
         rest: Rest positions of its particles [m], shape (n, dim).
         border: Rest positions of the vertices [m], shape (n_vertices, dim).
         spacing: Distance between its particles [m].
@@ -56,11 +56,11 @@ class Skin:
         """The skin at one moment.
 
         Args:
-            position: Where all particles are [m], shape (n_particles, dim).
+            position: Positions of all particles [m], shape (n_particles, dim).
 
         Returns:
-            Vertices [m], shape (n_vertices, dim); which faces are intact, shape (m,), bool; and which of its particles
-            must be drawn, because no intact skin covers them, shape (n,), bool.
+            Vertices [m], shape (n_vertices, dim); which faces are intact, shape (m,), bool; and which particles of the
+            body must be drawn, because no intact skin covers them, shape (n,), bool.
         """
         from scipy.spatial import cKDTree
 
@@ -75,7 +75,7 @@ class Skin:
         return vertices, intact, bare
 
     def facets(self, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
-        """Its intact faces, smooth between creases.
+        """The intact faces, smooth between creases.
 
         Args:
             vertices: From `at`.
@@ -92,14 +92,14 @@ class Skin:
 
 
 def comes_apart(body: SoftBody) -> bool:
-    """Whether neighbours at rest do not stay neighbours: fluid, sand or snow; a body has one law in all its regions."""
+    """Whether particles do not keep their neighbours: fluid, sand or snow. A body has one law in all its regions."""
     return body.material.law in FLUIDS or isinstance(body.material.plasticity, CamClay | DruckerPrager)
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
-    """The skins of all bodies of `scene` whose particles are drawn themselves and stay together.
+    """The skins of all bodies of `scene` whose particles are drawn themselves and keep their neighbours.
 
-    Trusses, sheets and points have none.
+    Trusses, sheets and points have no skin.
 
     Args:
         scene: The bodies.
@@ -133,7 +133,7 @@ def _is_solid(shape: Shape) -> bool:
 
 
 def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a 3D shape, in triangles so small that they can follow its particles."""
+    """The surface of a 3D shape, in triangles that are small enough to follow its particles."""
     import trimesh
 
     edge = max(_EDGE * spacing, float(np.subtract(*shape.bounds[::-1]).max()) / _FINEST)

@@ -20,16 +20,16 @@ from warpbots.view.picture import draw
 __all__ = ["table_with_picture"]
 
 _WIDTH, _ALONG, _CELLS = 640, 60, 4000
-"""Pixels of the picture, edges of a surface along the longest one of the scene, and cells of a scene in 2D."""
+"""Pixels of the picture, edges of a surface along the longest edge of the scene, and cells of a 2D scene."""
 
 
 def table_with_picture(scene: Scene, table: Table, matter: Matter | None = None) -> dict:
     """Representations for a notebook: MIME type -> data.
 
     Args:
-        scene: What is shown at rest.
-        table: What is said of it.
-        matter: Its soft bodies as a solver has them; None for their shapes.
+        scene: The scene, which is shown at rest.
+        table: The table about the scene.
+        matter: The soft bodies as a solver represents them; None for their shapes.
     """
     bundle = table.mimebundle()
     try:
@@ -80,12 +80,12 @@ class _Skin(Matter):
 
     @property
     def surfaces(self) -> tuple[_Part, ...]:
-        """Surfaces of all bodies but those that are given as points."""
+        """Surfaces of all bodies except those that are given as points."""
         return self.parts
 
 
 def _skin(scene: Scene) -> _Skin:
-    """The surfaces of all soft bodies of a scene in space."""
+    """The surfaces of all soft bodies of a 3D scene."""
     lower, upper = scene.bounds
     edge, parts, fields, first = float((upper - lower).max()) / _ALONG, [], [], 0
     for body in scene.soft:
@@ -115,5 +115,5 @@ def _surface(shape: Shape, edge: float) -> tuple[np.ndarray, np.ndarray]:
         first = np.cumsum([0] + [len(x) for x, _ in pieces])
         faces = [faces + n for (_, faces), n in zip(pieces, first, strict=False)]
         return np.concatenate([x for x, _ in pieces]), np.concatenate(faces)
-    flat = isinstance(shape, Box)  # no need for more than its corners
+    flat = isinstance(shape, Box)  # the corners are enough
     return fitted_surface(shape, np.ptp(shape.bounds, axis=0).max() if flat else edge)

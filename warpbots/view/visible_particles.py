@@ -1,4 +1,4 @@
-"""The surface of bodies made of particles: which particles lie on it, and its normals."""
+"""The surface of bodies made of particles: the particles on it, and its normals."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
 
 
 def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Normals of the body that balls are part of: minus the gradient of their blurred density.
+    """Normals of the body that balls represent: minus the gradient of their blurred density.
 
     Args:
         position: Centres [m], shape (n, 3).
