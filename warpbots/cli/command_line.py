@@ -1,4 +1,4 @@
-"""Commands, their options and their examples; how a command ends."""
+"""The commands with their options and examples, and their exit status."""
 
 import argparse
 import sys
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: Words after the program's name; None for those of the process.
+        arguments: Words after the name of the program; None for the arguments of the process.
 
     Returns:
         Exit status: 0, 2 after bad input, 1 after a simulation that failed, or 130 after Ctrl-C.
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_paragraph(message: Warning | str, *_: object) -> str:
-    """A warning for somebody who has no program to which a line number could refer."""
+    """A warning without a line number, as the user of a command has no program to which it could refer."""
     return f"warpbots: {message}\n"
 
 
@@ -150,7 +150,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
         "--worlds",
         type=count,
         default=1,
-        help="robots to train at once, which differ; torchrun divides them among processes (%(default)s)",
+        help="robots to train at once, with varied parameters; torchrun divides them among processes (%(default)s)",
     )
     command.add_argument(
         "--vary",
@@ -171,9 +171,9 @@ def _add_sweep(command: argparse.ArgumentParser, trainer: argparse.ArgumentParse
         action="append",
         required=True,
         metavar=("OPTION", "VALUE"),
-        help="an option of train and its values, as in --over seed 0 1 2; several of these are combined",
+        help="an option of train and its values, as in --over seed 0 1 2; repeat it to combine several options",
     )
-    command.add_argument("--iterations", type=count, help="iterations of every trial; default: that of train")
+    command.add_argument("--iterations", type=count, help="iterations of every trial; default: as for train")
     command.add_argument("--out", type=Path, help="output folder; default: output/NAME-OF-FILE-sweep")
     command.add_argument("--parallel", type=count, help="trials at once; default: the number of cores")
     again = command.add_mutually_exclusive_group()

@@ -10,7 +10,7 @@ __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> None:
-    """Read a file and write what it holds, as MJCF or URDF by the ending .xml, .mjcf or .urdf, else as USD."""
+    """Read a file and write its scene: as MJCF or URDF if the ending is .xml, .mjcf or .urdf, else as USD."""
     scene = read(options.scene, options.asset_root)
     write = wb.robots.save if options.out.suffix.lower() in NAMED else wb.usd.write
     write(options.out, scene)

@@ -1,4 +1,4 @@
-"""``warpbots info``: what a scene holds, what can be differentiated, and the stable time step."""
+"""``warpbots info``: the contents of a scene, its differentiable quantities, and the stable time step."""
 
 import argparse
 import math
@@ -12,7 +12,7 @@ __all__ = ["info"]
 
 
 def info(options: argparse.Namespace) -> None:
-    """Print it."""
+    """Print the information."""
     simulation = simulation_of(options)
     scene, model = simulation.scene, simulation.model
     _say_bodies(scene, model)
@@ -49,7 +49,7 @@ def info(options: argparse.Namespace) -> None:
 
 
 def _say_bodies(scene: wb.Scene, model: Any) -> None:
-    """Print soft and rigid bodies, the regions of these and the joints of those."""
+    """Print soft bodies with their regions, and rigid bodies with their joints."""
     weights = [_mass(body) for body in scene.rigid]
     counts = [f"{len(model.matter)} particles"] if model.matter is not None else []
     counts += [f"{len(weights)} rigid bodies, {sum(weights):.4g} kg"] if weights else []
@@ -84,7 +84,7 @@ def _mass(body: wb.RigidBody) -> float:
 
 
 def _joint_of(actuator: Any) -> str:
-    """What a motor drives, and how strong it is; nothing for other actuators."""
+    """The joint of a motor, and its strength; an empty text for other actuators."""
     if isinstance(actuator, wb.actuators.Torque):
         return f" at joint {actuator.joint}, up to {actuator.max_torque:g}"
     if isinstance(actuator, wb.actuators.Servo):

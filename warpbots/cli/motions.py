@@ -21,7 +21,7 @@ def simulate(options: argparse.Namespace) -> None:
 
 
 def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
-    """Write a motion as GIF and USD to `folder`, and print what is in it."""
+    """Write a motion as GIF and USD to `folder`, and list the files of the folder."""
     wb.view.animate(folder / "motion.gif", motion)
     wb.usd.write(folder / "motion.usda", motion)
     print("wrote")

@@ -12,10 +12,10 @@ _PROJECT = Path(__file__).parent / "project"
 
 
 def new(options: argparse.Namespace) -> None:
-    """Make a folder with the files of `project/`; it appears with all of them or not at all.
+    """Make a folder with the files of `project/`; it appears complete or not at all.
 
     Raises:
-        OSError: There is such a file or folder, or it cannot be made.
+        OSError: The file or folder exists, or it cannot be made.
     """
     folder = Path(options.name)
     if folder.exists() or folder.is_symlink():

@@ -1,4 +1,4 @@
-"""From the words of a command to a simulation, its controller and a motion."""
+"""Simulation, controller and motion from the arguments of a command."""
 
 import argparse
 import contextlib
@@ -51,47 +51,49 @@ def add_scene(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dx",
         type=positive,
-        help="size of a cell, spacing of a lattice [m]; default: the scene's, else one that fits it",
+        help="size of a cell, or spacing of a lattice [m]; default: the scene's, else one that fits it",
     )
     command.add_argument(
-        "--dt", type=positive, help="time between two control signals [s]; default: the scene's, else 0.01"
+        "--dt", type=positive, help="length of a control interval [s]; default: the scene's, else 0.01"
     )
     command.add_argument(
-        "--substeps", type=count, help="solver steps in that time; default: the scene's, else as few as are stable"
+        "--substeps",
+        type=count,
+        help="solver steps per control interval; default: the scene's, else the fewest stable ones",
     )
     command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
     add_root(command)
 
 
 def add_root(command: argparse.ArgumentParser) -> None:
-    """The folder to which a file may refer."""
+    """The argument for the folder to which a file may refer."""
     command.add_argument(
         "--asset-root",
-        help="folder that must contain all files to which the scene refers; default: the one above its own",
+        help="folder that must contain all files to which the scene refers; default: the parent of its own folder",
     )
 
 
 def add_motion(command: argparse.ArgumentParser) -> None:
     """Arguments of every command that shows a motion."""
     command.add_argument(
-        "--steps", type=count, help="control intervals to simulate; default: the scene's, else those of 2 s"
+        "--steps", type=count, help="control intervals to simulate; default: the scene's, else as many as last 2 s"
     )
     command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:
-    """The scene in a file: a robot by its ending or its content, else a USD stage."""
+    """The scene in a file: a robot, judged by the ending or the content of the file, or else a USD stage."""
     if is_robot(path):
         return wb.robots.load(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)
 
 
 def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, worlds: int = 1) -> wb.Simulation:
-    """The simulation of a scene, with the options of the user, else what `Simulation` chooses for it.
+    """The simulation of a scene, with the options of the user or else the choices of `Simulation`.
 
     Args:
-        options: Those of the command.
-        scene: What is in the file; None to read it.
+        options: Options of the command.
+        scene: The scene in the file; None to read the file.
         worlds: Number of independent copies.
 
     Raises:
@@ -145,11 +147,11 @@ def refuse_results(folder: Path, names: Iterable[str], what: str) -> None:
 
     Args:
         folder: The folder; it need not exist.
-        names: Names of its files, or patterns of them, that are results.
-        what: What makes them, for the message.
+        names: Names of files with results, or patterns of names.
+        what: Name of the run that writes them, for the message.
 
     Raises:
-        FileExistsError: It has.
+        FileExistsError: The folder has results.
     """
     found = sorted({path for name in names for path in folder.glob(name)})
     if found:
@@ -166,7 +168,7 @@ def where(options: argparse.Namespace) -> Path:
 
 
 def folder(options: argparse.Namespace) -> Path:
-    """The output folder, which is made if it is not there."""
+    """The output folder, which is made if it does not exist."""
     folder = where(options)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -180,7 +182,7 @@ def policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
 
 
 def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
-    """The motion of a scene under the controller that was given, or none."""
+    """The motion of a scene under the given controller, or without control."""
     weights = None if options.controller is None else _load(options.controller)
     model = simulation(options)
     controller = None
@@ -202,7 +204,7 @@ def _load(path: Path) -> dict:
 
 
 def _restore(controller: torch.nn.Module, weights: dict, path: Path) -> None:
-    """Give a controller the weights that were in a file."""
+    """Load the weights of a file into a controller."""
     try:
         controller.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError) as fault:

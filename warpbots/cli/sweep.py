@@ -22,7 +22,7 @@ from warpbots.scene import fingerprint
 __all__ = ["Trial", "sweep", "trials"]
 
 _RETRIES = 3
-"""How often a trial goes on where it stopped, after its process has died."""
+"""How often a trial is resumed after its process has died."""
 
 _VARIED = ("seed", "lr", "iterations", "steps", "solver", "dx", "dt", "substeps", "worlds", "vary")
 """Options of ``warpbots train`` that may differ between trials."""
@@ -33,7 +33,7 @@ class Trial:
     """One training of a sweep.
 
     Attributes:
-        settings: Options that are varied, by name, as words.
+        settings: Values of the varied options by name, as words.
         words: All options as words, without the folder.
         options: The same, parsed.
         scene: A hash of the scene.
@@ -46,18 +46,18 @@ class Trial:
 
     @property
     def folder(self) -> Path:
-        """Where it writes."""
+        """The folder of its results."""
         return self.options.out
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What a finished trial has found; None if it is not finished, or was one of other options or scenes."""
+        """The result of a finished trial; None if it is not finished, or had other options or another scene."""
         file = self.folder / "result.json"
         found = json.loads(file.read_text()) if file.is_file() else {}
         return found if (found.get("words"), found.get("scene")) == (list(self.words), self.scene) else None
 
     def run(self) -> float:
-        """Train, from the checkpoint that a dead process has left if there is one; the result is written last.
+        """Train, from the checkpoint of a dead process if there is one; the result is written last.
 
         Returns:
             The smallest loss.
@@ -78,11 +78,11 @@ def trials(options: argparse.Namespace) -> list[Trial]:
     """One trial for each combination of the values of ``--over``; the last option varies fastest.
 
     Args:
-        options: Those of the sweep; its `trainer` is the parser of ``warpbots train``, which ends the program where a
-            value is illegal.
+        options: Options of the sweep; `trainer` is the parser of ``warpbots train``, which ends the program if a value
+            is illegal.
 
     Raises:
-        ValueError: An option has no values, is there twice, or cannot be varied.
+        ValueError: An option has no values, is given twice, or cannot be varied.
     """
     names = [words[0] for words in options.over]
     for name in names:
@@ -132,10 +132,10 @@ def sweep(options: argparse.Namespace) -> None:
 
 
 def _make_room(planned: list[Trial], overwrite: bool) -> None:
-    """Remove what an earlier sweep has left in the folders of trials, if that is wanted.
+    """Remove the results of an earlier sweep from the folders of trials if `overwrite` is set.
 
     Raises:
-        FileExistsError: There is something, and it is not to be removed.
+        FileExistsError: There are results, and `overwrite` is not set.
     """
     there = [trial.folder for trial in planned if trial.folder.exists()]
     finished = sum((folder / "result.json").is_file() for folder in there)
@@ -153,7 +153,7 @@ def _started(ray: Any, parallel: int | None) -> None:
     """Start Ray.
 
     Raises:
-        RuntimeError: It does not start.
+        RuntimeError: Ray does not start.
     """
     try:
         ray.init(num_cpus=parallel, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -172,7 +172,7 @@ def _started(ray: Any, parallel: int | None) -> None:
 
 
 def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial]:
-    """Run trials in processes of Ray, each with one thread; those that failed."""
+    """Run trials in processes of Ray, each with one thread, and return the trials that failed."""
     _started(ray, parallel)
     failed = []
     try:

@@ -13,7 +13,7 @@ import warpbots as wb
 __all__ = ["VARIED", "share", "team", "variations"]
 
 VARIED = ("youngs_modulus", "density", "mass", "friction")
-"""Parameters by which worlds differ, of those that a solver has."""
+"""Parameters that are varied between worlds, if the solver has them."""
 
 
 @contextlib.contextmanager
@@ -38,7 +38,7 @@ def share(worlds: int, group: Any) -> range:
     """The worlds that this process simulates.
 
     Raises:
-        ValueError: They cannot be divided equally.
+        ValueError: The worlds cannot be divided equally.
     """
     rank, count = (0, 1) if group is None else (torch.distributed.get_rank(), torch.distributed.get_world_size())
     if worlds % count:
@@ -50,15 +50,15 @@ def share(worlds: int, group: Any) -> range:
 
 
 def variations(simulation: wb.Simulation, mine: range, spread: float, seed: int) -> dict[str, torch.Tensor]:
-    """Parameters of worlds that differ by a factor between 1 - spread and 1 + spread each; the first is as described.
+    """Parameters of worlds, multiplied by factors between 1 - spread and 1 + spread; the first world is unchanged.
 
-    A world has the same factors in whichever process it is.
+    The factors of a world do not depend on the process that simulates it.
 
     Args:
-        simulation: Of as many worlds as there are in `mine`.
-        mine: Numbers of its worlds.
+        simulation: A simulation of as many worlds as there are in `mine`.
+        mine: Numbers of these worlds.
         spread: Largest relative difference.
-        seed: Of the factors.
+        seed: Seed of the factors.
     """
     if mine == range(1):
         return {}

@@ -1,4 +1,4 @@
-"""``warpbots train``: a controller that travels, by gradient."""
+"""``warpbots train``: a controller that makes a robot travel, trained by gradient."""
 
 import argparse
 from typing import Any
@@ -53,16 +53,16 @@ def _worlds(options: argparse.Namespace) -> dict[str, object]:
 
 
 _RESULTS = ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda", "checkpoint.pt")
-"""Files of a training, in the order in which a new one removes them; it writes over the last."""
+"""Files of a training, in the order in which a new training removes them; it overwrites the last one."""
 
 
 def train(options: argparse.Namespace) -> None:
-    """Train it, and write it with its loss and its motion to a folder; ``torchrun`` divides its worlds."""
+    """Train a controller, and write it with its loss and its motion to a folder; ``torchrun`` divides the worlds."""
     trained(options)
 
 
 def trained(options: argparse.Namespace) -> wb.optimize.History:
-    """The same, and its history."""
+    """Do the same as `train`, and return the history."""
     with team(options.device) as group:
         return _trained(options, group)
 
@@ -126,7 +126,7 @@ def _trained(options: argparse.Namespace, group: Any) -> wb.optimize.History:
         f"loss {history.loss[0]:.4g} -> {history.loss[history.best]:.4g} in {len(history.loss) - 1} iterations: the "
         f"robot travels {-history.loss[history.best]:.3f} m in {steps * simulation.dt:g} s"
     )
-    if options.worlds > 1:  # the motion is that of the robot as it is described
+    if options.worlds > 1:  # the motion shows the robot with its unvaried parameters
         weights, simulation = policy.state_dict(), simulations.simulation(options, scene)
         policy = simulations.policy(simulation, options.seed)
         policy.load_state_dict(weights)

@@ -13,7 +13,7 @@ LEGS = {
 
 
 def scene() -> wb.Scene:
-    """A bar on two legs; each half of a leg has a muscle. Lengths in metres, y up."""
+    """A bar on two legs, with a muscle in each half of a leg. Lengths are in metres, y is up."""
     shape = wb.shapes.Union((*LEGS.values(), Box((0.2, 0.1), (0.5, 0.2))))
     silicone = wb.Material(youngs_modulus=2e4, poissons_ratio=0.3, density=1000.0)
     return wb.Scene(
@@ -32,7 +32,7 @@ def simulation() -> wb.Simulation:
 
 
 def controller(sim: wb.Simulation) -> wb.controllers.MLP:
-    """A perceptron that sees seven clusters of the body and a clock."""
+    """A perceptron that observes seven clusters of the body and a clock."""
     return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=3)
 
 

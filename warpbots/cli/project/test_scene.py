@@ -5,7 +5,7 @@ from scene import LEGS, simulation
 
 
 def test_the_robot_stands():
-    """Without control it stays where it is, and above the floor."""
+    """Without control the robot stays in place and above the floor."""
     sim = simulation()
     motion = sim.rollout(None, steps=40)
     travel = sim.center_of_mass(motion.final) - sim.center_of_mass(motion.start)
@@ -14,7 +14,7 @@ def test_the_robot_stands():
 
 
 def test_the_gradient_is_that_of_differences():
-    """Of the body's extent in free flight with respect to a constant control of the first muscle."""
+    """The gradient of the body's extent in free flight, with respect to a constant control of the first muscle."""
     sim = simulation()
     above = sim.state(position=sim.state().position + torch.tensor([0.0, 0.1]))
 
