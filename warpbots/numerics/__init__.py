@@ -1,4 +1,4 @@
-"""Scalars, matrices and the tape: what every solver is written with."""
+"""Scalars, matrices, launches and the tape: the basis of every solver."""
 
 from warpbots.numerics.devices import native_messages, warp_device
 from warpbots.numerics.gradient_copies import Copies

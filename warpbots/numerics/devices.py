@@ -1,4 +1,4 @@
-"""Devices of Warp, and a start of Warp without noise."""
+"""Devices of Warp, and a quiet start of Warp."""
 
 import contextlib
 import functools
@@ -17,8 +17,8 @@ _NO_GPU = "Warp CUDA warning: Could not find or load the NVIDIA CUDA driver. GPU
 def warp_device(name: wp.DeviceLike = None) -> wp.Device:
     """The device of Warp with this name; None for the current one.
 
-    What comes first to Warp comes through here: its start says on stderr that a machine has no GPU, which graders of
-    notebooks take for a fault of the cell that happens to run then.
+    The first use of Warp goes through this function: at its start Warp says on stderr if a machine has no GPU, which
+    graders of notebooks mistake for an error of the cell that runs first.
 
     Raises:
         ValueError: There is no such device.
@@ -29,7 +29,7 @@ def warp_device(name: wp.DeviceLike = None) -> wp.Device:
 
 @functools.cache
 def _start() -> None:
-    """Start Warp; of what it says, all but the absence of a GPU goes to stderr."""
+    """Start Warp; its messages go to stderr, except the one about a missing GPU."""
     with native_messages() as said:
         wp.init()
     for line in said:
@@ -39,7 +39,7 @@ def _start() -> None:
 
 @contextlib.contextmanager
 def native_messages() -> Iterator[list[str]]:
-    """Lines that compiled code writes to stderr meanwhile, which are kept from it; complete when the block ends."""
+    """Capture the lines that compiled code writes to stderr during the block; complete when the block ends."""
     lines: list[str] = []
     try:
         stderr = os.dup(2)

@@ -1,6 +1,6 @@
-"""Copies of arrays that all threads share, for their gradients: additions to one address are serialised on a GPU.
+"""Copies of arrays that all threads share, for gradients, since a GPU serialises additions to one address.
 
-A thread adds to one of the copies, next to that of its neighbour, and the copies are summed at the end.
+A thread adds to one of the copies, next to the copy of its neighbour, and the copies are summed at the end.
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ _LANES = 64
 
 @dataclasses.dataclass(frozen=True)
 class Copies:
-    """Copies of arrays whose first axis is that of the worlds: copy c of a row w is row w * count + c.
+    """Copies of arrays whose first axis is the world: copy c of row w is row w * count + c.
 
     Attributes:
         device: Device of the arrays.
-        count: Number of copies of each row, a power of two; with 1 the arrays are used themselves.
+        count: Number of copies of each row, a power of two; with 1 the arrays themselves are used.
     """
 
     device: wp.Device
@@ -32,11 +32,11 @@ class Copies:
 
     @staticmethod
     def of(device: wp.Device) -> "Copies":
-        """As many copies as pay off on a device."""
+        """The number of copies that pays off on a device."""
         return Copies(device, _COPIES if parallel(device) else 1)
 
     def wanted(self, *arrays: wp.array) -> "Copies":
-        """These copies, or the arrays themselves where none of them has a gradient."""
+        """These copies, or the arrays themselves if none of them has a gradient."""
         return self if any(array.grad is not None for array in arrays) else Copies(self.device, 1)
 
     @functools.cached_property
@@ -50,7 +50,7 @@ class Copies:
         return self._rows[name]
 
     def values(self, name: str, array: wp.array) -> wp.array:
-        """Copies of the rows of `array`, which is called `name`."""
+        """Copies of the rows of `array`, stored under `name`."""
         if self.count == 1:
             return array
         rows = self._of(name, array)
@@ -59,7 +59,7 @@ class Copies:
         return rows
 
     def gradient(self, name: str, array: wp.array) -> wp.array | None:
-        """Where to add to the gradient of `array`, 0 for all copies; None if it has none."""
+        """The array to which the gradient of `array` is added, zeroed for all copies; None if there is no gradient."""
         if self.count == 1 or array.grad is None:
             return array.grad
         rows = self._of(name, array)
@@ -74,7 +74,7 @@ class Copies:
 
 
 def _table(array: wp.array) -> wp.array:
-    """With two axes."""
+    """The array with two axes."""
     return array if array.ndim == 2 else array.reshape((array.shape[0], 1))
 
 

@@ -1,9 +1,9 @@
-"""The positive part, with the derivative of its growing side at the kink.
+"""The positive part, with the derivative 1 at its kink.
 
-What pulls and never pushes, or pushes and never pulls, is at its kink in bodies at rest: a cable that is just taut,
-threads of the length of matter, a contact that just touches. There the derivative of max(x, 0) is either 0 or 1. It is
-1 here, the side on which a control has an effect, so that training can begin from rest; and rounding does not decide,
-since what lies below 0 by rounding alone is at the kink. Values are those of max(x, 0).
+Elements that only pull or only push are at their kink when bodies are at rest: a cable that is just taut, threads as
+long as the matter at rest, a contact that just touches. There the derivative of max(x, 0) is either 0 or 1. Here it is
+1, from the side on which a control has an effect, so that training can begin from rest. Rounding does not decide, since
+numbers that are below 0 by rounding alone count as at the kink. Values are those of max(x, 0).
 """
 
 import functools
@@ -16,7 +16,7 @@ from warpbots.numerics.scalars import real, real_numpy
 __all__ = ["ROUNDING", "positive_part"]
 
 ROUNDING = 32.0 * float(np.finfo(real_numpy).eps)
-"""Width of a kink relative to the quantities whose difference decides [1]; a body at rest moves by 5 eps."""
+"""Width of a kink relative to the quantities that are subtracted [1]; a body at rest moves by 5 eps."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Launches whose adjoints a solver orchestrates itself, loops and branches around them, and the structs they take."""
+"""Launches whose adjoints are arranged by solvers, loops and branches around launches, and structs of their inputs."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,14 +35,15 @@ _missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
 
 @contextlib.contextmanager
 def preparing() -> Iterator[list[_Body]]:
-    """Run work within it once, and it can be captured: every kernel that it may launch is compiled and on the device.
+    """Work that runs once within this context can be captured: all its kernels are compiled and loaded on the device.
 
-    Kernels of loops and branches that were not entered are loaded at the end, and arrays made that are made at their
-    first use. Bodies at the same place of the program launch the same kernels.
+    At the end, kernels of loops and branches that were not entered are loaded, and arrays that are created at their
+    first use are created. Bodies at the same place of the program launch the same kernels.
 
     Yields:
-        Bodies that were not entered, once they have been loaded. Fills and copies in them were done: if there are any,
-        arrays that work writes are undefined until it has run again.
+        Bodies that were not entered; the list is complete after the block, when they have been loaded. Loading executes
+        their fills and copies: if there are such bodies, arrays that the work writes are undefined until it has run
+        again.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
@@ -55,28 +56,29 @@ def preparing() -> Iterator[list[_Body]]:
 
 
 def while_loop(condition: wp.array, body: _Body) -> None:
-    """Repeat `body` while the entry of `condition`, shape (1,), int, is not zero; on the device within a capture."""
+    """Repeat `body` while the entry of `condition`, shape (1,), int, is not zero; in a capture the device decides."""
     _enter(wp.capture_while, condition, body)
 
 
 def if_then(condition: wp.array, body: _Body) -> None:
-    """Do `body` if the entry of `condition`, shape (1,), int, is not zero; decided on the device within a capture."""
+    """Run `body` if the entry of `condition`, shape (1,), int, is not zero; in a capture the device decides."""
     _enter(wp.capture_if, condition, body)
 
 
 @contextlib.contextmanager
 def sparing(missed: wp.array) -> Iterator[None]:
-    """Within it, captures leave out what is done `rarely`.
+    """Within this context, captures leave out bodies that run `rarely`.
 
     Args:
-        missed: Set to 1 by a replay that would have done it, shape (1,), int; all that work wrote is void then.
+        missed: Set to 1 by a replay that should have run such a body, shape (1,), int; all results of the replay are
+            then void.
     """
     with _set(_missed, missed):
         yield
 
 
 def rarely(condition: wp.array, body: _Body) -> None:
-    """`if_then` for a large body that is hardly ever done, so that captures may be `sparing`."""
+    """`if_then` for a large body that hardly ever runs, which captures may leave out (`sparing`)."""
     missed = _missed.get()
     if missed is None:
         if_then(condition, body)
@@ -85,7 +87,7 @@ def rarely(condition: wp.array, body: _Body) -> None:
     else:
         with _set(_loading, True):
             launch(miss_kernel, 1, [condition], [missed], condition.device)
-        with _set(_met, None):  # what is not done now is loaded when it is needed
+        with _set(_met, None):  # a body that does not run now is loaded when it is needed
             if_then(condition, body)
 
 
@@ -134,7 +136,7 @@ def launch(
     device: wp.Device,
     block_dim: int | None = None,
 ) -> None:
-    """Launch a kernel; nothing of it goes to the tape. Threads wait for one another in blocks of `block_dim`."""
+    """Launch a kernel without recording it on the tape. Threads wait for one another in blocks of `block_dim`."""
     wp.launch(
         kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(), block_dim=block_dim
     )  # fmt: skip
@@ -143,9 +145,9 @@ def launch(
 def launch_lanes(
     kernel: wp.Kernel, dim: int | tuple, lanes: int, inputs: list, outputs: list, device: wp.Device
 ) -> None:
-    """Launch a kernel with so many threads for each index, the last axis of `wp.tid`; a CPU has one.
+    """Launch a kernel with `lanes` threads for each index, the last axis of `wp.tid`; a CPU has one thread.
 
-    They share tiles: what depends on all of them, as a sum, is found by a tile.
+    The threads share tiles, which compute results that depend on all of them, such as sums.
     """
     wp.launch_tiled(
         kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device, record_tape=False,
@@ -162,7 +164,7 @@ def launch_adjoint(
     adj_outputs: list,
     device: wp.Device,
 ) -> None:
-    """Launch the adjoint that Warp generated for a kernel: gradients of inputs from those of outputs."""
+    """Launch the adjoint that Warp generated for a kernel: from gradients of outputs to gradients of inputs."""
     wp.launch(
         kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False,
         record_cmd=_loading.get(),
@@ -170,7 +172,7 @@ def launch_adjoint(
 
 
 def launch_own_adjoint(kernel: wp.Kernel, dim: int | tuple, inputs: list, device: wp.Device) -> None:
-    """`launch_adjoint` of a kernel whose arrays, those in structs among them, own their gradients."""
+    """`launch_adjoint` of a kernel whose arrays, including arrays in structs, own their gradients."""
     launch_adjoint(kernel, dim, inputs, [], [_gradient_of(a) for a in inputs], [], device)
 
 
@@ -190,7 +192,7 @@ def _gradient_of(argument: object) -> object:
 
 
 def launch_all(steps: Sequence[Launch], device: wp.Device) -> None:
-    """`launch` one after the other."""
+    """`launch` all steps, one after the other."""
     for kernel, dim, inputs, outputs in steps:
         launch(kernel, dim, inputs, outputs, device)
 
@@ -202,7 +204,7 @@ def launch_adjoints(steps: Sequence[Launch], adjoints: Sequence[tuple[list, list
 
 
 def clear_gradients(arrays: Iterable[wp.array]) -> None:
-    """Gradients of `arrays` to zero."""
+    """Set the gradients of `arrays` to zero."""
     for array in arrays:
         array.grad.zero_()
 

@@ -17,8 +17,8 @@ det F the smallest singular value counts as negative, so that R is a rotation fo
     dR = R [w]x,   (tr S - S) w = axial(R^T dF - dF^T R).
 
 All divisions are by (s1 + s2) (s2 + s3) (s3 + s1), which vanishes only where the rotation itself is not unique, as for
-a reflection. Close to there rounding would make R no rotation, and the singular value decomposition takes over; it is
-five times as slow elsewhere, and its own derivative does not exist where two singular values are equal, as in every
+a reflection. Close to such matrices rounding would make R no rotation, and the singular value decomposition is used
+instead. It is five times as slow, and its derivative does not exist where two singular values are equal, as in every
 undeformed body.
 """
 

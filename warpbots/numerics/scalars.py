@@ -24,7 +24,7 @@ real = {"float32": wp.float32, "float64": wp.float64}[precision]
 """Warp scalar of every field of a model and a state."""
 
 real_numpy = {"float32": np.float32, "float64": np.float64}[precision]
-"""NumPy scalar type of the same width."""
+"""NumPy scalar type of the same precision."""
 
 _VECTORS = {
     ("float32", 2): wp.vec2f, ("float32", 3): wp.vec3f, ("float32", 4): wp.vec4f,
@@ -36,7 +36,7 @@ _MATRICES = {
 }  # fmt: skip
 
 NODE = _VECTORS[precision, 4]
-"""What a grid node carries: momentum (or velocity) in the first components, mass in the last one.
+"""The numbers of a grid node: momentum (or velocity) in the first components, mass in the last one.
 
 Four components in 2D too: a node is then one 16-byte word, which vector units and vector atomics move at once.
 """

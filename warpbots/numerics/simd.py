@@ -1,10 +1,10 @@
 """Arithmetic on whole grid nodes, and reads of flat arrays.
 
-Warp's own operators work on one component after the other, and the CPU's compiler only finds vector instructions again
-where groups of components are stored. These few functions use the vector registers directly, which makes the sums over
-the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
-`item` and `index` read flat arrays without the stride that Warp multiplies by. None has an adjoint: where they are used
-adjoints are written by hand.
+Warp's own operators work on one component after the other, and the compiler for CPUs only finds vector instructions
+where groups of components are stored. These functions use the vector registers directly, which makes the sums over the
+nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
+`item` and `index` read flat arrays without the stride that Warp multiplies by. None of them has an adjoint: code that
+uses them has adjoints written by hand.
 """
 
 import warp as wp

@@ -1,12 +1,12 @@
-"""Logarithm and exponential of symmetric matrices, with derivatives that exist for equal eigenvalues, too.
+"""Logarithm and exponential of symmetric matrices, with derivatives that also exist for equal eigenvalues.
 
 For A = Q diag(a) Q^T and a scalar function f, f(A) = Q diag(f(a)) Q^T, and its derivative is (Daleckii & Krein 1965;
 Higham 2008, "Functions of matrices", theorem 3.11)
 
     df = Q (G o (Q^T dA Q)) Q^T,   G_ij = (f(a_i) - f(a_j)) / (a_i - a_j),   G_ii = f'(a_i),
 
-with the product o of entries. It is its own adjoint. The divided differences G are taken by series where two
-eigenvalues are close, so that they lose no digit there.
+with the product o of entries. This linear map is its own adjoint. Where two eigenvalues are close, the divided
+differences G are computed from a series, so that no digit is lost.
 
 Eigenvalues are found by Jacobi's method (Golub & Van Loan, "Matrix computations", section 8.5), to rounding: `wp.eig3`
 and `wp.svd3` of Warp 1.19 have relative errors of up to 1e-3 in single precision.

@@ -1,7 +1,7 @@
 """The one place that knows which `wp.Tape` is recording.
 
 Warp has no public handle to the active tape, and a step whose adjoint is orchestrated by hand must add itself to it.
-Only this file reaches for it.
+Only this file accesses it.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ __all__ = ["copy", "record", "recording"]
 
 @contextlib.contextmanager
 def recording(tape: wp.Tape | None) -> Iterator[None]:
-    """Within it `tape` is the active one, or none is, whichever was before."""
+    """Within this context `tape` is the active tape, or no tape is active if it is None."""
     runtime = wp._src.context.runtime
     before, runtime.tape = runtime.tape, tape
     try:
@@ -24,7 +24,7 @@ def recording(tape: wp.Tape | None) -> Iterator[None]:
 
 
 def copy(destination: wp.array, source: wp.array) -> None:
-    """`wp.copy` that nothing is recorded of: its adjoint is part of a step's own."""
+    """`wp.copy` without recording: its adjoint is part of the adjoint of a step."""
     with recording(None):
         wp.copy(destination, source)
 
@@ -39,8 +39,8 @@ def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequ
         backward: Called without arguments during ``tape.backward()``; reads the gradients of what the step wrote and
             adds to the gradients of what it read.
         reads: Arrays that the step reads.
-        writes: Arrays that it writes. Those of both with ``requires_grad`` become known to the tape, so that
-            ``tape.zero()`` clears them.
+        writes: Arrays that the step writes. The tape registers all arrays of `reads` and `writes` with
+            ``requires_grad``, so that ``tape.zero()`` clears their gradients.
     """
     tape = wp._src.context.runtime.tape
     if tape is None:
@@ -52,5 +52,5 @@ def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequ
         for array in reads:
             array.mark_read()
         for array in writes:
-            if array.size:  # what has no entries is shared by many states
+            if array.size:  # many states share an array without entries
                 array.mark_write()

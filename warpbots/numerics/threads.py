@@ -1,4 +1,4 @@
-"""Whether a launch has many threads, on which the shape of a kernel's work depends."""
+"""Whether a launch has many threads, on which the choice of kernels depends."""
 
 import os
 
@@ -12,10 +12,10 @@ if _ALWAYS:
 
 
 def parallel(device: wp.Device) -> bool:
-    """Whether launches on `device` run many threads at once: those of a GPU do, those of a CPU run one.
+    """Whether launches on `device` run many threads at once: true on a GPU; a CPU runs one thread.
 
-    Where the two want different work, as rows that gather and rows that scatter, this is what decides. With the
-    environment variable ``WARPBOTS_PARALLEL`` set to ``1`` a CPU takes the choices of a GPU: slower, and the way to
-    test them without one.
+    This decides between kernels for the two, such as rows that gather and rows that scatter. With the environment
+    variable ``WARPBOTS_PARALLEL`` set to ``1`` a CPU uses the kernels of a GPU, which is slower, but tests them without
+    a GPU.
     """
     return device.is_cuda or _ALWAYS
