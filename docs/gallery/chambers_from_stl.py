@@ -1,7 +1,7 @@
 """A bellows with two chambers of air, from an STL file.
 
 The inner surfaces of the file bound the chambers. Air goes into the rear one first, then into the front one.
-The walls are one linear tetrahedron thick and bend several times too little; quadratic ones do not, and take longer.
+The walls are one linear tetrahedron thick and bend several times too little; quadratic ones do not, but take longer.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A worm that crawls by a travelling wave.
 
-Matter swells and shrinks by itself, later the farther it is from the tail. Friction does the rest.
+Matter actively swells and shrinks, in a wave that starts at the tail. Friction moves the worm.
 """
 
 import warpbots as wb

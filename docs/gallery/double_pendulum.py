@@ -1,6 +1,6 @@
 """A double pendulum is chaotic.
 
-Eight worlds start within a ten-thousandth of a radian of one another. After a few seconds they have parted.
+Eight worlds start within a ten-thousandth of a radian of one another. After a few seconds they have diverged.
 """
 
 import matplotlib.pyplot as plt

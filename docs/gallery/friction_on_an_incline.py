@@ -1,7 +1,7 @@
 """A block on an incline sticks or slides.
 
-Five worlds of one simulation differ in their coefficient of friction alone. Gravity is tilted by atan(0.5). Sticking
-means sticking: nothing creeps.
+Five worlds of one simulation differ in their coefficient of friction alone. Gravity is tilted by atan(0.5). Blocks
+that stick do not creep.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """An arm that holds itself.
 
-The torques that carry an arm against gravity are what its equations of motion call bias; without them it falls.
+The torques that hold an arm against gravity are the bias of its equations of motion; without them it falls.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Hands from a grammar.
 
 A dozen random topologies of one grammar: palms with one finger or two, with and without knuckles, of any number of
-phalanges. Each is a scene, in which all motors have turned their hinges for a while.
+phalanges. Each is a scene, in which all motors have turned their hinges for some time.
 """
 
 import textwrap

@@ -1,6 +1,6 @@
 """Identify a stiffness from a motion.
 
-A beam sags under its weight. Its tip was observed; L-BFGS finds Young's modulus from that.
+A beam sags under its weight. L-BFGS finds Young's modulus from the observed motion of its tip.
 """
 
 import matplotlib.pyplot as plt

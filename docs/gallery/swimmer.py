@@ -1,7 +1,7 @@
 """A fish that swims.
 
 Muscles along both sides contract in turn, in a wave from head to tail; the fluid drags on every face and pushes back.
-Two linear tetrahedra across are 64 % too stiff in bending; quadratic ones, which are not, take 15 times as long.
+Two linear tetrahedra across are 64 % too stiff in bending; quadratic ones are not, but take 15 times as long.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A wave of growth runs along a strip.
 
-Its upper and lower halves lengthen in turn, and the strip bends to a wave that travels.
+Its upper and lower halves lengthen in turn, and the strip bends into a travelling wave.
 """
 
 import warpbots as wb

@@ -1,6 +1,6 @@
 """Five worlds in one batch.
 
-A ball falls in each; only Young's modulus differs. The stiffer one returns earlier, and the softest hardly at all.
+A ball falls in each; only Young's modulus differs. Stiffer balls rebound earlier; the softest hardly rebounds.
 """
 
 import matplotlib.pyplot as plt
