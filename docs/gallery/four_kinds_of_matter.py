@@ -1,7 +1,7 @@
 """Rubber, clay, sand and water dropped side by side.
 
-Four blocks of the same size, with four laws on one grid: rubber bounces, clay keeps its new shape, sand comes to rest as a heap,
-and water runs up against the heap and the wall.
+Four blocks of the same size, with four laws on one grid: rubber bounces, clay keeps its new shape, sand comes to rest
+as a heap, and water runs up against the heap and the wall.
 """
 
 import warpbots as wb

@@ -83,7 +83,7 @@ class MLP(torch.nn.Module):
         """Control for `state` at `time` [s], shape (worlds, channels).
 
         Args:
-            state: What is observed.
+            state: The state that is observed.
             time: A number, or the age of each world, shape (worlds,): after `warpbots.Simulation.reset` of some worlds,
                 each world has its own clock.
 

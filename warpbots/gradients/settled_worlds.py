@@ -108,7 +108,7 @@ def _row(scalar: type) -> type:
 
 @functools.cache
 def _begin_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over worlds: which of them had been lost before."""
+    """Kernel over worlds: the worlds that were lost before."""
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def begin(lost: wp.array[scalar], kept_out: wp.array[int]):

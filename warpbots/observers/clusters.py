@@ -25,8 +25,9 @@ _ROUNDS = 300
 class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
 
-    The clusters are those of the bodies as the scene describes them, and every point of matter belongs to the nearest
-    cluster. So a controller observes the same places in the same order under every solver and resolution.
+    The clusters are computed from the bodies of the scene, not from the points of the solver, and every point of matter
+    belongs to the nearest cluster. So a controller observes the same places in the same order under every solver and
+    resolution.
 
     The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
     lengths of the robot [1], then its velocity in lengths per second [1/s]. The robot is all bodies that have matter in

@@ -109,7 +109,7 @@ class Delayed:
     """An observation that arrives late, as over a bus or from a camera.
 
     Attributes:
-        observer: What is observed.
+        observer: The observer.
         intervals: Delay [control intervals], at least 1. Until then the first observation is returned.
     """
 
@@ -147,7 +147,7 @@ class Noisy:
     """An observation with normally distributed noise, independent in each call and in each world.
 
     Attributes:
-        observer: What is observed.
+        observer: The observer.
         deviation: Standard deviation in the units of the observation, one number or one for each feature.
         seed: With a number, every rollout has the same noise, and a world that is reset starts with the first noise
             again. None for torch's global generator, whose state is in the checkpoints of `warpbots.minimize`.

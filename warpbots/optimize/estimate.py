@@ -14,9 +14,9 @@ __all__ = ["Estimate"]
 class Estimate:
     """Values of the unknowns that fit data best, and their uncertainty due to noise in the data.
 
-    Near its minimum the sum of squares is that of a linear model with the Jacobian J of the residuals, each divided by
-    the standard deviation of its noise. The covariance of the estimate is then the inverse of the Gauss-Newton matrix
-    Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not included.
+    Near the minimum the sum of squares behaves as for a linear model with the Jacobian J of the residuals, each divided
+    by the standard deviation of its noise. The covariance of the estimate is then the inverse of the Gauss-Newton
+    matrix Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not included.
 
     Attributes:
         names: Name of each number, such as ``E`` or ``E[2]``, shape (n,).

@@ -40,7 +40,7 @@ def fit(
     argument.
 
     Args:
-        parameters: What to optimise, changed in place; those that require no gradient are left out.
+        parameters: The parameters to optimise, changed in place; parameters that require no gradient are left out.
         loss: Computes the scalar to minimise; called at least once per iteration.
         optimizer: Class (or function) that makes a torch optimiser from the parameters and `options`.
         iterations: Number of iterations, including those of a resumed run.

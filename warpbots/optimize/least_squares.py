@@ -40,7 +40,8 @@ def least_squares(
 
     Args:
         residual: Runs a rollout and returns prediction minus data, of any shape, always the same.
-        unknowns: What to identify, changed in place, as in `warpbots.minimize`; their scales are typical changes.
+        unknowns: The unknowns to identify, changed in place, as in `warpbots.minimize`; their scales are typical
+            changes.
         noise: Standard deviation of each residual, in its units: a number, or a tensor of their shape; None if it is
             the same for all of them and unknown. It is then estimated from the residuals, so that errors of the model
             count as noise.

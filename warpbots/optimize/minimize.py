@@ -62,8 +62,8 @@ def minimize(
     Args:
         loss: Runs a rollout and returns its loss as a tensor, or loss and constraints of the same rollout as a
             `warpbots.Outcome`.
-        unknowns: What to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds and
-            scale, several of them, or several by name.
+        unknowns: The unknowns to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds
+            and scale, several of them, or several by name.
         method: A method of `warpbots.methods`.
         iterations: Largest number of iterations, including those of a resumed run. What an iteration is depends on the
             method: a step, a major iteration, a generation.

@@ -101,7 +101,7 @@ class Processes:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Replace errors of the group by one that says that another process is lost.
+        """Turn errors of the group into an error about a lost process.
 
         Raises:
             RuntimeError: The operation of the group has failed.

@@ -47,7 +47,7 @@ class Recorded:
 
 
 class RecordedEvaluations:
-    """Evaluates a problem at the points that a method requests, once per point, and replays those of an earlier run.
+    """Evaluates a problem once at each point that a method requests, and replays the evaluations of an earlier run.
 
     The internal state of a method of a library cannot be saved, but depends on the evaluations alone: with the recorded
     evaluations of a stopped run, the method reaches the same point to the bit. The last evaluation is repeated with the
@@ -100,7 +100,7 @@ class RecordedEvaluations:
             derivatives: Whether the Jacobian is needed.
 
         Raises:
-            ValueError: The point is not the one that the stopped run evaluated next.
+            ValueError: The stopped run evaluated another point next.
             RolloutError: The first rollout failed, or derivatives of a failed rollout are needed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")

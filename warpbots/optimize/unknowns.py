@@ -44,8 +44,8 @@ class Unknowns:
     Attributes:
         names: Name of each tensor, for messages.
         tensors: The tensors of the user.
-        leaves: What an optimiser of torch changes: a tensor itself, or the tensor divided by its scale if it has a
-            scale or bounds.
+        leaves: The tensors that an optimiser of torch changes: a tensor itself, or the tensor divided by its scale if
+            it has a scale or bounds.
     """
 
     def __init__(self, unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike]):

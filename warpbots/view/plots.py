@@ -33,7 +33,7 @@ def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
     """Loss over the iterations, on a logarithmic axis if it is positive and spans more than two decades.
 
     Args:
-        history: What `warpbots.fit` returned.
+        history: A history, such as the result of `warpbots.fit`.
         ax: Where to draw; None for a new figure.
 
     Returns:
@@ -62,7 +62,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
     Args:
         path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
-        history: What `warpbots.fit` returned.
+        history: A history, such as the result of `warpbots.fit`.
 
     Returns:
         `path`.
