@@ -91,8 +91,8 @@ class MeanPressure:
             members = torch.as_tensor(places.members(simulation.scene, self.region)[:count])
         if not members.any():
             raise ValueError(
-                f"MeanPressure: region {self.region!r} selects no element with a stress; use a larger region or smaller "
-                f"cells"
+                f"MeanPressure: region {self.region!r} selects no element with a stress; use a larger region or "
+                f"smaller cells"
             )
         weights = torch.where(members, self._volumes(simulation, places.vertices[:count]), 0.0).to(rest.position)
         weights = weights / weights.sum()
