@@ -1,5 +1,6 @@
 """What `import warpbots` loads, and that what it does not load is there when it is asked for."""
 
+import os
 import subprocess
 import sys
 
@@ -31,6 +32,41 @@ def test_importing_a_solver_loads_no_heavy_package_that_it_seldom_needs():
 
 def test_importing_pictures_draws_nothing():
     assert not {"matplotlib", "PIL", "k3d", "ipywidgets", "IPython"} & loaded("import warpbots.view")
+
+
+SETTINGS = """
+import importlib, pkgutil
+import warp as wp
+def settings():
+    return {name: value for name, value in vars(wp.config).items() if not name.startswith("__")}
+before = settings()
+import warpbots as wb
+for module in pkgutil.walk_packages(wb.__path__, "warpbots."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+assert settings() == before
+"""
+USED = """
+ball = wb.SoftBody("ball", wb.shapes.Box((0.0, 0.2), (0.1, 0.3)), wb.Material(1e4))
+simulation = wb.Simulation(wb.Scene([ball], obstacles=[wb.floor(dim=2)]), wb.MassSpring(spacing=0.05), 1e-3, 20)
+simulation.rollout(None, steps=2)
+"""
+
+
+@pytest.mark.parametrize("parallel", ["0", "1"])
+def test_settings_of_warp_stay_those_of_the_user(parallel):
+    """After the import of every module, and after a simulation, whose kernels are loaded without a line of Warp."""
+    code = f"{SETTINGS}{USED}assert settings() == before | {{'kernel_cache_dir': wp.config.kernel_cache_dir}}"
+    environment = os.environ | {"WARPBOTS_PARALLEL": parallel}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_who_asks_for_lines_of_warp_has_them():
+    code = f"import warp as wp, warpbots as wb\nwp.config.log_level = wp.LOG_DEBUG\n{USED}"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert "Module warpbots." in done.stdout
 
 
 def test_every_public_name_is_there():
