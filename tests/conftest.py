@@ -25,14 +25,15 @@ OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
 """General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
 REPOSITORY = (
     "fuzz/",
+    "morphology/test_shaped.py",
     "orders/",
     "projective/test_degenerate_contact.py",
     "projective/test_fish.py",
     "projective/test_incremental_potential.py",
+    "projective/test_obstacle_edges.py",
     "projective/test_obstacle_paths.py",
     "projective/test_paper_experiments.py",
     "robots/test_hand_in_mujoco.py",
-    "shape/test_shaped.py",
     "test_architecture.py",
     "test_commands.py",
     "test_cuda_source.py",
@@ -45,7 +46,6 @@ REPOSITORY = (
     "test_solver_table.py",
     "test_tutorials.py",
     "tutorials/",
-    "two_processes.py",
 )
 """Tests that need more of the repository than the published source has: pages, tutorials, benchmarks, scenes."""
 MARKERS = (
