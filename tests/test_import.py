@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+import warp as wp
 
 import warpbots as wb
+from warpbots.numerics import launch_lanes
 
 HEAVY = ("scipy", "pxr", "trimesh", "PIL", "matplotlib", "mujoco", "meshio", "k3d", "ipywidgets", "IPython")
 OURS = ("usd", "view", "robots", "solvers.mpm", "solvers.articulated", "solvers.mass_spring", "solvers.projective")
@@ -61,6 +63,23 @@ def test_settings_of_warp_stay_those_of_the_user(parallel):
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@wp.kernel(enable_backward=False)
+def threads_kernel(count_out: wp.array[int]):
+    """How many threads a block has."""
+    count_out[0] = wp.block_dim()
+
+
+@pytest.mark.parametrize("threads", [1, 32])
+def test_blocks_have_threads_where_a_cpu_takes_the_choices_of_a_gpu(threads, as_gpu):
+    """In launches of warpbots alone: the setting of Warp stays as it is."""
+    if threads > 1:
+        as_gpu()
+    count = wp.zeros(1, dtype=int, device="cpu")
+    launch_lanes(threads_kernel, 1, 32, [], [count], count.device)
+    assert count.numpy().tolist() == [threads]
+    assert not wp.config.enable_cpu_blocks
 
 
 def test_who_asks_for_lines_of_warp_has_them():

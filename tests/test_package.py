@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import metadata, packages_distributions
@@ -56,6 +57,14 @@ def of_changelog(text: str, version: str) -> bool:
     if headings[0] != "Unreleased":
         return headings[0] == version
     return all(numbers(version) > numbers(released) for released in headings[1:])
+
+
+def test_a_tag_of_another_version_is_not_published():
+    """And the changelog has to name the version that is, and the repository to be somewhere."""
+    released = [sys.executable, str(ROOT / ".ci" / "package"), "--release", "v99.0.0"]
+    done = subprocess.run(released, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"the tag is v99.0.0, and the version {wb.__version__}" in done.stderr
 
 
 def numbers(version: str) -> list[int]:
