@@ -23,6 +23,31 @@ SLOW = {
 """Tests that are slow besides those with a decorator."""
 OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
 """General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
+REPOSITORY = (
+    "fuzz/",
+    "morphology/test_shaped.py",
+    "orders/",
+    "projective/test_degenerate_contact.py",
+    "projective/test_fish.py",
+    "projective/test_incremental_potential.py",
+    "projective/test_obstacle_edges.py",
+    "projective/test_obstacle_paths.py",
+    "projective/test_paper_experiments.py",
+    "robots/test_hand_in_mujoco.py",
+    "test_architecture.py",
+    "test_commands.py",
+    "test_cuda_source.py",
+    "test_every_command.py",
+    "test_package.py",
+    "test_processes.py",
+    "test_publishing.py",
+    "test_readme.py",
+    "test_site.py",
+    "test_solver_table.py",
+    "test_tutorials.py",
+    "tutorials/",
+)
+"""Tests that need more of the repository than the published source has: pages, tutorials, benchmarks, scenes."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
@@ -76,6 +101,13 @@ def let_tests_read_a_gpu():
 
     for name in ("numpy", "__array__"):
         replaced(name)
+
+
+def pytest_ignore_collect(collection_path):
+    """Without the repository, what needs it is left out; None leaves the choice to others."""
+    inside = collection_path.is_relative_to(ROOT / "tests") and not (ROOT / "benchmarks").is_dir()
+    path = collection_path.relative_to(ROOT / "tests").as_posix() if inside else ""
+    return True if f"{path}/" in REPOSITORY or path in REPOSITORY else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -138,7 +170,6 @@ def as_gpu(monkeypatch):
 
     def choose():
         monkeypatch.setattr(threads, "_ALWAYS", True)
-        monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
 
     return choose
 

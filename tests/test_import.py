@@ -1,11 +1,14 @@
 """What `import warpbots` loads, and that what it does not load is there when it is asked for."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+import warp as wp
 
 import warpbots as wb
+from warpbots.numerics import launch_lanes
 
 HEAVY = ("scipy", "pxr", "trimesh", "PIL", "matplotlib", "mujoco", "meshio", "k3d", "ipywidgets", "IPython")
 OURS = ("usd", "view", "robots", "solvers.mpm", "solvers.articulated", "solvers.mass_spring", "solvers.projective")
@@ -31,6 +34,58 @@ def test_importing_a_solver_loads_no_heavy_package_that_it_seldom_needs():
 
 def test_importing_pictures_draws_nothing():
     assert not {"matplotlib", "PIL", "k3d", "ipywidgets", "IPython"} & loaded("import warpbots.view")
+
+
+SETTINGS = """
+import importlib, pkgutil
+import warp as wp
+def settings():
+    return {name: value for name, value in vars(wp.config).items() if not name.startswith("__")}
+before = settings()
+import warpbots as wb
+for module in pkgutil.walk_packages(wb.__path__, "warpbots."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+assert settings() == before
+"""
+USED = """
+ball = wb.SoftBody("ball", wb.shapes.Box((0.0, 0.2), (0.1, 0.3)), wb.Material(1e4))
+simulation = wb.Simulation(wb.Scene([ball], obstacles=[wb.floor(dim=2)]), wb.MassSpring(spacing=0.05), 1e-3, 20)
+simulation.rollout(None, steps=2)
+"""
+
+
+@pytest.mark.parametrize("parallel", ["0", "1"])
+def test_settings_of_warp_stay_those_of_the_user(parallel):
+    """After the import of every module, and after a simulation, whose kernels are loaded without a line of Warp."""
+    code = f"{SETTINGS}{USED}assert settings() == before | {{'kernel_cache_dir': wp.config.kernel_cache_dir}}"
+    environment = os.environ | {"WARPBOTS_PARALLEL": parallel}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@wp.kernel(enable_backward=False)
+def threads_kernel(count_out: wp.array[int]):
+    """How many threads a block has."""
+    count_out[0] = wp.block_dim()
+
+
+@pytest.mark.parametrize("threads", [1, 32])
+def test_blocks_have_threads_where_a_cpu_takes_the_choices_of_a_gpu(threads, as_gpu):
+    """In launches of warpbots alone: the setting of Warp stays as it is."""
+    if threads > 1:
+        as_gpu()
+    count = wp.zeros(1, dtype=int, device="cpu")
+    launch_lanes(threads_kernel, 1, 32, [], [count], count.device)
+    assert count.numpy().tolist() == [threads]
+    assert not wp.config.enable_cpu_blocks
+
+
+def test_who_asks_for_lines_of_warp_has_them():
+    code = f"import warp as wp, warpbots as wb\nwp.config.log_level = wp.LOG_DEBUG\n{USED}"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert "Module warpbots." in done.stdout
 
 
 def test_every_public_name_is_there():

@@ -7,8 +7,6 @@ trajectory gives a loss, whose gradient moves parameters.
 import importlib as _importlib
 from typing import TYPE_CHECKING, Any
 
-import warp as _warp
-
 from warpbots import actuators, controllers, materials, meshing, observers, optimize, shapes
 from warpbots.file_warnings import FileWarning
 from warpbots.gradients import Checkpoints
@@ -146,7 +144,3 @@ Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories, simulations a
 Simulation.mimebundle = staticmethod(_simulation_mimebundle)
 Scene.mimebundle = staticmethod(_scene_mimebundle)
 Scene.text = staticmethod(_scene_text)
-
-
-if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded
-    _warp.config.log_level = _warp.LOG_WARNING

@@ -329,7 +329,7 @@ def test_the_history_is_a_table(tmp_path):
 def test_the_search_finds_the_finger_that_brute_force_finds():
     """A target beside and below the axis of the palm takes a knuckle; lengths and controls are found with it."""
     grammar = hand_grammar({"hand": ["palm finger"]})
-    fingers = {str(t): t.assembly(("*width", "*height")) for t in grammar.topologies(7)}
+    fingers = {str(t): t.assembly(("*width", "*height")) for t in grammar.topologies(6)}
     goal = torch.tensor([0.055, 0.035, -0.015], dtype=torch.float64)
 
     def problem(finger):

@@ -66,7 +66,7 @@ def test_a_world_does_not_depend_on_the_others():
         return sim.state(velocity=velocity)
 
     state, states = start(batch, speeds), [start(alone, (v,)) for v in speeds]
-    for _ in range(3):
+    for _ in range(2):
         state = batch.step(state, NONE)
         states = [alone.step(s, NONE) for s in states]
     for name, value in vars(state).items():
@@ -140,17 +140,16 @@ def spread(sim: Simulation) -> torch.Tensor:
 def test_every_schedule_takes_the_same_shorter_steps():
     """And has the same gradient, to the last bit, whether substeps are kept or computed again."""
     found = []
-    for schedule in (Checkpoints.all(), Checkpoints.every(1), Checkpoints.every(2)):
+    for schedule in (Checkpoints.all(), Checkpoints.every(2)):
         sim = halved(2, schedule)
-        control = torch.full((2, 5, sim.channels), 0.3, requires_grad=True)
+        control = torch.full((2, 3, sim.channels), 0.3, requires_grad=True)
         moduli = spread(sim).requires_grad_()
-        motion = sim.rollout(control, 5, youngs_modulus=moduli)
+        motion = sim.rollout(control, 3, youngs_modulus=moduli)
         motion.final.position.square().sum().backward()
         assert (motion.final.shorter_steps > 0).all()
         assert (motion.lost == -1).all()
         found.append([control.grad, moduli.grad, *motion.final.fields()])
-    for other in found[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 def strong(sim: Simulation, lost: int) -> torch.Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-import warp as wp
 
 import warpbots as wb
 from warpbots.cli.convert import convert
@@ -57,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status: 0, 2 after bad input, 1 after a simulation that failed, or 130 after Ctrl-C.
     """
     options = parser().parse_args(arguments)
-    wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
     usual, warnings.formatwarning = warnings.formatwarning, _one_paragraph
     try:

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import warp_device
+from warpbots.numerics import launch, warp_device
 from warpbots.scene import (
     Box,
     Capsule,
@@ -241,5 +241,5 @@ def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarr
     )
     distance = wp.empty(len(x), dtype=float, device=cpu)
     points = wp.array(x - center, dtype=wp.vec3, device=cpu)
-    wp.launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], device=cpu)
+    launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], cpu)
     return distance.numpy().astype(np.float64)

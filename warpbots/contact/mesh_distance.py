@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import warp_device
+from warpbots.numerics import launch, warp_device
 
 __all__ = ["NearestPoints", "nearest_on_mesh"]
 
@@ -192,5 +192,5 @@ def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> N
     exact = [array(vertices - center, _vec3), array(faces, _vec3i)]
     inputs = [mesh.id, *exact, reach, _CLOSE * size, _SLACK * reach, _ON * size, array(x - center, _vec3)]
     outputs = [wp.empty(len(x), dtype=t, device=cpu) for t in (_scalar, int, _vec3, _vec3)]
-    wp.launch(nearest_kernel, len(x), inputs, outputs, device=cpu, record_tape=False)
+    launch(nearest_kernel, len(x), inputs, outputs, cpu)
     return NearestPoints(*(a.numpy() for a in outputs))

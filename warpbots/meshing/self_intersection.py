@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import warp_device
+from warpbots.numerics import launch, warp_device
 from warpbots.scene import SceneError, TriangleMesh
 
 __all__ = ["crossings", "refuse_crossings"]
@@ -76,11 +76,11 @@ def _near(corners: np.ndarray, slack: float) -> np.ndarray:
     high = wp.array(corners.max(axis=1) + slack, dtype=wp.vec3, device=cpu)
     bvh, n = wp.Bvh(low, high), len(corners)
     count = wp.zeros(n, dtype=int, device=cpu)
-    wp.launch(_count_overlaps, n, [bvh.id, low, high], [count], device=cpu)
+    launch(_count_overlaps, n, [bvh.id, low, high], [count], cpu)
     ends = np.cumsum(count.numpy())
     first = wp.array(ends - count.numpy(), dtype=int, device=cpu)
     pairs = wp.empty(int(ends[-1]), dtype=wp.vec2i, device=cpu)
-    wp.launch(_write_overlaps, n, [bvh.id, low, high, first], [pairs], device=cpu)
+    launch(_write_overlaps, n, [bvh.id, low, high, first], [pairs], cpu)
     found = pairs.numpy().reshape(-1, 2)
     return found[np.lexsort(found.T[::-1])].astype(np.int64)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import warp as wp
 
+from warpbots.numerics.warp_settings import with_own_settings
+
 __all__ = ["native_messages", "warp_device"]
 
 _NO_GPU = "Warp CUDA warning: Could not find or load the NVIDIA CUDA driver. GPU execution will not be available."
@@ -31,7 +33,7 @@ def warp_device(name: wp.DeviceLike = None) -> wp.Device:
 def _start() -> None:
     """Start Warp; its messages go to stderr, except the one about a missing GPU."""
     with native_messages() as said:
-        wp.init()
+        with_own_settings(wp.init)
     for line in said:
         if line != _NO_GPU:
             sys.stderr.write(f"{line}\n")

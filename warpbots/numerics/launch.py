@@ -6,6 +6,8 @@ from contextvars import ContextVar
 
 import warp as wp
 
+from warpbots.numerics.warp_settings import with_own_settings
+
 __all__ = [
     "Launch",
     "clear_gradients",
@@ -137,8 +139,9 @@ def launch(
     block_dim: int | None = None,
 ) -> None:
     """Launch a kernel without recording it on the tape. Threads wait for one another in blocks of `block_dim`."""
-    wp.launch(
-        kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(), block_dim=block_dim
+    with_own_settings(
+        wp.launch, kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(),
+        block_dim=block_dim,
     )  # fmt: skip
 
 
@@ -149,9 +152,9 @@ def launch_lanes(
 
     The threads share tiles, which compute results that depend on all of them, such as sums.
     """
-    wp.launch_tiled(
-        kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device, record_tape=False,
-        record_cmd=_loading.get(),
+    with_own_settings(
+        wp.launch_tiled, kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device,
+        record_tape=False, record_cmd=_loading.get(),
     )  # fmt: skip
 
 
@@ -165,9 +168,9 @@ def launch_adjoint(
     device: wp.Device,
 ) -> None:
     """Launch the adjoint that Warp generated for a kernel: from gradients of outputs to gradients of inputs."""
-    wp.launch(
-        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False,
-        record_cmd=_loading.get(),
+    with_own_settings(
+        wp.launch, kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True,
+        record_tape=False, record_cmd=_loading.get(),
     )  # fmt: skip
 
 

@@ -4,11 +4,14 @@ import os
 
 import warp as wp
 
-__all__ = ["parallel"]
+__all__ = ["emulated", "parallel"]
 
 _ALWAYS = os.environ.get("WARPBOTS_PARALLEL") == "1"
-if _ALWAYS:
-    wp.config.enable_cpu_blocks = True  # threads of a block that wait for one another
+
+
+def emulated() -> bool:
+    """Whether a CPU takes the choices of a GPU, as the environment variable ``WARPBOTS_PARALLEL`` demands."""
+    return _ALWAYS
 
 
 def parallel(device: wp.Device) -> bool:
