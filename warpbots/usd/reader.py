@@ -21,6 +21,7 @@ from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import WHOLE, Inventory, take_inventory
 from warpbots.usd.stage.ledger import keeping_ledger
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
@@ -133,7 +134,7 @@ def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
     try:
         return TriangleMesh(shape.vertices, shape.surface if isinstance(shape, TetMesh) else shape.faces)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def read_stage(

@@ -15,6 +15,7 @@ from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read, mark_solid
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import OBSTACLE_API, rows
@@ -88,7 +89,7 @@ def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
         except NoGeometry as error:
             note(part, f"a collider that is left out: {error}")
         except SceneError as error:
-            raise SceneError(f"{part.GetPath()}: {error}") from None
+            raise LocatedError(part.GetPath(), error) from None
     if not solids:
         raise NoGeometry(f"{prim.GetPath()}: a collider without a supported solid at or below it")
     return solids[0] if len(solids) == 1 else Union(tuple(solids))

@@ -7,6 +7,7 @@ from pxr import Usd, UsdShade
 from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, PLASTICITY, rows
 from warpbots.usd.stage.units import Frame
 
@@ -45,9 +46,10 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
         if fallback is not None:
             said = body_density(prim, frame) or read_density(prim, frame)
             return dataclasses.replace(fallback, density=said) if said else fallback
-        raise SceneError(
-            f"{prim.GetPath()}: the file gives it no material (no bound physics material with a Young's "
-            f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)"
+        raise LocatedError(
+            prim.GetPath(),
+            f"the file gives it no material (no bound physics material with a Young's "
+            f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)",
         )
     return _material(bound, frame, body_density(prim, frame))
 
@@ -162,7 +164,7 @@ def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Mat
     try:
         return Material(**values, plasticity=_plasticity(prim, frame), **_constituents(prim, frame))
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:

@@ -17,6 +17,7 @@ from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchang
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.stage.attributes import authored, create, value_of
 from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import is_shape
 from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.stage.units import Frame, local_matrix
@@ -46,7 +47,7 @@ def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
     try:
         return _read(prim, parent, frame)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_shape(

@@ -17,6 +17,7 @@ from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attribute
 from warpbots.usd.stage.attributes import authored, get, schemas, value_of
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import MOTION_API, REST_POSE, RIGID_API, rows
 from warpbots.usd.stage.transforms import pose_of
@@ -75,7 +76,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
             friction=_friction(prim, parts, frame),
         )  # fmt: skip
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
     return BodyPrim(prim, name, _at_rest(prim, now), parts, body)
 
 

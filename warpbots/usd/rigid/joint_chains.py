@@ -17,6 +17,7 @@ from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
 from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
 from warpbots.usd.stage.attributes import number, schemas
 from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import RIGID_API, rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, snap
 from warpbots.usd.stage.units import Frame
@@ -240,7 +241,7 @@ def _joint(
         )  # fmt: skip
         return exact_joint(prim, joint) if alone else joint
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:

@@ -7,10 +7,11 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.contact.volume import volume
-from warpbots.scene import Material, Obstacle, SceneError, Shape, SoftBody
+from warpbots.scene import Material, Obstacle, Shape, SoftBody
 from warpbots.usd.geometry.physics_materials import bound_material, said_friction
 from warpbots.usd.stage.attributes import authored, clear, get, schemas, value_of
 from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import geometry_of
 from warpbots.usd.stage.schema import MOTION_API, rows
 from warpbots.usd.stage.transforms import pose_of, rotation
@@ -30,7 +31,7 @@ def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame) -> float | No
     for prim in dict.fromkeys([body, *parts] if len(parts) == 1 else [body]):
         mass = get(prim, "Inertia.mass", frame)
         if mass is not None and not mass >= 0.0:
-            raise SceneError(f"{prim.GetPath()}: physics:mass must be positive, or 0 for not set, got {mass:g}")
+            raise LocatedError(prim.GetPath(), f"physics:mass must be positive, or 0 for not set, got {mass:g}")
         if mass:
             return mass
     return None
@@ -55,7 +56,7 @@ def weighing(
     try:
         density = mass / volume(shape)
     except TypeError as error:
-        raise SceneError(f"{body.GetPath()}: its mass does not give a density: {error}") from None
+        raise LocatedError(body.GetPath(), f"its mass does not give a density: {error}") from None
     for name, other in others.items():
         if other.density != material.density:
             note(body, f"the density of its region {name!r}: physics:mass = {mass:g} kg is spread evenly over the body")

@@ -7,6 +7,7 @@ programs the marked prim may be the geometry itself, or have it anywhere below.
 from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
+from warpbots.scene.shapes.sampled import OpenMesh
 from warpbots.usd.geometry.physics_materials import bind, bound_material, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
@@ -22,6 +23,7 @@ from warpbots.usd.soft.mass_and_motion import (
 from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import (
@@ -84,7 +86,7 @@ def read_body(
     parts = geometry_of(body)
     for prim in (body, *parts):
         if is_soft(body) and "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled"):
-            raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
+            raise LocatedError(prim.GetPath(), UNSUPPORTED_APIS["PhysicsRigidBodyAPI"])
     shape = _read_shape(body, parts, frame, thickness)
     regions = {read_name(prim): prim for prim in _regions(body)}
     whole, others = _read_materials(body, parts, shape, regions, frame, material, note)
@@ -121,15 +123,16 @@ def _read_materials(
 def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
     try:
         return read_solid(body, frame)
-    except SceneError as error:
-        if "watertight" not in str(error) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
+    except LocatedError as error:
+        if not isinstance(error.reason, OpenMesh) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
             raise
         if thickness is None:
-            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of open meshes") from None
+            remedy = "pass thickness=... [m] to make sheets of open meshes"
+            raise LocatedError(error.location, f"{error.reason}; {remedy}") from None
     try:
         return sheet_of(parts[0], frame.matrix(parts[0]), frame, thickness)
     except SceneError as error:
-        raise SceneError(f"{parts[0].GetPath()}: an open mesh that cannot be a sheet: {error}") from None
+        raise LocatedError(parts[0].GetPath(), f"an open mesh that cannot be a sheet: {error}") from None
 
 
 def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:

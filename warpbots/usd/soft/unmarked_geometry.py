@@ -7,8 +7,9 @@ from warpbots.scene import Material, SceneError, SoftBody
 from warpbots.usd.soft.soft_bodies import read_body
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.located_error import reason_at
 from warpbots.usd.stage.schema import REGION_API, RESULT_API
-from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_unmarked_geometry"]
@@ -54,12 +55,11 @@ def read_unmarked_geometry(
         found.note(prim, f"a {prim.GetTypeName()}, which is not a solid")
     soft: dict[str, SoftBody] = {}
     for n, prim in found.loose.items():
-        faults: list[str] = []
-        body = attempt(faults, read_body, prim, n, frame, material, thickness, found.note)
-        if body is not None:
-            soft[n] = body
-        for fault in faults:
-            found.note(prim, fault.removeprefix(f"{prim.GetPath()}: "))
+        try:
+            with explained(prim.GetPath(), prim):
+                soft[n] = read_body(prim, n, frame, material, thickness, found.note)
+        except SceneError as error:
+            found.note(prim, reason_at(prim, error))
     if not soft and not found.obstacles:
         reasons = "".join(f"\n  {line}" for line in lines_of(found.left_out))
         raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")

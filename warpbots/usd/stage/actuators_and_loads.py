@@ -28,6 +28,7 @@ from warpbots.scene import (
 )
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
 from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import kind_of, part_api
 from warpbots.usd.stage.schema import PART_APIS, rows
@@ -99,11 +100,11 @@ def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
     found = {sets: get(prim, sets, frame) for sets in _FIELDS[cls]}
     names = [rows(sets)[0].name for sets, value in found.items() if value is ...]
     if names:
-        raise SceneError(f"{prim.GetPath()}: a prim with {api} needs the attributes {', '.join(names)}")
+        raise LocatedError(prim.GetPath(), f"a prim with {api} needs the attributes {', '.join(names)}")
     try:
         return cls(name=name, **{sets.split(".")[-1]: value for sets, value in found.items()})
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:

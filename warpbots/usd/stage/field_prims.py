@@ -10,6 +10,7 @@ from pxr import Sdf, Usd
 from warpbots.scene import Field, SceneError
 from warpbots.usd.stage.attributes import apply, authored, clear, create
 from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, rename
 from warpbots.usd.stage.schema import EXACT, FIELD_API, FIELD_ARRAYS
 from warpbots.usd.stage.stage_files import attempt
@@ -30,19 +31,19 @@ def read_fields(found: Inventory, faults: list[str]) -> list[Field | None]:
 def _read_field(prim: Usd.Prim, name: str) -> Field:
     arrays = {array: _load(prim, EXACT + array) for array in FIELD_ARRAYS if authored(prim, EXACT + array)}
     if "values" not in arrays:
-        raise SceneError(f"{prim.GetPath()}: a prim with {FIELD_API} needs the attribute {EXACT}values")
+        raise LocatedError(prim.GetPath(), f"a prim with {FIELD_API} needs the attribute {EXACT}values")
     try:
         return Field(name, **arrays)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _load(prim: Usd.Prim, name: str) -> np.ndarray:
     values = np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64)
     size = tuple(prim.GetAttribute(f"{name}:size").Get() or ()) if authored(prim, f"{name}:size") else values.shape
     if int(np.prod(size)) != values.size:
-        raise SceneError(
-            f"{prim.GetPath()}: {name} must have the shape {name}:size = {size}, got {values.size} numbers"
+        raise LocatedError(
+            prim.GetPath(), f"{name} must have the shape {name}:size = {size}, got {values.size} numbers"
         )
     return values.reshape(size)
 

@@ -9,6 +9,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.attributes import create, schemas
+from warpbots.usd.stage.located_error import LocatedError, reason_at
 from warpbots.usd.stage.prim_editing import editable, free_path
 from warpbots.usd.stage.schema import BODY_APIS, rows
 from warpbots.usd.stage.transforms import pose_of, quaternion_matrix
@@ -62,7 +63,7 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
                 except SceneError as error:
                     if lost is None:
                         raise
-                    lost.append((str(path), str(error).removeprefix(f"{path}: ")))
+                    lost.append((str(path), reason_at(prim, error)))
                     prim.SetActive(False)
 
 
@@ -89,17 +90,18 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> t
     places = _places(prim, len(indices))
     protos = instancer.GetPrototypesRel().GetForwardedTargets()
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(protos):
-        raise SceneError(
-            f"{prim.GetPath()}: its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to "
-            f"{indices.max()}"
+        raise LocatedError(
+            prim.GetPath(),
+            f"its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to {indices.max()}",
         )
     kept = np.flatnonzero(~np.isin(_ids(instancer, len(indices)), _inactive(prim)))
     size = [sum(1 for _ in _all(p)) if (p := stage.GetPrimAtPath(path)) else 0 for path in protos]
     prims = int(np.sum(np.asarray(size)[indices[kept]])) if len(kept) else 0
     if prims > most:
-        raise SceneError(
-            f"{prim.GetPath()}: its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
-            f"take some away (inactiveIds)"
+        raise LocatedError(
+            prim.GetPath(),
+            f"its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
+            f"take some away (inactiveIds)",
         )
     prim.SetActive(False)
     if not len(kept):
@@ -131,7 +133,7 @@ def _places(prim: Usd.Prim, count: int) -> np.ndarray:
         if not found:
             return np.broadcast_to(np.asarray(none, dtype=np.float64), (count, len(none)))
         if len(found) != count:
-            raise SceneError(f"{prim.GetPath()}: it has {count} protoIndices, and {len(found)} {name}")
+            raise LocatedError(prim.GetPath(), f"it has {count} protoIndices, and {len(found)} {name}")
         if name.startswith("orientations"):
             return np.array([[*q.GetImaginary(), q.GetReal()] for q in found], dtype=np.float64)
         return np.asarray(found, dtype=np.float64)

@@ -7,6 +7,7 @@ from pxr import Usd
 
 from warpbots.scene import Fluid, Scene, SceneError, Task
 from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same, value_of
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import EXACT, SCENE_APIS, rows
 from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
@@ -78,7 +79,7 @@ def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
     values = {field: get(prim, f"Task.{field}", frame) for field in ("cell_size", *_TASK)}
     missing = [rows(f"Task.{field}")[0].name for field, value in values.items() if value is ...]
     if missing:
-        raise SceneError(f"{prim.GetPath()}: a task needs the attributes {', '.join(missing)}")
+        raise LocatedError(prim.GetPath(), f"a task needs the attributes {', '.join(missing)}")
     return Task(**values)
 
 
@@ -89,7 +90,7 @@ def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
     try:
         return Fluid(**{field: get(prim, f"Fluid.{field}", frame) for field in _FLUID})
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:

@@ -15,6 +15,7 @@ from warpbots import input_files
 from warpbots.output_files import replacing
 from warpbots.read_limits import refuse_unpacking
 from warpbots.scene import SceneError
+from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
 
@@ -94,17 +95,17 @@ def open_again(path: str | os.PathLike) -> Usd.Stage:
 
 
 @contextlib.contextmanager
-def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
+def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = None) -> Iterator[None]:
     """Turn unexpected errors while reading a file into sentences.
 
     USD and NumPy raise them if an attribute has another type than its schema, or holds invalid text.
 
     Args:
-        what: The file or the prim, for the message.
+        location: The file or the path of the prim, for the message.
         prim: Where to look for attributes of wrong type.
 
     Raises:
-        SceneError: There was such an error, which is its cause.
+        LocatedError: There was such an error, which is its cause.
     """
     try:
         yield
@@ -113,7 +114,7 @@ def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
     except (Tf.ErrorException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         odd = "; ".join(_odd_types(prim)) if prim else ""
         reason = odd or f"{type(error).__name__}: {_reason(error)}"
-        raise SceneError(f"{what}: it has invalid content ({reason}); correct the file") from error
+        raise LocatedError(location, f"it has invalid content ({reason}); correct the file") from error
 
 
 def attempt(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
