@@ -12,13 +12,14 @@ from warpbots.usd.geometry.gprim_reader import NoGeometry
 from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.physics_materials import bind, bound_material, read_friction, said_friction, write_surface
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.applied_schemas import OBSTACLE_API
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read, mark_solid
 from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
-from warpbots.usd.stage.schema import OBSTACLE_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
 

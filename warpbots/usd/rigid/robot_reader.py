@@ -27,9 +27,9 @@ from warpbots.usd.rigid.exact_values import agree, exact_pose, load_exact
 from warpbots.usd.rigid.joint_chains import ChainJoint, joint_chain
 from warpbots.usd.rigid.joint_drives import claim, read_drives
 from warpbots.usd.rigid.joint_reader import read_joint_prim
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Inventory, Note
-from warpbots.usd.stage.schema import RIGID_API
 from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
 

@@ -17,11 +17,11 @@ from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, start_coordinates
 from warpbots.usd.rigid.joint_writer import write_joint
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import same, schemas
 from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, remove
-from warpbots.usd.stage.schema import RIGID_API
 from warpbots.usd.stage.transforms import matrix_of
 
 __all__ = ["RigidPrims", "start_poses", "write_robots"]

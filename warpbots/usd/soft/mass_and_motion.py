@@ -9,11 +9,12 @@ from pxr import Usd, UsdGeom
 from warpbots.contact.volume import volume
 from warpbots.scene import Material, Obstacle, Shape, SoftBody
 from warpbots.usd.geometry.physics_materials import bound_material, said_friction
+from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.attributes import authored, clear, get, schemas, value_of
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import geometry_of
-from warpbots.usd.stage.schema import MOTION_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of, rotation
 from warpbots.usd.stage.units import START, Frame
 

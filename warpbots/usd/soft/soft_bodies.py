@@ -20,23 +20,23 @@ from warpbots.usd.soft.mass_and_motion import (
     read_velocity,
     weighing,
 )
-from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
-from warpbots.usd.stage.inventory import Inventory, Note
-from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.located_error import LocatedError
-from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
-from warpbots.usd.stage.schema import (
+from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
-    EXACT,
     MOTION_API,
     POINTS_API,
     REGION_API,
     SURFACE_APIS,
     UNSUPPORTED_APIS,
     VOLUME_API,
-    rows,
 )
+from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
+from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.located_error import LocatedError
+from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame
 

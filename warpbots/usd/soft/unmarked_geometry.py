@@ -5,10 +5,10 @@ from pxr import Usd, UsdGeom
 from warpbots.file_warnings import lines_of
 from warpbots.scene import Material, SceneError, SoftBody
 from warpbots.usd.soft.soft_bodies import read_body
+from warpbots.usd.stage.applied_schemas import REGION_API, RESULT_API
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.located_error import reason_at
-from warpbots.usd.stage.schema import REGION_API, RESULT_API
 from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
 

@@ -8,11 +8,12 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene import Field, SceneError
+from warpbots.usd.stage.applied_schemas import FIELD_API
 from warpbots.usd.stage.attributes import apply, authored, clear, create
+from warpbots.usd.stage.exact_fields import EXACT, FIELD_ARRAYS
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, rename
-from warpbots.usd.stage.schema import EXACT, FIELD_API, FIELD_ARRAYS
 from warpbots.usd.stage.stage_files import attempt
 
 __all__ = ["read_fields", "write_field"]

@@ -6,6 +6,15 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from warpbots.usd.stage.applied_schemas import (
+    FIELD_API,
+    OBSTACLE_API,
+    PART_APIS,
+    REGION_API,
+    RESULT_API,
+    ROD_API,
+    UNSUPPORTED_APIS,
+)
 from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
 from warpbots.usd.stage.ledger import mark_named, mark_read
 from warpbots.usd.stage.prim_editing import read_name
@@ -20,16 +29,7 @@ from warpbots.usd.stage.prim_roles import (
     kind_of,
     part_api,
 )
-from warpbots.usd.stage.schema import (
-    FIELD_API,
-    OBSTACLE_API,
-    PART_APIS,
-    REGION_API,
-    RESULT_API,
-    ROD_API,
-    UNSUPPORTED_APIS,
-    rows,
-)
+from warpbots.usd.stage.schema import rows
 
 __all__ = ["WHOLE", "Inventory", "Note", "take_inventory"]
 
