@@ -4,8 +4,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from warpbots.robots.mujoco_versions import field
-
 __all__ = [
     "DISABLED",
     "ENABLED",
@@ -40,12 +38,12 @@ def _no_limits(model: Any) -> None:
 
 def _no_springs(model: Any) -> None:
     model.jnt_stiffness[:] = 0.0
-    field(model, "jnt_stiffnesspoly")[:] = 0.0
+    model.jnt_stiffnesspoly[:] = 0.0
 
 
 def _no_dampers(model: Any) -> None:
     model.dof_damping[:] = 0.0
-    field(model, "dof_dampingpoly")[:] = 0.0
+    model.dof_dampingpoly[:] = 0.0
 
 
 def _no_gravity(model: Any) -> None:
