@@ -14,19 +14,19 @@ from warpbots.solvers.scene_parts import remedy, takers
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
 from warpbots.usd.geometry.shape_prims import read_shape
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
-from warpbots.usd.soft.mass_and_motion import note_friction
+from warpbots.usd.soft.friction_notes import note_friction
 from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt, explained, refuse
 from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import WHOLE, Inventory, take_inventory
 from warpbots.usd.stage.ledger import keeping_ledger
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
-from warpbots.usd.stage.stage_files import attempt, explained, open_stage
+from warpbots.usd.stage.stage_files import open_stage
 from warpbots.usd.stage.units import stage_frame
 from warpbots.usd.stage.unread_physics import unread
 
@@ -160,31 +160,31 @@ def _read(
     _check_options(contact_points, thickness)
     found, instanced = _expanded_inventory(stage)
     frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
-    faults: list[str] = []
+    faults: Faults = []
     if found.bodies:
         soft = read_soft_bodies(found, frame, material, thickness, faults)
     else:
         found, soft = read_unmarked_geometry(found, stage, name, frame, material, thickness)
     parts = read_parts(found, frame, faults)
     obstacles = attempt(faults, read_obstacles, found, frame) or []
-    note_friction(found, soft, obstacles, frame)
+    note_friction(soft.values(), obstacles, found.note)
     actuators = parts.pop("actuators")
     robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
     robots = robots or Robots({}, (), (), tuple(actuators), ())
-    root = main_prim(stage)
-    values = parts | read_settings(found.settings, frame, faults) | {
-        "bodies": [b for n in found.bodies for b in ([soft[n]] if n in soft else robots.bodies.get(n, ()))],
+    settings, fields, root = read_settings(found.settings, frame, faults), read_fields(found, faults), main_prim(stage)
+    refuse(faults, name)
+    values = parts | settings | {
+        "bodies": [b for n in found.bodies for b in ([soft[n].body] if n in soft else robots.bodies.get(n, ()))],
         "actuators": [*robots.actuators, *robots.motors],
         "obstacles": obstacles,
         "joints": robots.joints,
         "contacts": [*parts["contacts"], *robots.contacts],
-        "fields": read_fields(found, faults),
+        "fields": fields,
         "name": read_name(root) if root else Path(name).stem,
         "source": None if instanced else _source(stage, meters_per_unit),
     }  # fmt: skip
-    scene = None if faults else attempt(faults, Scene, **values)
-    if faults:
-        raise SceneError(f"{name}: " + "\n  ".join(faults))
+    scene = attempt(faults, Scene, **values)
+    refuse(faults, name)
     return scene, found
 
 

@@ -14,13 +14,12 @@ from warpbots.usd.geometry.physics_materials import bind, bound_material, read_f
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.stage.applied_schemas import OBSTACLE_API
 from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.faults import Faults, LocatedError, explained, refuse
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read, mark_solid
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
@@ -33,7 +32,7 @@ def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
         SceneError: A line for each that cannot be read: bodies that stand on it would fall.
     """
     obstacles: list[Obstacle] = []
-    faults: list[str] = []
+    faults: Faults = []
     for n, prim in list(found.obstacles.items()):
         try:
             with explained(prim.GetPath(), prim):
@@ -42,9 +41,9 @@ def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
             del found.obstacles[n]
             found.note(prim, "a collider without a supported solid at or below it")
         except SceneError as error:
-            faults.append(f"{error}; to read the file without this collider, switch it off (physics:collisionEnabled)")
-    if faults:
-        raise SceneError("\n  ".join(faults))
+            remedy = "to read the file without this collider, switch it off (physics:collisionEnabled)"
+            faults.append(SceneError(f"{error}; {remedy}"))
+    refuse(faults)
     return obstacles
 
 

@@ -7,8 +7,8 @@ from pxr import Usd, UsdShade
 from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
 from warpbots.usd.stage.applied_schemas import BODY_APIS, MATERIAL_APIS, PLASTICITY
 from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import attributes_of, rows
 from warpbots.usd.stage.units import Frame
 

@@ -17,8 +17,8 @@ from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchang
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.stage.attributes import authored, create, value_of
 from warpbots.usd.stage.exact_fields import EXACT, SHAPE_FIELDS, SHAPES
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import is_shape
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import Frame, local_matrix

@@ -4,7 +4,7 @@ from pxr import Usd, UsdGeom
 
 from warpbots.scene import SceneError, Shape, Union
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
-from warpbots.usd.stage.located_error import LocatedError
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, remove
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.units import Frame

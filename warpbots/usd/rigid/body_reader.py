@@ -17,9 +17,9 @@ from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attribute
 from warpbots.usd.stage.applied_schemas import MOTION_API, RIGID_API
 from warpbots.usd.stage.attributes import authored, get, schemas, value_of
 from warpbots.usd.stage.exact_fields import REST_POSE
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of

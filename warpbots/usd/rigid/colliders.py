@@ -8,9 +8,9 @@ from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.shape_prims import read_shape_in
 from warpbots.usd.rigid.thin_colliders import tangible
 from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.faults import reason_at
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_named
-from warpbots.usd.stage.located_error import reason_at
 from warpbots.usd.stage.prim_roles import is_collider, is_ours, prims_of_body
 from warpbots.usd.stage.units import Frame, local_matrix
 

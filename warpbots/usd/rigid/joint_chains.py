@@ -17,8 +17,8 @@ from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
 from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
 from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import number, schemas
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, snap
 from warpbots.usd.stage.units import Frame

@@ -10,9 +10,9 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas, targets_of, value_of
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_below, mark_named
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform

@@ -13,8 +13,8 @@ from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
 from warpbots.usd.rigid.exact_values import agree, load_exact
 from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas, value_of
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import quaternion_matrix, transform
 from warpbots.usd.stage.units import Frame

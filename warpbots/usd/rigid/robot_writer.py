@@ -19,8 +19,8 @@ from warpbots.usd.rigid.joint_writer import write_joint
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
 from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import same, schemas
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Inventory, take_inventory
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, remove
 from warpbots.usd.stage.transforms import matrix_of
 

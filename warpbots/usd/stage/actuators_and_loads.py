@@ -20,12 +20,11 @@ from warpbots.scene import (
 )
 from warpbots.usd.stage.applied_schemas import PART_APIS
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import kind_of, part_api
 from warpbots.usd.stage.schema import attributes_of, rows
-from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame
 
 __all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
@@ -34,13 +33,13 @@ Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 """Anything that acts on regions, bodies or joints."""
 
 
-def read_parts(found: Inventory, frame: Frame, faults: list[str]) -> dict[str, list]:
+def read_parts(found: Inventory, frame: Frame, faults: Faults) -> dict[str, list]:
     """All parts by the fields of a scene that hold them.
 
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
-        faults: Takes a line for each part that cannot be read, which is None then.
+        faults: Takes the error of each part that cannot be read, which is None then.
     """
     return {
         kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]

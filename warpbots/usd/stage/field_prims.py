@@ -11,20 +11,19 @@ from warpbots.scene import Field, SceneError
 from warpbots.usd.stage.applied_schemas import FIELD_API
 from warpbots.usd.stage.attributes import apply, authored, clear, create
 from warpbots.usd.stage.exact_fields import EXACT, FIELD_ARRAYS
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
-from warpbots.usd.stage.located_error import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, rename
-from warpbots.usd.stage.stage_files import attempt
 
 __all__ = ["read_fields", "write_field"]
 
 
-def read_fields(found: Inventory, faults: list[str]) -> list[Field | None]:
+def read_fields(found: Inventory, faults: Faults) -> list[Field | None]:
     """All fields.
 
     Args:
         found: The prims of the stage.
-        faults: Takes a line for each field that cannot be read, which is None then.
+        faults: Takes the error of each field that cannot be read, which is None then.
     """
     return [attempt(faults, _read_field, prim, name) for name, prim in found.fields.items()]
 

@@ -10,7 +10,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 from warpbots.scene import SceneError
 from warpbots.usd.stage.applied_schemas import BODY_APIS
 from warpbots.usd.stage.attributes import create, schemas
-from warpbots.usd.stage.located_error import LocatedError, reason_at
+from warpbots.usd.stage.faults import LocatedError, reason_at
 from warpbots.usd.stage.prim_editing import editable, free_path
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of, quaternion_matrix

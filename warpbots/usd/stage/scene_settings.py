@@ -9,9 +9,8 @@ from warpbots.scene import Fluid, Scene, SceneError, Task
 from warpbots.usd.stage.applied_schemas import SCENE_APIS
 from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same, value_of
 from warpbots.usd.stage.exact_fields import EXACT
-from warpbots.usd.stage.located_error import LocatedError
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.schema import OWN, attributes_of, rows
-from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_dimension", "read_settings", "write_settings"]
@@ -27,13 +26,13 @@ def read_dimension(scene_prim: Usd.Prim | None) -> int:
     return int(value_of(scene_prim, row.name)) if scene_prim and authored(scene_prim, row.name) else 3
 
 
-def read_settings(prim: Usd.Prim | None, frame: Frame, faults: list[str]) -> dict[str, Any]:
+def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[str, Any]:
     """Gravity, domain, fluid and task by the fields of a scene.
 
     Args:
         prim: The `PhysicsScene`, or None.
         frame: Units and axes of the stage.
-        faults: Takes a line for each setting that cannot be read, which is None then.
+        faults: Takes the error of each setting that cannot be read, which is None then.
     """
     return {
         "gravity": _read_gravity(prim, frame),
