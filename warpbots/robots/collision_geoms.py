@@ -9,7 +9,7 @@ import numpy as np
 from warpbots.robots.contact_filter import Filter
 from warpbots.robots.kinematic_tree import Link
 from warpbots.robots.mesh_files import convex_hull
-from warpbots.robots.names import unique
+from warpbots.robots.names import distinct
 from warpbots.robots.records import GeomRecord, MeshRecord, RobotRecord
 from warpbots.scene import (
     Box,
@@ -84,28 +84,28 @@ def solids_of(
             unknown.append(f"{what}: {fault}")
     at = {link.body: link for link in links if link.body is not None}
     taken = {link.name for link in links} | {obstacle.name for obstacle in more}
-    solids, world = [], []
-    for geom, shape in shapes.items():
-        body = robot.geoms[geom].body
+    world = {}
+    for k, shape in shapes.items():
+        body = robot.geoms[k].body
         if body == 0 or isinstance(shape, HalfSpace):
-            if body:
-                shape = _moved(shape, at[body].position, at[body].rotation)
-            world.append(Solid(unique(robot.geoms[geom].name, taken), body, shape, (geom,), obstacle=True))
-    fixed = {solid.geoms[0] for solid in world}
-    seen: set[int] = set()
-    for group in contact.groups(list(shapes), bool(more)):
-        own = [geom for geom in group if geom not in fixed]
-        if not own:
-            continue
-        body = robot.geoms[own[0]].body
-        name = robot.bodies[body].name
-        if body in seen:
-            name = unique(f"{name}/{robot.geoms[own[0]].name}", taken)
-        seen.add(body)
-        parts = tuple(shapes[geom] for geom in own)
-        shape = parts[0] if len(parts) == 1 else Union(parts)
-        solids.append(Solid(name, body, shape, tuple(own), obstacle=False))
-    return solids + world
+            world[k] = _moved(shape, at[body].position, at[body].rotation) if body else shape
+    groups = [[k for k in group if k not in world] for group in contact.groups(list(shapes), bool(more))]
+    groups, bodies = [group for group in groups if group], set()
+    proposed = [robot.geoms[k].name for k in world]
+    for group in groups:
+        body = robot.geoms[group[0]].body
+        if body in bodies:
+            proposed.append(f"{robot.bodies[body].name}/{robot.geoms[group[0]].name}")
+        bodies.add(body)
+    names, solids = iter(distinct(proposed, taken)), []
+    obstacles = [Solid(next(names), robot.geoms[k].body, shape, (k,), obstacle=True) for k, shape in world.items()]
+    for group in groups:
+        body = robot.geoms[group[0]].body
+        name = robot.bodies[body].name if body in bodies else next(names)
+        bodies.discard(body)
+        parts = tuple(shapes[k] for k in group)
+        solids.append(Solid(name, body, parts[0] if len(parts) == 1 else Union(parts), tuple(group), obstacle=False))
+    return solids + obstacles
 
 
 def _has_surface(shape: Shape) -> bool:

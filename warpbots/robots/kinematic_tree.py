@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from warpbots.robots.names import unique
+from warpbots.robots.names import distinct
 from warpbots.robots.quaternions import matrix
 from warpbots.robots.records import JointRecord, Keyframe, RobotRecord
 from warpbots.scene import Joint, SceneError
@@ -71,30 +71,43 @@ def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tup
     links: list[Link] = []
     joints: list[Joint] = []
     at = {0: Link("", None, np.zeros(3), np.eye(3))}
-    bodies, names = {body.name for body in robot.bodies}, {joint.name for joint in robot.joints}
+    titles, between = _names(robot, floats)
     for k, body in enumerate(robot.bodies[1:], start=1):
         if k in floats:
-            new = [_base(robot, start, k, floats[k], names)]
+            new = [_base(robot, start, k, floats[k], titles)]
         else:
-            new = _links_of(robot, start, k, at[body.parent], bodies, names)
+            new = _links_of(robot, start, k, at[body.parent], titles, between)
         links += [link for link, _ in new]
         joints += [joint for _, joint in new]
         at[k] = new[-1][0]
     return links, joints
 
 
-def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, names: set[str]) -> tuple[Link, Joint]:
+def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str], dict[int, str]]:
+    """Names of joints that the file does not have, by their bodies, and of links between joints, by the first."""
+    tied, followed = [], []
+    for k, body in enumerate(robot.bodies[1:], start=1):
+        if not body.joints or not floats.get(k, True):
+            tied.append(k)
+        elif k not in floats:
+            followed += [(j, f"{body.name}/{robot.joints[j].name}") for j in body.joints[:-1]]
+    titles = distinct([robot.bodies[k].name for k in tied], {joint.name for joint in robot.joints})
+    between = distinct([name for _, name in followed], {body.name for body in robot.bodies})
+    return dict(zip(tied, titles, strict=True)), dict(zip([j for j, _ in followed], between, strict=True))
+
+
+def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, titles: dict[int, str]) -> tuple[Link, Joint]:
     """A base that floats, with coordinates relative to the world as in MuJoCo, or is fixed at its start."""
     body = robot.bodies[k]
     own = robot.joints[body.joints[0]] if body.joints else None
     position, turn = (body.position, body.quaternion) if own is None else _free_pose(start, own)
     if not floats:
         R = body.rotation if own is None else matrix(turn)
-        return _fixed(Link(body.name, k, position, R), None, names)
+        return _fixed(Link(body.name, k, position, R), None, titles[k])
     values = {"position": (0.0,) * 3, "start": (*position, *np.roll(turn / np.linalg.norm(turn), -1))}
     if own is not None:
         values |= _free_values(start, own)
-    title = unique(body.name, names) if own is None else own.name
+    title = titles[k] if own is None else own.name
     return Link(body.name, k, np.zeros(3), np.eye(3)), Joint(title, "free", None, body.name, **values)
 
 
@@ -114,13 +127,12 @@ def _free_values(start: Keyframe, joint: JointRecord) -> dict:
     return values
 
 
-def _fixed(link: Link, parent: str | None, names: set[str]) -> tuple[Link, Joint]:
-    title = unique(link.name, names)
+def _fixed(link: Link, parent: str | None, title: str) -> tuple[Link, Joint]:
     return link, Joint(title, "fixed", parent, link.name, tuple(link.position), link.rotation)
 
 
 def _links_of(
-    robot: RobotRecord, start: Keyframe, k: int, up: Link, bodies: set[str], names: set[str]
+    robot: RobotRecord, start: Keyframe, k: int, up: Link, titles: dict[int, str], between: dict[int, str]
 ) -> list[tuple[Link, Joint]]:
     """A body with its joints, a link for each; the last is the body itself.
 
@@ -131,12 +143,12 @@ def _links_of(
     body, parent, found = robot.bodies[k], up.name or None, []
     p, R = up.position + up.rotation @ body.position, up.rotation @ body.rotation
     if not body.joints:
-        return [_fixed(Link(body.name, k, p, R), parent, names)]
-    for joint in (robot.joints[j] for j in body.joints):
-        last = joint is robot.joints[body.joints[-1]]
+        return [_fixed(Link(body.name, k, p, R), parent, titles[k])]
+    for j in body.joints:
+        joint, last = robot.joints[j], j == body.joints[-1]
         anchor, turn = p + R @ joint.position, R
         p, R = _at_zero(joint, p, R)
-        name = body.name if last else unique(f"{body.name}/{joint.name}", bodies)
+        name = body.name if last else between[j]
         link = Link(name, k if last else None, p, R)
         found.append((link, _joint(start, joint, parent, name, anchor, turn)))
         parent = name

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from warpbots.robots.mujoco_source import Source
-from warpbots.robots.option_flags import filters_parents, has_contact, idle_actuators
-from warpbots.robots.quaternions import matrix
+from warpbots.robots.mujoco_versions import field
+from warpbots.robots.option_flags import options_of
+from warpbots.robots.quaternions import matrices
 from warpbots.robots.records import (
     ActuatorRecord,
     BodyRecord,
@@ -28,31 +29,34 @@ _COORDINATES, _VELOCITIES = {"free": 7, "ball": 4}, {"free": 6, "ball": 3}
 def records_of(source: Source) -> RobotRecord:
     """What a compiled file says."""
     model, words = source.model, source.words
-    idle = idle_actuators(model, words)
-    geoms = tuple(_geom(source, k) for k in range(model.ngeom))
+    options = options_of(model, words)
+    turns, inertial, shown = map(matrices, (model.body_quat, model.body_iquat, model.geom_quat))
+    geoms = tuple(_geom(source, k, shown[k]) for k in range(model.ngeom))
     return RobotRecord(
         path=source.path, name=source.name, urdf=source.urdf, gravity=model.opt.gravity.copy(),
-        bodies=tuple(_body(source, k) for k in range(model.nbody)),
+        bodies=tuple(_body(source, k, turns[k], inertial[k]) for k in range(model.nbody)),
         joints=tuple(_joint(source, k) for k in range(model.njnt)),
         geoms=geoms, meshes=_meshes(model, geoms),
-        actuators=tuple(_actuator(source, k) for k in range(model.nu) if k not in idle), actuated=bool(model.nu),
+        actuators=tuple(_actuator(source, k) for k in range(model.nu) if k not in options.idle),
+        actuated=bool(model.nu),
         equalities=_equalities(source), mimics=source.mimics, pairs=tuple(_pair(model, k) for k in range(model.npair)),
         excluded=frozenset((s >> 16, s & 0xFFFF) for s in map(int, model.exclude_signature)),
         keyframes=tuple(_keyframe(model, k) for k in range(model.nkey)),
         pose=Keyframe("", model.qpos0.copy(), np.zeros(model.nv), None),
-        has_contact=has_contact(model, words), filters_parents=filters_parents(model, words),
-        mended=source.mended, unsupported=tuple(unsupported_parts(source)), said=source.said,
+        has_contact=options.has_contact, filters_parents=options.filters_parents,
+        mended=source.mended, said=source.said,
+        unsupported=(*unsupported_parts(source, field(model, "jnt_springyield")), *options.named),
     )  # fmt: skip
 
 
-def _body(source: Source, k: int) -> BodyRecord:
+def _body(source: Source, k: int, rotation: np.ndarray, axes: np.ndarray) -> BodyRecord:
+    """A body with its axes in its parent, and its principal axes of inertia."""
     model, first = source.model, int(source.model.body_jntadr[k])
-    axes = matrix(model.body_iquat[k])
     moments = axes @ np.diag(model.body_inertia[k]) @ axes.T
     return BodyRecord(
         source.bodies[k], int(model.body_parentid[k]), int(model.body_rootid[k]), int(model.body_weldid[k]),
         tuple(range(first, first + int(model.body_jntnum[k]))), model.body_pos[k].copy(),
-        model.body_quat[k].copy(), matrix(model.body_quat[k]),
+        model.body_quat[k].copy(), rotation,
         float(model.body_mass[k]), model.body_ipos[k].copy(), (moments + moments.T) / 2.0, source.has_mass(k),
     )  # fmt: skip
 
@@ -78,12 +82,12 @@ def _limited(model: Any, switch: str, limits: str, k: int) -> np.ndarray | None:
     return getattr(model, limits)[k].copy() if getattr(model, switch)[k] else None
 
 
-def _geom(source: Source, k: int) -> GeomRecord:
+def _geom(source: Source, k: int, rotation: np.ndarray) -> GeomRecord:
     model, material = source.model, source.model.geom_matid[k]
     color = model.geom_rgba[k] if material < 0 else model.mat_rgba[material]
     return GeomRecord(
         name=model.geom(k).name or f"geom {k}", kind=source.kind("mjtGeom", model.geom_type[k]),
-        body=int(model.geom_bodyid[k]), position=model.geom_pos[k].copy(), rotation=matrix(model.geom_quat[k]),
+        body=int(model.geom_bodyid[k]), position=model.geom_pos[k].copy(), rotation=rotation,
         size=model.geom_size[k].copy(), radius=float(model.geom_rbound[k]), mesh=int(model.geom_dataid[k]),
         contype=int(model.geom_contype[k]), conaffinity=int(model.geom_conaffinity[k]),
         friction=float(model.geom_friction[k, 0]), frictionless=bool(model.geom_condim[k] == 1),

@@ -1,6 +1,7 @@
 """A robot file as MuJoCo's own parser and compiler understand it."""
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import warnings
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -102,6 +104,7 @@ def read(
         SceneError: MuJoCo rejects the file; the message has its reason.
     """
     path = input_files.readable(path)
+    root = input_files.asset_root(path, asset_root)
     if not is_robot(path):
         raise SceneError(
             f"{path}: robots are read from URDF and MJCF, which are XML and begin with '<'; got "
@@ -109,15 +112,18 @@ def read(
         )
     mujoco, said, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
-    root, folders = input_files.asset_root(path, asset_root), checked_packages(packages)
-    tree = parsed(path)
+    folders, tree = checked_packages(packages), parsed(path)
     urdf = tree.tag == "robot"
-    with _collected_warnings(mujoco, said):
-        if urdf:
-            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats, folders)
-        else:
-            opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
-        model, spec, mended = _compiled(mujoco, path, opened, urdf, floats)
+    if urdf:
+        opened = functools.partial(_open_urdf, mujoco, path, tree, root, compiler, floats, folders)
+    else:
+        opened = functools.partial(_open_mjcf, mujoco, path, tree, root, compiler)
+    try:
+        with _collected_warnings(mujoco, said):
+            model, file = _compiled(mujoco, path, opened, urdf, floats)
+    except _Refused as fault:
+        remedy = compiler_options.remedy(fault.reason) or including_file(path) or _CORRECT
+        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {fault.reason}; {remedy}") from fault
     if model.nbody < 2:
         raise SceneError(f"{path} has no bodies besides the world; a robot needs at least one <body> or <link>")
     switch_off(model, mujoco)
@@ -126,10 +132,9 @@ def read(
     joints = _joint_names(model, bodies)
     refuse_massless(model, bodies, joints, path)
     return Source(
-        path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
-        name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
-        joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, mended=tuple(mended),
-        said=tuple(dict.fromkeys(said)),
+        path=path, model=model, spec=file.spec, urdf=urdf, bodies=bodies,
+        name=path.stem if file.spec.modelname in ("", "MuJoCo Model") else file.spec.modelname,
+        joints=joints, mimics=file.mimics, words=mujoco, mended=file.mended, said=tuple(dict.fromkeys(said)),
     )  # fmt: skip
 
 
@@ -164,16 +169,30 @@ def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _call(path: Path, of: Callable[[], Any]) -> Any:
-    """Result of a call of MuJoCo, or an error with its message and a remedy."""
+class _Refused(Exception):
+    """MuJoCo does not read or compile a file.
+
+    Attributes:
+        reason: Its message on one line.
+    """
+
+    def __init__(self, fault: Exception):
+        self.reason = " ".join(str(fault).split()).removeprefix("Error: ")
+        super().__init__(self.reason)
+
+
+def _call(of: Callable[[], Any]) -> Any:
+    """Result of a call of MuJoCo.
+
+    Raises:
+        _Refused: It fails.
+    """
     try:
         return of()
     except SceneError:
         raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
-        reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        remedy = compiler_options.remedy(reason) or including_file(path) or _CORRECT
-        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}; {remedy}") from fault
+        raise _Refused(fault) from fault
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -185,35 +204,38 @@ class _Opened:
         mended: What was read differently, a line each.
         weighed: Names of the links of URDF that get the mass of their geometry.
         held: Names of the joints of URDF that move nothing.
+        mimics: Names of the joints of URDF that mimic others.
     """
 
     spec: Any
     mended: tuple[str, ...] = ()
     weighed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    mimics: tuple[str, ...] = ()
 
 
 def _open_urdf(
-    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool, packages: Mapping[str, Path]
-) -> _Opened:
+    mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any], floats: bool,
+    packages: Mapping[str, Path],
+) -> _Opened:  # fmt: skip
     """The specification of a URDF file, with masses settled."""
-    tree = parsed(path)
-    said = tree.find("mujoco/compiler")
+    tree = copy.deepcopy(read)
+    said, following = tree.find("mujoco/compiler"), mimics(tree)
     own = {} if said is None else said.attrib
     painted, mended = colors(tree), normalised(tree, path)
     places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")), packages)
-    spec = _call(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
+    spec = _call(lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
     set_mesh_files(spec, places)
     for geom in spec.geoms:
         geom.rgba = painted.get(geom.parent.name, geom.rgba)
     _prepare(mujoco, spec, {name: value for name, value in compiler.items() if name != "meshdir"})
     weighed, held = ([], []) if "inertiafromgeom" in {*own, *compiler} else settle_masses(spec, floats)
-    return _Opened(spec, tuple(mended), tuple(weighed), tuple(held))
+    return _Opened(spec, tuple(mended), tuple(weighed), tuple(held), following)
 
 
-def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> _Opened:
+def _open_mjcf(mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any]) -> _Opened:
     """The specification of an MJCF file."""
-    trees = with_includes(path, root)
+    trees = with_includes(path, read, root)
     tag = trees[path].tag
     if tag != "mujoco":
         remedy = including_file(path) or "load the file that includes it"
@@ -229,7 +251,7 @@ def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str
     files = mujoco.MjVfs()
     for place, content in text.items():
         files[place] = content
-    spec = _call(path, lambda: mujoco.MjSpec.from_file(main, vfs=files))
+    spec = _call(lambda: mujoco.MjSpec.from_file(main, vfs=files))
     _prepare(mujoco, spec, compiler)
     return _Opened(spec)
 
@@ -251,8 +273,8 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
 
 def _compiled(
     mujoco: ModuleType, path: Path, opened: Callable[[], _Opened], urdf: bool, floats: bool
-) -> tuple[Any, Any, list[str]]:
-    """Model, specification and what was mended: moments of inertia and meshes too, if MuJoCo rejects them."""
+) -> tuple[Any, _Opened]:
+    """The model, with moments of inertia and meshes mended if MuJoCo rejects them, and what was done to the file."""
     file = opened()
     mended = mend_rounding(file.spec)
     try:
@@ -261,10 +283,10 @@ def _compiled(
         file = opened()
         mended = mend_rounding(file.spec) + mend_moments(file.spec, path, floats and urdf)
         replace_refused_meshes(file.spec, mujoco, path.parent / file.spec.meshdir, urdf, mended)
-        model = _call(path, file.spec.compile)
+        model = _call(file.spec.compile)
     if _remove_multiple_outputs(file.spec, model, mended):
-        model = _call(path, file.spec.compile)
-    return model, file.spec, [*file.mended, *_settled(file, model), *mended]
+        model = _call(file.spec.compile)
+    return model, dataclasses.replace(file, mended=(*file.mended, *_settled(file, model), *mended))
 
 
 def _settled(file: _Opened, model: Any) -> Iterator[str]:

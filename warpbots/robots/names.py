@@ -1,6 +1,8 @@
 """Names that are unique."""
 
-__all__ = ["unique"]
+from collections.abc import Iterable
+
+__all__ = ["distinct", "unique"]
 
 
 def unique(name: str, taken: set[str]) -> str:
@@ -11,3 +13,8 @@ def unique(name: str, taken: set[str]) -> str:
         found = f"{name} {count}"
     taken.add(found)
     return found
+
+
+def distinct(names: Iterable[str], taken: set[str]) -> list[str]:
+    """`unique` for one name after the other."""
+    return [unique(name, taken) for name in names]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["matrix", "quaternion"]
+__all__ = ["matrices", "matrix", "quaternion"]
 
 
 def matrix(quaternion: np.ndarray) -> np.ndarray:
@@ -10,6 +10,11 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
+
+
+def matrices(quaternions: np.ndarray) -> np.ndarray:
+    """Rotation matrices, shape (n, 3, 3), of quaternions (w, x, y, z), shape (n, 4)."""
+    return np.array([matrix(q) for q in quaternions]).reshape(-1, 3, 3)
 
 
 def quaternion(rotation: np.ndarray) -> np.ndarray:

@@ -3,8 +3,6 @@
 import numpy as np
 
 from warpbots.robots.mujoco_source import Source
-from warpbots.robots.mujoco_versions import field
-from warpbots.robots.option_flags import named_flags
 
 __all__ = ["unsupported_parts"]
 
@@ -12,12 +10,23 @@ _TINY = 1e-3
 """Impedance of a constraint that is a spring and a damper, whatever the mass [1]."""
 
 
-def unsupported_parts(source: Source) -> list[str]:
-    """A line for every part that is left out, except geoms and actuators."""
-    return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_pairs(source), *_of_model(source)]
+def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
+    """A line for every part that is left out, except geoms, actuators and flags.
+
+    Args:
+        source: The file.
+        yielding: Angle or length at which the spring of each joint yields; 0 for never [rad or m], shape (n, ...).
+    """
+    return [
+        *_of_joints(source, yielding),
+        *_of_bodies(source),
+        *_of_geoms(source),
+        *_of_pairs(source),
+        *_of_model(source),
+    ]
 
 
-def _of_joints(source: Source) -> list[str]:
+def _of_joints(source: Source, yielding: np.ndarray) -> list[str]:
     model, lines = source.model, []
     rough = np.unique(model.dof_jntid[model.dof_frictionloss > 0.0])
     if len(rough):
@@ -36,7 +45,7 @@ def _of_joints(source: Source) -> list[str]:
             lines.append(f"joint {name!r}: gravity compensation by its actuators (actuatorgravcomp)")
         if model.jnt_stiffnesspoly[j].any() or model.dof_dampingpoly[dofs].any():
             lines.append(f"joint {name!r}: stiffness or damping beyond the linear part")
-        if np.any(field(model, "jnt_springyield")[j]):
+        if np.any(yielding[j]):
             lines.append(f"joint {name!r}: plasticity of its spring (springyield)")
         if kind in ("ball", "free") and model.jnt_stiffness[j] and not _upright(source, j):
             lines.append(f"joint {name!r}: the rest rotation of its spring; here it is the identity")
@@ -131,4 +140,4 @@ def _of_model(source: Source) -> list[str]:
         lines.append(f"actuator {model.actuator(int(k)).name or f'actuator {k}'!r}: its delay")
     if model.opt.density or model.opt.viscosity or model.opt.wind.any():
         lines.append("option: the medium (density, viscosity, wind)")
-    return [*lines, *named_flags(model, source.words)]
+    return lines
