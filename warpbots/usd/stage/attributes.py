@@ -54,8 +54,9 @@ def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
     if not said:
         return rows(sets)[0].default
     first = _read(prim, said[0], frame)
+    value = first if isinstance(first, str) else _exact(prim, said[0], first)
     mark_read(prim, *(row.name for row in said if row is said[0] or same(_read(prim, row, frame), first)))
-    return first if isinstance(first, str) else _exact(prim, said[0], first)
+    return value
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:

@@ -4,6 +4,8 @@ The prims are defined in the session layer of the stage, so that the file stays 
 there together with its prototypes.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
@@ -34,20 +36,29 @@ def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
     return found
 
 
-def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[str, int]:
+def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, str]]) -> dict[str, int]:
     """Define the instances of point instancers as prims, instancers among the prototypes included.
 
     Args:
         stage: The stage; its session layer is changed.
-        lost: None for instances that take part in physics only. Otherwise all instances are defined, and this takes
-            the paths of the instancers for which that is not possible, and why.
+        whole: Whether instances that take no part in physics are wanted, too; it is asked once the others are prims.
+        lost: Takes the paths of the instancers without physics for which that is not possible, and why.
 
     Returns:
         The number of instances by the path of their instancer.
 
     Raises:
-        SceneError: There are too many, or their attributes are inconsistent; not raised if there is `lost`.
+        SceneError: There are too many with physics, or their attributes are inconsistent.
     """
+    made: dict[str, int] = {}
+    for into in (None, lost):
+        if into is None or whole():
+            made |= _expand_all(stage, into)
+    return made
+
+
+def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[str, int]:
+    """Expand instancers with physics, or all where `lost` takes those for which that is not possible."""
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
@@ -57,8 +68,9 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
                 return made
             for path in waiting:
                 prim = editable(stage.GetPrimAtPath(path))
+                group = free_path(stage, path.GetParentPath(), f"{path.name}_instances")
                 try:
-                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), Sdf.Path(group), _MOST - prims)
                     made |= {str(path): count} if count else {}
                     prims += size
                 except SceneError as error:
@@ -84,8 +96,8 @@ def _all(prim: Usd.Prim) -> Usd.PrimRange:
     return Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimIsActive & ~Usd.PrimIsAbstract))
 
 
-def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> tuple[int, int]:
-    """Number of instances of one instancer, and of their prims."""
+def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, group: Sdf.Path, most: int) -> tuple[int, int]:
+    """Number of instances of one instancer, which go to the new prim `group`, and of their prims."""
     prim = instancer.GetPrim()
     indices = np.asarray(instancer.GetProtoIndicesAttr().Get(START) or [], dtype=np.int64)
     places = _places(prim, len(indices))
@@ -107,7 +119,6 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> t
     prim.SetActive(False)
     if not len(kept):
         return 0, 0
-    group = Sdf.Path(free_path(stage, prim.GetPath().GetParentPath(), f"{prim.GetName()}_instances"))
     below = stage.DefinePrim(group, "Xform")
     _copy_transform(prim, below)
     rates = [_rates(instancer, name, len(indices)) for name in ("velocities", "angularVelocities")]

@@ -22,8 +22,10 @@ _FLUID, _TASK = attributes_of(Fluid), attributes_of(Task)
 
 def read_dimension(scene_prim: Usd.Prim | None) -> int:
     """Dimension of the scene whose `PhysicsScene` is `scene_prim`, 2 or 3; 3 by default."""
-    row = rows("dimension")[0]
-    return int(value_of(scene_prim, row.name)) if scene_prim and authored(scene_prim, row.name) else 3
+    name = rows("dimension")[0].name
+    if not scene_prim or not authored(scene_prim, name):
+        return 3
+    return int(value_of(scene_prim, name))
 
 
 def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[str, Any]:
@@ -34,9 +36,13 @@ def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[s
         frame: Units and axes of the stage.
         faults: Takes the error of each setting that cannot be read, which is None then.
     """
+    gravity = _read_gravity(prim, frame)
+    domain = None if prim is None else get(prim, "Scene.domain", frame)
+    if domain is not None:
+        domain = tuple(np.min(domain, axis=0).tolist()), tuple(np.max(domain, axis=0).tolist())
     return {
-        "gravity": _read_gravity(prim, frame),
-        "domain": _read_domain(prim, frame),
+        "gravity": gravity,
+        "domain": domain,
         "fluid": attempt(faults, _read_fluid, prim, frame),
         "task": attempt(faults, _read_task, prim, frame),
     }
@@ -62,14 +68,6 @@ def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
         if exact.shape == (frame.dim,) and np.allclose(exact, frame.drop(plain), rtol=1e-6, atol=1e-6 * magnitude):
             return tuple(exact.tolist())
     return tuple(frame.drop(plain).tolist())
-
-
-def _read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Lower and upper corner of the domain [m], or None."""
-    corners = None if prim is None else get(prim, "Scene.domain", frame)
-    if corners is None:
-        return None
-    return tuple(np.min(corners, axis=0).tolist()), tuple(np.max(corners, axis=0).tolist())
 
 
 def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:

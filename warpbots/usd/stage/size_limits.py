@@ -43,7 +43,7 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
             USD's parser.
         pxr.Tf.ErrorException: The file itself is not a USD file.
     """
-    _look(path)
+    _look(path, None, root)
     first = Sdf.Layer.FindOrOpen(str(path.absolute()))
     if first is None:
         raise SceneError(f"{path}: this is not a readable USD file (its content has no format that USD knows)")
@@ -56,8 +56,7 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
             if place in found:
                 continue
             file = Path(Ar.SplitPackageRelativePathOuter(place)[0])
-            refuse_outside(file, layer.realPath or path, root)
-            _look(file)
+            _look(file, layer.realPath or path, root)
             with contextlib.suppress(Tf.ErrorException):  # the stage itself reports a file that is not a layer
                 found[place] = Sdf.Layer.FindOrOpen(place)
                 new += [found[place]] if found[place] else []
@@ -107,19 +106,17 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
             yield resolved
 
 
-def _look(path: Path) -> None:
-    """Raise if a file cannot be opened safely."""
-    text = _is_text(readable(path))
+def _look(path: Path, owner: str | Path | None, root: Path) -> None:
+    """Raise if a file cannot be opened safely, or if its `owner` refers to it and it lies outside `root`."""
+    if owner is not None:
+        refuse_outside(path, owner, root)
+    with readable(path).open("rb") as file:
+        text = file.read(5) == b"#usda"
     readable(path, _BYTES[text])
     if text:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             _refuse_depth(content, path)
             _refuse_arrays(content, path)
-
-
-def _is_text(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"#usda"
 
 
 def _refuse_depth(text: mmap.mmap, path: Path) -> None:

@@ -54,8 +54,9 @@ def open_stage(
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
     _refuse_without_stage(path)
+    root = input_files.asset_root(path, asset_root)
     try:
-        layers = layers_of(path, input_files.asset_root(path, asset_root))
+        layers = layers_of(path, root)
         refuse_prims(layers[0], max_prims)
         stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:
