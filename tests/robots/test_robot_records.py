@@ -85,7 +85,7 @@ def test_every_file_is_parsed_once(kind, write, monkeypatch):
     parsers, create = [], robot_xml.expat.ParserCreate
     monkeypatch.setattr(robot_xml.expat, "ParserCreate", lambda: parsers.append(1) or create())
     with pytest.warns(wb.FileWarning) if kind == "urdf" else contextlib.nullcontext():
-        wb.load_robot(path)
+        wb.robots.load(path)
     assert len(parsers) == files
 
 

@@ -12,7 +12,7 @@ APART = -1.0
 """In place of a coefficient of friction: no contact."""
 
 
-class Kind(NamedTuple):
+class ContactKind(NamedTuple):
     """What a geom contributes to a contact: as the fields of `warpbots.robots.records.GeomRecord`."""
 
     contype: int
@@ -22,11 +22,11 @@ class Kind(NamedTuple):
     priority: int
 
 
-_ADDED = Kind(1, 1, 0.0, False, 0)
+_ADDED = ContactKind(1, 1, 0.0, False, 0)
 """An obstacle that is not in the file: MuJoCo's default bits."""
 
 
-def _friction(one: Kind, other: Kind) -> float:
+def _friction(one: ContactKind, other: ContactKind) -> float:
     """Friction of a contact of two geoms, or `APART` where their bits do not meet.
 
     It is that of the higher priority, or else the larger; without friction if that geom, or both, have condim 1.
@@ -51,7 +51,7 @@ class Filter:
         self.robot, self.self_contact = robot, self_contact
         self._on = {j.child: j for j in joints}
         self._number = {body.name: k for k, body in enumerate(robot.bodies)}
-        self._kinds = [Kind(*(getattr(geom, name) for name in Kind._fields)) for geom in robot.geoms]
+        self._kinds = [ContactKind(*(getattr(geom, name) for name in ContactKind._fields)) for geom in robot.geoms]
         self._welds = ["", *(self._weld(body.name) for body in robot.bodies[1:])]
         self._above = ["", *(self._weld(self._up(weld)) for weld in self._welds[1:])]
         self._pairs = {frozenset(pair.geoms): pair.friction for pair in robot.pairs}

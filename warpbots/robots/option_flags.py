@@ -8,7 +8,7 @@ __all__ = [
     "DISABLED",
     "ENABLED",
     "QUIET",
-    "Options",
+    "FlaggedOptions",
     "options_of",
     "switch_off",
 ]
@@ -92,7 +92,7 @@ def switch_off(model: Any, words: ModuleType) -> None:
             obey(model)
 
 
-class Options(NamedTuple):
+class FlaggedOptions(NamedTuple):
     """What the flags of a file say.
 
     Attributes:
@@ -108,10 +108,10 @@ class Options(NamedTuple):
     named: list[str]
 
 
-def options_of(model: Any, words: ModuleType) -> Options:
+def options_of(model: Any, words: ModuleType) -> FlaggedOptions:
     """What the flags of an `mujoco.MjModel` say."""
     off = {*_set(words, "Disable", model.opt.disableflags)}
-    return Options(
+    return FlaggedOptions(
         not off & {"CONTACT", "CONSTRAINT"}, "FILTERPARENT" not in off, _idle(model, "ACTUATION" in off),
         _named(model, words),
     )  # fmt: skip

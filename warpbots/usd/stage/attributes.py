@@ -17,7 +17,7 @@ from pxr import Gf, Sdf, Usd
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.applied_schemas import MOTION_API
-from warpbots.usd.stage.codecs import CODECS, Placement
+from warpbots.usd.stage.codecs import CODECS, Conversion
 from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import OWN, Row, rows
@@ -66,7 +66,7 @@ def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
         clear(prim, EXACT + row.name)
         if value is None or not row.written:
             continue
-        said = CODECS[row.kind].encode(value, row, _placement(prim, frame))
+        said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
         create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
         if row is rows(sets)[0] and not isinstance(value, str) and not same(get(prim, sets, frame), value):
             exact = np.asarray(value, dtype=np.float64)
@@ -164,11 +164,11 @@ def at_rest(prim: Usd.Prim, name: str) -> Any:
 
 
 def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
-    return CODECS[row.kind].decode(prim.GetAttribute(row.name).Get(START), row, _placement(prim, frame))
+    return CODECS[row.kind].decode(prim.GetAttribute(row.name).Get(START), row, _conversion(prim, frame))
 
 
-def _placement(prim: Usd.Prim, frame: Frame) -> Placement:
-    return Placement(frame.factor, functools.partial(frame.matrix, prim), frame.lift, frame.drop)
+def _conversion(prim: Usd.Prim, frame: Frame) -> Conversion:
+    return Conversion(frame.factor, functools.partial(frame.matrix, prim), frame.lift, frame.drop)
 
 
 def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:

@@ -11,12 +11,12 @@ import numpy as np
 from warpbots.usd.stage.schema import Row
 from warpbots.usd.stage.transforms import rotation, transform
 
-__all__ = ["CODECS", "Codec", "Placement"]
+__all__ = ["CODECS", "Codec", "Conversion"]
 
 _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 
 
-class Placement(NamedTuple):
+class Conversion(NamedTuple):
     """Where a value stands in a stage.
 
     Attributes:
@@ -40,8 +40,8 @@ class Codec(NamedTuple):
         encode: The value of an attribute [units and axes of the stage] from that of a field.
     """
 
-    decode: Callable[[Any, Row, Placement], Any]
-    encode: Callable[[Any, Row, Placement], Any]
+    decode: Callable[[Any, Row, Conversion], Any]
+    encode: Callable[[Any, Row, Conversion], Any]
 
 
 def _decimal(value: Any, row: Row) -> np.ndarray:
@@ -50,33 +50,33 @@ def _decimal(value: Any, row: Row) -> np.ndarray:
     return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
 
 
-def _number(raw: Any, row: Row, at: Placement) -> float:
+def _number(raw: Any, row: Row, at: Conversion) -> float:
     return float(_decimal(raw, row).reshape(-1)[0]) * at.factor(row.unit)
 
 
-def _vector(raw: Any, row: Row, at: Placement) -> tuple[float, ...]:
+def _vector(raw: Any, row: Row, at: Conversion) -> tuple[float, ...]:
     return tuple((at.drop(rotation(at.matrix()) @ _decimal(raw, row)) * at.factor(row.unit)).tolist())
 
 
-def _to_vector(value: Any, row: Row, at: Placement) -> tuple[float, ...]:
+def _to_vector(value: Any, row: Row, at: Conversion) -> tuple[float, ...]:
     return tuple((rotation(at.matrix()).T @ at.lift(value) / at.factor(row.unit)).tolist())
 
 
-def _vectors(raw: Any, row: Row, at: Placement) -> tuple[tuple[float, ...], ...]:
+def _vectors(raw: Any, row: Row, at: Conversion) -> tuple[tuple[float, ...], ...]:
     turned = _decimal(raw, row) @ rotation(at.matrix()).T
     return tuple(map(tuple, (at.drop(turned) * at.factor(row.unit)).tolist()))
 
 
-def _to_vectors(value: Any, row: Row, at: Placement) -> list[tuple[float, ...]]:
+def _to_vectors(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]:
     turned = at.lift(value) @ rotation(at.matrix()) / at.factor(row.unit)
     return list(map(tuple, turned.tolist()))
 
 
-def _points(raw: Any, row: Row, at: Placement) -> tuple[tuple[float, ...], ...]:
+def _points(raw: Any, row: Row, at: Conversion) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, at.drop(transform(at.matrix(), _decimal(raw, row))).tolist()))
 
 
-def _to_points(value: Any, row: Row, at: Placement) -> list[tuple[float, ...]]:
+def _to_points(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]:
     return list(map(tuple, transform(np.linalg.inv(at.matrix()), at.lift(value)).tolist()))
 
 
