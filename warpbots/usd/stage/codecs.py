@@ -17,7 +17,7 @@ _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 
 
 class Conversion(NamedTuple):
-    """Where a value stands in a stage.
+    """Units and axes for a value of one prim.
 
     Attributes:
         factor: From units of the stage to SI units, for a unit.
