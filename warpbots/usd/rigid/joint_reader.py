@@ -291,7 +291,7 @@ def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> Non
     for name in ("newton:friction", "physxJoint:jointFriction", "mjc:frictionloss"):
         if number(prim, name):
             note(prim, f"dry friction of a joint ({name} = {number(prim, name):g}), which is left out")
-    for api in schemas(prim):
+    for api in sorted(schemas(prim)):
         if "Mimic" in api or "Equality" in api:
             note(prim, f"{api}; joints move independently")
             mark_below(prim, "physxMimicJoint", "newton:mimic", "newton:constraintMimic", "mjc:equality", "mjc:poly")
