@@ -123,7 +123,8 @@ def read(
             model, file = _compiled(mujoco, path, opened, urdf, floats)
     except _Refused as fault:
         remedy = compiler_options.remedy(fault.reason) or including_file(path) or _CORRECT
-        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {fault.reason}; {remedy}") from fault.__cause__
+        reason = f"MuJoCo says: {fault.reason}; {remedy}"
+        raise SceneError(f"{path} cannot be read as a robot; {reason}") from fault.__cause__
     if model.nbody < 2:
         raise SceneError(f"{path} has no bodies besides the world; a robot needs at least one <body> or <link>")
     switch_off(model, mujoco)
