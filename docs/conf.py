@@ -28,6 +28,7 @@ extensions = [
     "documented_names",
     "gallery",
     "mathml",
+    "usd_attributes",
 ]
 root_doc = "docs/index"
 include_patterns = [

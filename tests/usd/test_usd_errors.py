@@ -440,3 +440,12 @@ def test_an_error_does_not_leave_the_stage_open(tmp_path):
     usd.write(path, simple_scene(bodies=[SoftBody("b", octahedron(0.25), ROUND)], actuators=()))
     assert Usd.Stage.Open(str(path))
     assert usd.read(path).bodies[0].name == "b"
+
+
+def test_an_open_mesh_is_known_by_its_edges_and_not_by_a_word_in_a_message(tmp_path):
+    """A prim may be called as it likes; a fault of its own is not taken for holes that a thickness would mend."""
+    crossed = TET.replace("1,2,3,0,3,2", "1,2,3,0,3,9")
+    path = write(tmp_path, RUBBER + f'def Mesh "watertight" (\n {SOFT}\n) {{{crossed}}}\n')
+    with pytest.raises(SceneError) as caught:
+        usd.read(path)
+    assert "must index vertices 0 to 3" in str(caught.value) and "thickness" not in str(caught.value)

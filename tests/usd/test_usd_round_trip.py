@@ -31,7 +31,7 @@ from warpbots.scene import (
     VonMises,
     walls,
 )
-from warpbots.usd.stage.schema import SHAPES
+from warpbots.usd.stage.exact_fields import SHAPES
 
 PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7), DruckerPrager(33.3), CamClay(1234.5), CamClay(0.3, 1.1, 0.7, 7.7)]
 

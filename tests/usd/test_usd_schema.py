@@ -30,17 +30,9 @@ from warpbots.scene import (
     VonMises,
 )
 from warpbots.usd.geometry import gprim_reader
-from warpbots.usd.stage.schema import (
-    EXACT,
-    GEOMETRY_TYPES,
-    JOINT_FIELDS,
-    PART_APIS,
-    PLASTICITY,
-    RIGID_FIELDS,
-    SHAPE_FIELDS,
-    SHAPES,
-    TABLE,
-)
+from warpbots.usd.stage.applied_schemas import GEOMETRY_TYPES, PART_APIS, PLASTICITY
+from warpbots.usd.stage.exact_fields import EXACT, JOINT_FIELDS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES
+from warpbots.usd.stage.schema import TABLE
 
 LINKS = {"warpbots:regions"}
 AXES = ("linear", "angular", "transX", "transY", "transZ", "rotX", "rotY", "rotZ")

@@ -9,7 +9,8 @@ import numpy as np
 from warpbots.robots.contact_filter import Filter
 from warpbots.robots.kinematic_tree import Link
 from warpbots.robots.mesh_files import convex_hull
-from warpbots.robots.mujoco_source import Source, matrix, unique
+from warpbots.robots.names import distinct
+from warpbots.robots.records import GeomRecord, MeshRecord, RobotRecord
 from warpbots.scene import (
     Box,
     Capsule,
@@ -26,7 +27,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.articulated.point_cloud import clouds
 
-__all__ = ["Solid", "solids_of", "collision_geoms"]
+__all__ = ["Solid", "solids_of"]
 
 _SMALL = 1e-2
 """Radius below which a geom may be too small for its surface to be sampled [m]."""
@@ -57,14 +58,8 @@ class Solid:
     obstacle: bool
 
 
-def collision_geoms(source: Source) -> list[int]:
-    """Indices of the collision geoms; the others are visual."""
-    model = source.model
-    return [g for g in range(model.ngeom) if model.geom_contype[g] or model.geom_conaffinity[g]]
-
-
 def solids_of(
-    source: Source, links: list[Link], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
+    robot: RobotRecord, links: list[Link], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
 ) -> list[Solid]:
     """Solids of bodies, then obstacles: geoms of the world, and all planes.
 
@@ -72,51 +67,45 @@ def solids_of(
     the others are called ``"<body>/<geom>"``.
 
     Args:
-        source: The file.
+        robot: The file.
         links: The poses of its bodies.
         contact: Which geoms touch which.
         more: Obstacles that are not in the file.
         unknown: Takes a line for each geom that is left out.
     """
     shapes: dict[int, Shape] = {}
-    for geom in collision_geoms(source):
-        what = f"geom {_title(source, geom)!r} of {source.bodies[source.model.geom_bodyid[geom]]!r}"
+    for k, geom in enumerate(robot.geoms):
+        if not (geom.contype or geom.conaffinity):
+            continue  # a drawing
+        what = f"geom {geom.name!r} of {robot.bodies[geom.body].name!r}"
         try:
-            shapes[geom] = _posed(source, geom, what, unknown)
+            shapes[k] = _posed(geom, robot.meshes, what, unknown)
         except SceneError as fault:
             unknown.append(f"{what}: {fault}")
     at = {link.body: link for link in links if link.body is not None}
     taken = {link.name for link in links} | {obstacle.name for obstacle in more}
-    solids, world = [], []
-    for geom, shape in shapes.items():
-        body = int(source.model.geom_bodyid[geom])
+    world = {}
+    for k, shape in shapes.items():
+        body = robot.geoms[k].body
         if body == 0 or isinstance(shape, HalfSpace):
-            if body:
-                shape = _moved(shape, at[body].position, at[body].rotation)
-            world.append(Solid(unique(_title(source, geom), taken), body, shape, (geom,), obstacle=True))
-    fixed = {solid.geoms[0] for solid in world}
-    seen: set[int] = set()
-    for group in contact.groups(list(shapes), bool(more)):
-        own = [geom for geom in group if geom not in fixed]
-        if not own:
-            continue
-        body = int(source.model.geom_bodyid[own[0]])
-        name = source.bodies[body]
-        if body in seen:
-            name = unique(f"{name}/{_title(source, own[0])}", taken)
-        seen.add(body)
-        parts = tuple(shapes[geom] for geom in own)
-        shape = parts[0] if len(parts) == 1 else Union(parts)
-        solids.append(Solid(name, body, shape, tuple(own), obstacle=False))
-    return solids + world
-
-
-def _title(source: Source, geom: int) -> str:
-    return source.model.geom(geom).name or f"geom {geom}"
-
-
-def _kind(source: Source, geom: int) -> str:
-    return source.kind("mjtGeom", source.model.geom_type[geom])
+            world[k] = _moved(shape, at[body].position, at[body].rotation) if body else shape
+    groups = [[k for k in group if k not in world] for group in contact.groups(list(shapes), bool(more))]
+    groups, bodies = [group for group in groups if group], set()
+    proposed = [robot.geoms[k].name for k in world]
+    for group in groups:
+        body = robot.geoms[group[0]].body
+        if body in bodies:
+            proposed.append(f"{robot.bodies[body].name}/{robot.geoms[group[0]].name}")
+        bodies.add(body)
+    names, solids = iter(distinct(proposed, taken)), []
+    obstacles = [Solid(next(names), robot.geoms[k].body, shape, (k,), obstacle=True) for k, shape in world.items()]
+    for group in groups:
+        body = robot.geoms[group[0]].body
+        name = robot.bodies[body].name if body in bodies else next(names)
+        bodies.discard(body)
+        parts = tuple(shapes[k] for k in group)
+        solids.append(Solid(name, body, parts[0] if len(parts) == 1 else Union(parts), tuple(group), obstacle=False))
+    return solids + obstacles
 
 
 def _has_surface(shape: Shape) -> bool:
@@ -129,16 +118,15 @@ def _has_surface(shape: Shape) -> bool:
         return False
 
 
-def _posed(source: Source, geom: int, what: str, unknown: list[str]) -> Shape:
+def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: list[str]) -> Shape:
     """A geom in the frame of its body.
 
     Raises:
         SceneError: It is of a kind that is not supported, or too small.
     """
-    model = source.model
-    shape = _shape(source, geom)
-    if min(model.geom_rbound[geom], model.geom_size[geom, 0] / _FINEST) < _SMALL and not _has_surface(shape):
-        raise SceneError(f"its radius of {model.geom_rbound[geom]:.2g} m is too small for contact")
+    shape = _shape(geom, meshes)
+    if min(geom.radius, geom.size[0] / _FINEST) < _SMALL and not _has_surface(shape):
+        raise SceneError(f"its radius of {geom.radius:.2g} m is too small for contact")
     if isinstance(shape, TriangleMesh):
         import trimesh
 
@@ -147,7 +135,7 @@ def _posed(source: Source, geom: int, what: str, unknown: list[str]) -> Shape:
             unknown.append(f"{what}: it is {edges.min():.2g} m thick, and in contact it is the box around it")
             pose = np.linalg.inv(turned)
             shape = _moved(Box(tuple(-edges / 2.0), tuple(edges / 2.0)), pose[:3, 3], pose[:3, :3])
-    return _moved(shape, model.geom_pos[geom], matrix(model.geom_quat[geom]))
+    return _moved(shape, geom.position, geom.rotation)
 
 
 def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
@@ -165,13 +153,13 @@ def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
     return Posed(shape, tuple(p), R)
 
 
-def _shape(source: Source, geom: int) -> Shape:
+def _shape(geom: GeomRecord, meshes: dict[int, MeshRecord]) -> Shape:
     """A geom in its own frame.
 
     Raises:
         SceneError: It is of a kind that is not supported.
     """
-    kind, size = _kind(source, geom), source.model.geom_size[geom]
+    kind, size = geom.kind, geom.size
     if kind == "plane":
         return HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     if kind == "sphere":
@@ -184,7 +172,7 @@ def _shape(source: Source, geom: int) -> Shape:
     if kind == "ellipsoid":
         return _ellipsoid(size)
     if kind == "mesh":
-        return _hull(source, int(source.model.geom_dataid[geom]))
+        return _hull(meshes[geom.mesh])
     raise SceneError(f"a {kind} is not supported; use spheres, capsules, cylinders, boxes, ellipsoids, meshes, planes")
 
 
@@ -195,11 +183,9 @@ def _ellipsoid(half: np.ndarray) -> TriangleMesh:
     return TriangleMesh(ball.vertices * half, ball.faces)
 
 
-def _hull(source: Source, mesh: int) -> TriangleMesh:
+def _hull(mesh: MeshRecord) -> TriangleMesh:
     """Convex hull of a mesh, as MuJoCo uses it for contact."""
-    model = source.model
-    first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
-    hull = convex_hull(model.mesh_vert[first : first + count].astype(np.float64))
+    hull = convex_hull(mesh.vertices)
     if hull is None:
-        raise SceneError(f"mesh {model.mesh(mesh).name!r} has no convex hull with a volume")
+        raise SceneError(f"mesh {mesh.name!r} has no convex hull with a volume")
     return TriangleMesh(*hull)

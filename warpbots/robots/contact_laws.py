@@ -2,21 +2,20 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from warpbots.robots.collision_geoms import Solid
 from warpbots.robots.contact_filter import APART, Filter
-from warpbots.robots.kinematic_tree import Start
-from warpbots.robots.mujoco_source import Source, unique
+from warpbots.robots.names import unique
 from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours, parts_of
 from warpbots.solvers.articulated.point_cloud import surface_mesh
 
 __all__ = ["with_contact"]
 
-_OVERLAP = 0.01
-"""Depth at the start, in the radius of the smaller geom, from which neighbours are left to overlap [1]."""
+Overlaps = Callable[[], dict[frozenset[int], float]]
+"""Finds the depths of geoms in one another at the start, by their indices [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,25 +63,24 @@ class _Table:
 
 
 def with_contact(
-    source: Source, contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint],
-    more: Sequence[Obstacle], points: int, start: Start, unknown: list[str],
+    contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: Sequence[Obstacle],
+    points: int, overlaps: Overlaps, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
     """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
 
     Args:
-        source: The file.
         contact: Which geoms touch which.
         solids: Solids of bodies, and obstacles.
         bodies: All bodies.
         joints: Their joints.
         more: Obstacles that do not come from the file; all bodies touch them.
         points: Number of contact points of each moving body that touches others.
-        start: The initial state.
+        overlaps: Depths of geoms in one another at the start, by their indices [m].
         unknown: Takes a line for each contact that is left out.
     """
     if not (points and solids):
         return bodies, []
-    table = _table(source, contact, solids, bodies, joints, bool(more))
+    table = _table(contact, solids, bodies, joints, bool(more))
     surfaces = table.surfaces()
     taken = {b.name for b in bodies} | {s.name for s in solids} | {o.name for o in more}
     names = [unique("surface" if len(surfaces) == 1 else f"surface {k + 1}", taken) for k in range(len(surfaces))]
@@ -96,36 +94,36 @@ def with_contact(
         if (rough := float(table.added[own[0]])) != APART:
             meets |= {o.name: max(rough, o.friction) for o in more}
         laws += contacts_between({name: 0.0}, meets, combine=max)
-    laws += _between_neighbours(source, table, start, unknown)
+    laws += _between_neighbours(table, overlaps, unknown)
     of = {solids[k].name: name for name, own in zip(names, surfaces, strict=True) for k in own}
     return _finished(bodies, table, of, {law.points for law in laws}, points), laws
 
 
-def _table(
-    source: Source, contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: bool
-) -> _Table:
+def _table(contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: bool) -> _Table:
     fixed, apart = _fixed_to_world(joints), neighbours(bodies, joints)
     friction = np.array([[contact.friction(a.geoms[0], b.geoms[0]) for b in solids] for a in solids])
     near = np.array(
         [[not (a.obstacle or b.obstacle) and (frozenset((a.name, b.name)) in apart) for b in solids] for a in solids]
     )
     moving = np.array([not solid.obstacle and solid.name not in fixed for solid in solids])
-    added = _meet_added(source, contact, solids) if more else np.full(len(solids), APART)
+    added = _meet_added(contact, solids) if more else np.full(len(solids), APART)
     return _Table(solids, friction, near | np.eye(len(solids), dtype=bool), moving, added)
 
 
-def _meet_added(source: Source, contact: Filter, solids: list[Solid]) -> np.ndarray:
+def _meet_added(contact: Filter, solids: list[Solid]) -> np.ndarray:
     """Friction of each solid on smooth obstacles that are not in the file.
 
     They have MuJoCo's default bits, but a body that does not touch such things at all touches them with all its geoms.
     """
     found = [contact.friction_on_added(solid.geoms[0]) for solid in solids]
     touching = {solid.body for solid, mu in zip(solids, found, strict=True) if mu != APART}
-    friction = source.model.geom_friction[:, 0]
-    return np.array([mu if s.body in touching else friction[s.geoms[0]] for s, mu in zip(solids, found, strict=True)])
+    geoms = contact.robot.geoms
+    return np.array(
+        [mu if s.body in touching else geoms[s.geoms[0]].friction for s, mu in zip(solids, found, strict=True)]
+    )
 
 
-def _between_neighbours(source: Source, table: _Table, start: Start, unknown: list[str]) -> list[Contact]:
+def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -> list[Contact]:
     """Laws that name both of two neighbours that touch in MuJoCo, unless they overlap at the start.
 
     These are bodies on both sides of one without geometry, and those on joints of a static body.
@@ -135,7 +133,7 @@ def _between_neighbours(source: Source, table: _Table, start: Start, unknown: li
         for a, b in itertools.combinations(range(len(table.solids)), 2)
         if table.near[a, b] and table.friction[a, b] != APART and table.moving[[a, b]].any()
     ]
-    depths = _depths(source, start) if wanted else {}
+    depths = overlaps() if wanted else {}
     laws: list[Contact] = []
     for a, b in wanted:
         first, second = table.solids[a], table.solids[b]
@@ -151,20 +149,6 @@ def _between_neighbours(source: Source, table: _Table, start: Start, unknown: li
                 meets = {table.solids[other].name: float(table.friction[a, b])}
                 laws += contacts_between({table.solids[k].name: 0.0}, meets, combine=max)
     return laws
-
-
-def _depths(source: Source, start: Start) -> dict[frozenset[int], float]:
-    """Depths of geoms in one another at the start, where they are considerable [m]."""
-    model, data = source.model, source.words.MjData(source.model)
-    data.qpos[:] = start.qpos
-    source.words.mj_kinematics(model, data)
-    source.words.mj_comPos(model, data)
-    source.words.mj_collision(model, data)
-    found: dict[frozenset[int], float] = {}
-    for geoms, distance in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
-        if -distance > _OVERLAP * min(model.geom_rbound[geoms]):
-            found[frozenset(geoms)] = max(-distance, found.get(frozenset(geoms), 0.0))
-    return found
 
 
 def _finished(

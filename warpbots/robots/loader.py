@@ -1,5 +1,6 @@
 """Loading robots from URDF and MJCF files."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,13 @@ from warpbots.robots.collision_geoms import Solid, solids_of
 from warpbots.robots.contact_filter import Filter
 from warpbots.robots.contact_laws import with_contact
 from warpbots.robots.kinematic_tree import Link, floating, start_of, tree_of
+from warpbots.robots.loops import left_out_equalities
 from warpbots.robots.masses import LEAST
-from warpbots.robots.mujoco_source import Source, matrix, read, unique
-from warpbots.robots.unsupported import equality_constraints, unsupported_parts
+from warpbots.robots.model_reader import records_of
+from warpbots.robots.mujoco_source import read
+from warpbots.robots.names import unique
+from warpbots.robots.records import RobotRecord
+from warpbots.robots.start_overlaps import overlaps_at
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.field_types import checked
 
@@ -100,76 +105,66 @@ def load_robot(
             do not exist or lie outside `asset_root`; a joint moves bodies without mass.
     """
     source = read(path, compiler, asset_root, floats=fixed_base is False, packages=packages)
-    unknown = [*source.lines, *equality_constraints(source, ignore_loops), *unsupported_parts(source)]
-    start = start_of(source, keyframe)
-    links, joints = tree_of(source, start, floating(source, fixed_base))
-    contact = Filter(source, joints, self_contact)
-    solids = [s for s in solids_of(source, links, contact, obstacles, unknown) if surroundings or not s.obstacle]
-    bodies, joints = _bodies(source, links, joints, [s for s in solids if not s.obstacle])
-    points = contact_points * source.has_contact
-    bodies, contacts = with_contact(source, contact, solids, bodies, joints, obstacles, points, start, unknown)
-    motors = motors_of(source, joints, start, unknown)
-    notes = [*unknown, *(f"MuJoCo says: {' '.join(note.split())}" for note in source.notes)]
-    warn_of_file(source.path, [("", line) for line in (*notes, *_outside_limits(source, joints))])
+    robot = records_of(source)
+    unknown = [*robot.mended, *left_out_equalities(robot, ignore_loops), *robot.unsupported]
+    start = start_of(robot, keyframe)
+    links, joints = tree_of(robot, start, floating(robot, fixed_base))
+    contact = Filter(robot, joints, self_contact)
+    solids = [s for s in solids_of(robot, links, contact, obstacles, unknown) if surroundings or not s.obstacle]
+    bodies, joints = _bodies(robot, links, joints, [s for s in solids if not s.obstacle])
+    points, overlaps = contact_points * robot.has_contact, functools.partial(overlaps_at, source, start)
+    bodies, contacts = with_contact(contact, solids, bodies, joints, obstacles, points, overlaps, unknown)
+    motors = motors_of(robot, joints, start, unknown)
+    said = [f"MuJoCo says: {' '.join(note.split())}" for note in robot.said]
+    warn_of_file(robot.path, [("", line) for line in (*unknown, *said, *_outside_limits(robot, joints))])
     return Scene(
-        bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),
-        gravity=tuple(source.model.opt.gravity), name=source.name, joints=joints, contacts=contacts,
+        bodies=bodies, actuators=motors, obstacles=(*_ground(robot, solids), *obstacles),
+        gravity=tuple(robot.gravity), name=robot.name, joints=joints, contacts=contacts,
     )  # fmt: skip
 
 
 def _bodies(
-    source: Source, links: list[Link], joints: list[Joint], solids: list[Solid]
+    robot: RobotRecord, links: list[Link], joints: list[Joint], solids: list[Solid]
 ) -> tuple[list[RigidBody], list[Joint]]:
     """Bodies and joints, with the parts of bodies that are solids of their own, without mass, after all others."""
     names, taken = {link.name for link in links}, {joint.name for joint in joints}
     at = {link.body: link for link in links if link.body is not None}
-    bodies = [_body(source, link, {s.body: s for s in solids if s.name in names}) for link in links]
+    bodies = [_body(robot, link, {s.body: s for s in solids if s.name in names}) for link in links]
     parts = [solid for solid in solids if solid.name not in names]
     ties = []
     for part in parts:
         link = at[part.body]
         place = {"position": tuple(link.position), "rotation": link.rotation}
         massless = Inertia(LEAST, (0.0, 0.0, 0.0), np.full(3, LEAST))
-        color = _color(source, part.geoms[0])
+        color = robot.geoms[part.geoms[0]].color
         bodies.append(RigidBody(part.name, part.shape, inertia=massless, color=color, **place))
         ties.append(Joint(unique(part.name, taken), "fixed", link.name, part.name, **place))
     return bodies, [*joints, *ties]
 
 
-def _body(source: Source, link: Link, solids: dict[int, Solid]) -> RigidBody:
+def _body(robot: RobotRecord, link: Link, solids: dict[int, Solid]) -> RigidBody:
     """A link with its mass and shape, without surface and contact points."""
     solid = solids.get(link.body)
-    values = {"color": _color(source, solid.geoms[0])} if solid else {}
+    values = {"color": robot.geoms[solid.geoms[0]].color} if solid else {}
     return RigidBody(
-        link.name, solid and solid.shape, inertia=_inertia(source, link.body, solid), position=tuple(link.position),
+        link.name, solid and solid.shape, inertia=_inertia(robot, link.body, solid), position=tuple(link.position),
         rotation=link.rotation, **values,
     )  # fmt: skip
 
 
-def _inertia(source: Source, body: int | None, solid: Solid | None) -> Inertia | None:
+def _inertia(robot: RobotRecord, body: int | None, solid: Solid | None) -> Inertia | None:
     """Inertia of the file; a solid without mass there gets the least possible, instead of that of its density."""
-    if body is None or (solid is None and not source.has_mass(body)):
+    if body is None or (solid is None and not robot.bodies[body].weighs):
         return None
-    model = source.model
-    axes = matrix(model.body_iquat[body])
-    moments = axes @ np.diag(model.body_inertia[body]) @ axes.T
-    return Inertia(float(model.body_mass[body]), tuple(model.body_ipos[body]), (moments + moments.T) / 2.0)
+    said = robot.bodies[body]
+    return Inertia(said.mass, tuple(said.center), said.moments)
 
 
-def _color(source: Source, geom: int) -> tuple[float, ...]:
-    model, material = source.model, source.model.geom_matid[geom]
-    return tuple(float(c) for c in (model.geom_rgba[geom] if material < 0 else model.mat_rgba[material])[:3])
+def _ground(robot: RobotRecord, solids: list[Solid]) -> list[Obstacle]:
+    return [Obstacle(s.shape, friction=robot.geoms[s.geoms[0]].friction, name=s.name) for s in solids if s.obstacle]
 
 
-def _ground(source: Source, solids: list[Solid]) -> list[Obstacle]:
-    return [
-        Obstacle(s.shape, friction=float(source.model.geom_friction[s.geoms[0], 0]), name=s.name)
-        for s in solids
-        if s.obstacle
-    ]
-
-
-def _outside_limits(source: Source, joints: list[Joint]) -> list[str]:
+def _outside_limits(robot: RobotRecord, joints: list[Joint]) -> list[str]:
     """A line about joints that start outside their limits, which push them back."""
     outside = {
         j.name: depth
@@ -178,7 +173,7 @@ def _outside_limits(source: Source, joints: list[Joint]) -> list[str]:
     }
     if not outside:
         return []
-    keys = [source.model.key(k).name for k in range(source.model.nkey) if source.model.key(k).name]
+    keys = [key.name for key in robot.keyframes if key.name]
     return [
         f"starts outside the limits of {', '.join(map(repr, outside))}, by up to {max(outside.values()):.2g} rad or m, "
         f"which push it back; start at a pose within them with "

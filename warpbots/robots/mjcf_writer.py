@@ -25,7 +25,9 @@ from warpbots.robots.contact_pairs import (
 )
 from warpbots.robots.kinematic_tree import UNBOUNDED
 from warpbots.robots.masses import LEAST
-from warpbots.robots.mujoco_source import import_mujoco, quaternion, unique
+from warpbots.robots.mujoco_source import import_mujoco
+from warpbots.robots.names import unique
+from warpbots.robots.quaternions import quaternion
 from warpbots.robots.shape_parts import Part, mesh_text, parts_of
 from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque

@@ -1,6 +1,7 @@
 """A robot file as MuJoCo's own parser and compiler understand it."""
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import warnings
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -17,8 +19,9 @@ from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, mend_rounding, refuse_massless, settle_masses
 from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
 from warpbots.robots.mesh_places import checked_packages, locate_meshes
-from warpbots.robots.mujoco_versions import field, refuse_older
-from warpbots.robots.option_flags import filters_parents, has_contact, idle_actuators, switch_off
+from warpbots.robots.mujoco_versions import refuse_older
+from warpbots.robots.names import unique
+from warpbots.robots.option_flags import switch_off
 from warpbots.robots.robot_xml import (
     including_file,
     is_robot,
@@ -31,10 +34,9 @@ from warpbots.robots.robot_xml import (
 from warpbots.robots.urdf import colors, mimics, normalised
 from warpbots.scene import SceneError
 
-__all__ = ["Source", "import_mujoco", "matrix", "quaternion", "read", "unique"]
+__all__ = ["Source", "import_mujoco", "read"]
 
 _CORRECT = "correct the element that it names, or remove it from the file"
-_WEIGHED = "links without mass that are moved by joints, taken as solids of 1000 kg/m^3: "
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,11 +52,8 @@ class Source:
         bodies: Names of its bodies, the world first; those without a name are numbered.
         joints: Names of its joints; those without a name have that of their body.
         mimics: Names of the joints of URDF that mimic others.
-        lines: Descriptions of what is left out or read differently.
-        idle: Indices of the actuators that are disabled in the file.
-        has_contact: Whether contact is enabled in the file.
-        filters_parents: Whether bodies that a joint connects do not touch.
-        notes: Warnings of MuJoCo.
+        mended: What was read differently so that it can be read at all, a line each.
+        said: Warnings of MuJoCo.
         words: The module `mujoco`, for the names of its enumerations.
     """
 
@@ -66,21 +65,13 @@ class Source:
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
     mimics: tuple[str, ...]
-    lines: tuple[str, ...]
-    idle: frozenset[int]
-    has_contact: bool
-    filters_parents: bool
-    notes: tuple[str, ...]
+    mended: tuple[str, ...]
+    said: tuple[str, ...]
     words: ModuleType
 
     def kind(self, enumeration: str, value: int) -> str:
         """MuJoCo's name of a number in an enumeration: ``kind("mjtJoint", 3)`` is ``"hinge"``."""
         return getattr(self.words, enumeration)(value).name.partition("_")[2].lower()
-
-    def joints_of(self, body: int) -> list[int]:
-        """Indices of the joints of a body."""
-        first, count = self.model.body_jntadr[body], self.model.body_jntnum[body]
-        return list(range(first, first + count))
 
     def joint_kind(self, joint: int) -> str:
         """``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``."""
@@ -89,30 +80,6 @@ class Source:
     def has_mass(self, body: int) -> bool:
         """Whether a body has a mass, or moments of inertia."""
         return bool(self.model.body_mass[body] > LEAST or self.model.body_inertia[body].max() > LEAST)
-
-
-def matrix(quaternion: np.ndarray) -> np.ndarray:
-    """Rotation matrix of a quaternion of MuJoCo (w, x, y, z)."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
-
-
-def quaternion(rotation: np.ndarray) -> np.ndarray:
-    """Quaternion of MuJoCo (w, x, y, z) of a rotation matrix."""
-    from scipy.spatial.transform import Rotation
-
-    return np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
-
-
-def unique(name: str, taken: set[str]) -> str:
-    """`name`, numbered if it is in `taken`, to which the result is added."""
-    found, count = name, 1
-    while found in taken:
-        count += 1
-        found = f"{name} {count}"
-    taken.add(found)
-    return found
 
 
 def read(
@@ -137,22 +104,27 @@ def read(
         SceneError: MuJoCo rejects the file; the message has its reason.
     """
     path = input_files.readable(path)
+    root = input_files.asset_root(path, asset_root)
     if not is_robot(path):
         raise SceneError(
             f"{path}: robots are read from URDF and MJCF, which are XML and begin with '<'; got "
             f"{path.suffix or 'no suffix'} and other content"
         )
-    mujoco, notes, compiler = import_mujoco(), [], compiler or {}
+    mujoco, said, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
-    root, folders = input_files.asset_root(path, asset_root), checked_packages(packages)
-    tree = parsed(path)
+    folders, tree = checked_packages(packages), parsed(path)
     urdf = tree.tag == "robot"
-    with _collected_warnings(mujoco, notes):
-        if urdf:
-            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats, folders)
-        else:
-            opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
-        spec, model, lines = _compiled(mujoco, path, opened, urdf, floats)
+    if urdf:
+        opened = functools.partial(_open_urdf, mujoco, path, tree, root, compiler, floats, folders)
+    else:
+        opened = functools.partial(_open_mjcf, mujoco, path, tree, root, compiler)
+    try:
+        with _collected_warnings(mujoco, said):
+            model, file = _compiled(mujoco, path, opened, urdf, floats)
+    except _Refused as fault:
+        remedy = compiler_options.remedy(fault.reason) or including_file(path) or _CORRECT
+        reason = f"MuJoCo says: {fault.reason}; {remedy}"
+        raise SceneError(f"{path} cannot be read as a robot; {reason}") from fault.__cause__
     if model.nbody < 2:
         raise SceneError(f"{path} has no bodies besides the world; a robot needs at least one <body> or <link>")
     switch_off(model, mujoco)
@@ -161,11 +133,9 @@ def read(
     joints = _joint_names(model, bodies)
     refuse_massless(model, bodies, joints, path)
     return Source(
-        path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
-        name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
-        joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
-        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco),
-        filters_parents=filters_parents(model, mujoco), notes=tuple(dict.fromkeys(notes)),
+        path=path, model=model, spec=file.spec, urdf=urdf, bodies=bodies,
+        name=path.stem if file.spec.modelname in ("", "MuJoCo Model") else file.spec.modelname,
+        joints=joints, mimics=file.mimics, words=mujoco, mended=file.mended, said=tuple(dict.fromkeys(said)),
     )  # fmt: skip
 
 
@@ -200,44 +170,73 @@ def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _call(path: Path, of: Callable[[], Any]) -> Any:
-    """Result of a call of MuJoCo, or an error with its message and a remedy."""
+class _Refused(Exception):
+    """MuJoCo does not read or compile a file.
+
+    Attributes:
+        reason: Its message on one line.
+    """
+
+    def __init__(self, fault: Exception):
+        self.reason = " ".join(str(fault).split()).removeprefix("Error: ")
+        super().__init__(self.reason)
+
+
+def _call(of: Callable[[], Any]) -> Any:
+    """Result of a call of MuJoCo.
+
+    Raises:
+        _Refused: It fails.
+    """
     try:
         return of()
     except SceneError:
         raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
-        reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        remedy = compiler_options.remedy(reason) or including_file(path) or _CORRECT
-        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}; {remedy}") from fault
+        raise _Refused(fault) from fault
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file before it is compiled.
+
+    Attributes:
+        spec: Its `mujoco.MjSpec`.
+        mended: What was read differently, a line each.
+        weighed: Names of the links of URDF that get the mass of their geometry.
+        held: Names of the joints of URDF that move nothing.
+        mimics: Names of the joints of URDF that mimic others.
+    """
+
+    spec: Any
+    mended: tuple[str, ...] = ()
+    weighed: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    mimics: tuple[str, ...] = ()
 
 
 def _open_urdf(
-    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool, packages: Mapping[str, Path]
-) -> tuple[Any, list[str]]:
-    """The specification of a URDF file, with masses settled, and descriptions of what is read differently."""
-    tree = parsed(path)
-    said = tree.find("mujoco/compiler")
+    mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any], floats: bool,
+    packages: Mapping[str, Path],
+) -> _Opened:  # fmt: skip
+    """The specification of a URDF file, with masses settled."""
+    tree = copy.deepcopy(read)
+    said, following = tree.find("mujoco/compiler"), mimics(tree)
     own = {} if said is None else said.attrib
-    painted, lines = colors(tree), normalised(tree, path)
+    painted, mended = colors(tree), normalised(tree, path)
     places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")), packages)
-    spec = _call(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
+    spec = _call(lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
     set_mesh_files(spec, places)
     for geom in spec.geoms:
         geom.rgba = painted.get(geom.parent.name, geom.rgba)
     _prepare(mujoco, spec, {name: value for name, value in compiler.items() if name != "meshdir"})
-    if "inertiafromgeom" not in {*own, *compiler}:
-        solid, held = settle_masses(spec, floats)
-        if solid:
-            lines.append(f"{_WEIGHED}{', '.join(map(repr, solid))}")
-        if held:
-            lines.append(f"joints that move neither a mass nor a solid, taken as fixed: {', '.join(map(repr, held))}")
-    return spec, lines
+    weighed, held = ([], []) if "inertiafromgeom" in {*own, *compiler} else settle_masses(spec, floats)
+    return _Opened(spec, tuple(mended), tuple(weighed), tuple(held), following)
 
 
-def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> tuple[Any, list[str]]:
+def _open_mjcf(mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any]) -> _Opened:
     """The specification of an MJCF file."""
-    trees = with_includes(path, root)
+    trees = with_includes(path, read, root)
     tag = trees[path].tag
     if tag != "mujoco":
         remedy = including_file(path) or "load the file that includes it"
@@ -253,9 +252,9 @@ def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str
     files = mujoco.MjVfs()
     for place, content in text.items():
         files[place] = content
-    spec = _call(path, lambda: mujoco.MjSpec.from_file(main, vfs=files))
+    spec = _call(lambda: mujoco.MjSpec.from_file(main, vfs=files))
     _prepare(mujoco, spec, compiler)
-    return spec, []
+    return _Opened(spec)
 
 
 def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None:
@@ -274,37 +273,45 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
 
 
 def _compiled(
-    mujoco: ModuleType, path: Path, opened: Callable[[], tuple[Any, list[str]]], urdf: bool, floats: bool
-) -> tuple[Any, Any, list[str]]:
-    """Specification, model and lines, with moments of inertia and meshes mended if MuJoCo rejects them."""
-    spec, lines = opened()
-    lines += mend_rounding(spec)
+    mujoco: ModuleType, path: Path, opened: Callable[[], _Opened], urdf: bool, floats: bool
+) -> tuple[Any, _Opened]:
+    """The model, with moments of inertia and meshes mended if MuJoCo rejects them, and what was done to the file."""
+    file = opened()
+    mended = mend_rounding(file.spec)
     try:
-        model = spec.compile()
+        model = file.spec.compile()
     except ValueError:  # the specification is unusable after it
-        spec, lines = opened()
-        lines += mend_rounding(spec) + mend_moments(spec, path, floats and urdf)
-        replace_refused_meshes(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
-        model = _call(path, spec.compile)
-    if _remove_multiple_outputs(spec, model, lines):
-        model = _call(path, spec.compile)
-    for k, line in enumerate(lines):
-        if line.startswith(_WEIGHED):
-            names = [model.body(b).name for b in range(1, model.nbody) if repr(model.body(b).name) in line]
-            masses = [float(model.body(name).mass[0]) for name in names]
-            lines[k] = f"{line} ({', '.join(f'{m:.3g}' for m in masses)} kg; {sum(masses):.4g} kg in all)"
-    return spec, model, lines
+        file = opened()
+        mended = mend_rounding(file.spec) + mend_moments(file.spec, path, floats and urdf)
+        replace_refused_meshes(file.spec, mujoco, path.parent / file.spec.meshdir, urdf, mended)
+        model = _call(file.spec.compile)
+    if _remove_multiple_outputs(file.spec, model, mended):
+        model = _call(file.spec.compile)
+    return model, dataclasses.replace(file, mended=(*file.mended, *_settled(file, model), *mended))
 
 
-def _remove_multiple_outputs(spec: Any, model: Any, lines: list[str]) -> bool:
+def _settled(file: _Opened, model: Any) -> Iterator[str]:
+    """What became of links without mass."""
+    if file.weighed:
+        masses = [float(model.body(name).mass[0]) for name in file.weighed]
+        yield (
+            f"links without mass that are moved by joints, taken as solids of 1000 kg/m^3: "
+            f"{', '.join(map(repr, file.weighed))} ({', '.join(f'{m:.3g}' for m in masses)} kg; {sum(masses):.4g} kg "
+            f"in all)"
+        )
+    if file.held:
+        yield f"joints that move neither a mass nor a solid, taken as fixed: {', '.join(map(repr, file.held))}"
+
+
+def _remove_multiple_outputs(spec: Any, model: Any, mended: list[str]) -> bool:
     """Remove actuators with several controls or forces (MuJoCo 3.11); returns whether there were any.
 
     Without them the arrays of controls, forces and actuators have the same indices, and so do keyframes.
     """
-    odd = np.flatnonzero((field(model, "actuator_ctrlnum", 1) != 1) | (field(model, "actuator_outnum", 1) != 1))
+    odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
     actuators = list(spec.actuators)
     for k in odd:
-        lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
+        mended.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
         spec.delete(actuators[k])
     return bool(len(odd))
 

@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
-
-from warpbots.robots.mujoco_versions import field
+from typing import Any, NamedTuple
 
 __all__ = [
     "DISABLED",
     "ENABLED",
     "QUIET",
-    "filters_parents",
-    "idle_actuators",
-    "named_flags",
+    "FlaggedOptions",
+    "options_of",
     "switch_off",
-    "has_contact",
 ]
 
 QUIET = ""
@@ -40,12 +36,12 @@ def _no_limits(model: Any) -> None:
 
 def _no_springs(model: Any) -> None:
     model.jnt_stiffness[:] = 0.0
-    field(model, "jnt_stiffnesspoly")[:] = 0.0
+    model.jnt_stiffnesspoly[:] = 0.0
 
 
 def _no_dampers(model: Any) -> None:
     model.dof_damping[:] = 0.0
-    field(model, "dof_dampingpoly")[:] = 0.0
+    model.dof_dampingpoly[:] = 0.0
 
 
 def _no_gravity(model: Any) -> None:
@@ -53,7 +49,7 @@ def _no_gravity(model: Any) -> None:
 
 
 def _nothing(_: Any) -> None:
-    """The flag is read by `has_contact`, `filters_parents` or `idle_actuators`."""
+    """The flag is read by `options_of`."""
 
 
 DISABLED: dict[str, Callable[[Any], None] | str] = {
@@ -96,8 +92,32 @@ def switch_off(model: Any, words: ModuleType) -> None:
             obey(model)
 
 
-def named_flags(model: Any, words: ModuleType) -> list[str]:
-    """A line for every flag with an effect that is not followed, or that is unknown."""
+class FlaggedOptions(NamedTuple):
+    """What the flags of a file say.
+
+    Attributes:
+        has_contact: Whether contact is enabled.
+        filters_parents: Whether bodies that a joint connects do not touch.
+        idle: Indices of the actuators that are disabled, all together or by their group.
+        named: A line for every flag with an effect that is not followed, or that is unknown.
+    """
+
+    has_contact: bool
+    filters_parents: bool
+    idle: frozenset[int]
+    named: list[str]
+
+
+def options_of(model: Any, words: ModuleType) -> FlaggedOptions:
+    """What the flags of an `mujoco.MjModel` say."""
+    off = {*_set(words, "Disable", model.opt.disableflags)}
+    return FlaggedOptions(
+        not off & {"CONTACT", "CONSTRAINT"}, "FILTERPARENT" not in off, _idle(model, "ACTUATION" in off),
+        _named(model, words),
+    )  # fmt: skip
+
+
+def _named(model: Any, words: ModuleType) -> list[str]:
     lines = []
     for kind, known in (("Disable", DISABLED), ("Enable", ENABLED)):
         for name in _set(words, kind, getattr(model.opt, f"{kind.lower()}flags")):
@@ -107,20 +127,8 @@ def named_flags(model: Any, words: ModuleType) -> list[str]:
     return lines
 
 
-def has_contact(model: Any, words: ModuleType) -> bool:
-    """Whether contact is enabled."""
-    return not {"CONTACT", "CONSTRAINT"} & set(_set(words, "Disable", model.opt.disableflags))
-
-
-def filters_parents(model: Any, words: ModuleType) -> bool:
-    """Whether bodies that a joint connects do not touch."""
-    return "FILTERPARENT" not in _set(words, "Disable", model.opt.disableflags)
-
-
-def idle_actuators(model: Any, words: ModuleType) -> frozenset[int]:
-    """Indices of the actuators that are disabled, all together or by their group."""
-    every = range(len(model.actuator_group))
-    if "ACTUATION" in _set(words, "Disable", model.opt.disableflags):
+def _idle(model: Any, all_of_them: bool) -> frozenset[int]:
+    every, off = range(len(model.actuator_group)), int(model.opt.disableactuator)
+    if all_of_them:
         return frozenset(every)
-    off = int(model.opt.disableactuator)
     return frozenset(k for k in every if 0 <= model.actuator_group[k] < 31 and off >> int(model.actuator_group[k]) & 1)

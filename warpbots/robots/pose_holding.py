@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from warpbots.robots.mujoco_source import unique
+from warpbots.robots.names import unique
 from warpbots.scene import Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation

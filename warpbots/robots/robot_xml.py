@@ -34,6 +34,9 @@ _MOST = 50_000
 _OUTDATED = {"option": "apirate", "contact": "internal"}
 """Attributes of older versions that newer ones reject: a rate of network traffic, and one of flexes."""
 
+_PREAMBLE = re.compile(rb"\A((?:\s|<!--.*?-->)+)<\?xml.*?\?>", re.DOTALL)
+"""An XML declaration after comments and blanks, where none is allowed, and those."""
+
 _FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _MATTER = {"body", "flexcomp", "composite", "attach"}
@@ -82,7 +85,7 @@ def parsed(path: Path) -> Element:
 
     parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = start, end, declare
     try:
-        parser.Parse(_without_preamble(path.read_bytes()), True)
+        parser.Parse(_PREAMBLE.sub(rb"\1", path.read_bytes(), count=1), True)
     except (expat.ExpatError, ValueError, LookupError) as fault:  # MuJoCo accepts some that are not XML
         if isinstance(fault, SceneError):
             raise
@@ -90,23 +93,18 @@ def parsed(path: Path) -> Element:
     return builder.close()
 
 
-def _without_preamble(text: bytes) -> bytes:
-    """Text without comments and blanks before its XML declaration, which are not allowed."""
-    found = re.match(rb"(?:\s|<!--.*?-->)+(<\?xml.*?\?>)", text, re.DOTALL)
-    return text if found is None else text[: found.start(1)] + text[found.end(1) :]
-
-
-def with_includes(path: Path, root: Path) -> dict[Path, Element]:
+def with_includes(path: Path, tree: Element, root: Path) -> dict[Path, Element]:
     """An MJCF file and all files that it includes, by path.
 
     Args:
         path: The file.
+        tree: Its root element.
         root: The folder outside which no file is read.
 
     Raises:
         SceneError: One of them includes itself, does not exist, lies outside `root`, or is not XML.
     """
-    found: dict[Path, Element] = {}
+    found = {path: tree}
     _gather(path, path, root, found, ())
     return found
 
@@ -114,7 +112,7 @@ def with_includes(path: Path, root: Path) -> dict[Path, Element]:
 def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], above: tuple[Path, ...]) -> None:
     if path.resolve() in above:
         raise SceneError(f"{path} includes itself by way of {above[-1].name}; remove one <include>")
-    found[path] = parsed(path)
+    found[path] = found[path] if path == main and not above else parsed(path)
     for element in found[path].iter("include"):
         said = element.get("file", "")
         places = [p for p in (main.parent / said, path.parent / said) if p.is_file()]

@@ -2,74 +2,31 @@
 
 import numpy as np
 
-from warpbots.robots.collision_geoms import collision_geoms
 from warpbots.robots.mujoco_source import Source
-from warpbots.robots.mujoco_versions import field
-from warpbots.robots.option_flags import named_flags
-from warpbots.scene import SceneError
 
-__all__ = ["equality_constraints", "unsupported_parts"]
-
+__all__ = ["unsupported_parts"]
 
 _TINY = 1e-3
 """Impedance of a constraint that is a spring and a damper, whatever the mass [1]."""
 
 
-def equality_constraints(source: Source, ignore: bool) -> list[str]:
-    """A line for each equality constraint that is left out: loops, joints that mimic others, ties to mocap bodies.
+def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
+    """A line for every part that is left out, except geoms, actuators and flags.
 
-    Constraints of flexes are reported with the flexes.
-
-    Raises:
-        SceneError: There are loops, and `ignore` is not set: the robot would move differently.
+    Args:
+        source: The file.
+        yielding: Angle or length at which the spring of each joint yields; 0 for never [rad or m], shape (n, ...).
     """
-    model = source.model
-    guided = [k for k in range(model.neq) if _guides(source, k)]
-    found = {k: _equality(source, k) for k in range(model.neq) if source.kind("mjtEq", model.eq_type[k])[:4] != "flex"}
-    closed = [line for k, line in found.items() if model.eq_active0[k] and k not in guided]
-    mimics = [f"mimic {name!r}" for name in source.mimics if not any(repr(name) in line for line in found.values())]
-    if (closed or mimics) and not ignore:
-        raise SceneError(
-            f"{source.path}: a robot must be a tree of independent joints, and without these constraints it would "
-            f"move differently: {', '.join(closed + mimics)}; remove them from the file, or pass ignore_loops=True"
-        )
-    return [f"equality: {line}" for line in [*found.values(), *mimics]]
+    return [
+        *_of_joints(source, yielding),
+        *_of_bodies(source),
+        *_of_geoms(source),
+        *_of_pairs(source),
+        *_of_model(source),
+    ]
 
 
-def _guides(source: Source, k: int) -> bool:
-    """Whether an equality ties a body to one that is moved from outside (mocap)."""
-    model = source.model
-    if source.kind("mjtEq", model.eq_type[k]) not in ("weld", "connect"):
-        return False
-    return any(model.body_mocapid[body] >= 0 for body in _ends(source, k))
-
-
-def _ends(source: Source, k: int) -> list[int]:
-    """Bodies that an equality constrains, possibly the world."""
-    model, ends = source.model, [int(source.model.eq_obj1id[k]), int(source.model.eq_obj2id[k])]
-    if source.kind("mjtObj", model.eq_objtype[k]) == "site":
-        ends = [int(model.site_bodyid[end]) for end in ends]
-    return [max(end, 0) for end in ends]
-
-
-def _equality(source: Source, k: int) -> str:
-    model, kind, name = source.model, source.kind("mjtEq", source.model.eq_type[k]), source.model.equality(k).name
-    off = "" if model.eq_active0[k] else ", which is inactive"
-    if name:
-        return f"{kind} {name!r}{off}"
-    if kind == "joint":
-        return f"joint {source.joints[model.eq_obj1id[k]]!r} that mimics another{off}"
-    if kind in ("connect", "weld"):
-        return f"{kind} of {' and '.join(repr(source.bodies[body]) for body in _ends(source, k))}{off}"
-    return f"{kind} {f'equality {k}'!r}{off}"
-
-
-def unsupported_parts(source: Source) -> list[str]:
-    """A line for every part that is left out, except geoms and actuators."""
-    return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_pairs(source), *_of_model(source)]
-
-
-def _of_joints(source: Source) -> list[str]:
+def _of_joints(source: Source, yielding: np.ndarray) -> list[str]:
     model, lines = source.model, []
     rough = np.unique(model.dof_jntid[model.dof_frictionloss > 0.0])
     if len(rough):
@@ -86,9 +43,9 @@ def _of_joints(source: Source) -> list[str]:
             lines.append(f"joint {name!r}: the margin of its limit, {model.jnt_margin[j]:g}")
         if model.jnt_actgravcomp[j]:
             lines.append(f"joint {name!r}: gravity compensation by its actuators (actuatorgravcomp)")
-        if field(model, "jnt_stiffnesspoly")[j].any() or field(model, "dof_dampingpoly")[dofs].any():
+        if model.jnt_stiffnesspoly[j].any() or model.dof_dampingpoly[dofs].any():
             lines.append(f"joint {name!r}: stiffness or damping beyond the linear part")
-        if np.any(field(model, "jnt_springyield")[j]):
+        if np.any(yielding[j]):
             lines.append(f"joint {name!r}: plasticity of its spring (springyield)")
         if kind in ("ball", "free") and model.jnt_stiffness[j] and not _upright(source, j):
             lines.append(f"joint {name!r}: the rest rotation of its spring; here it is the identity")
@@ -110,10 +67,15 @@ def _of_bodies(source: Source) -> list[str]:
     return lines
 
 
+def _solids(source: Source) -> list[int]:
+    """Indices of the collision geoms; the others are visual."""
+    return np.flatnonzero(source.model.geom_contype | source.model.geom_conaffinity).tolist()
+
+
 def _of_geoms(source: Source) -> list[str]:
     model, lines = source.model, []
     bodies: dict[int, list[int]] = {}
-    for g in collision_geoms(source):
+    for g in _solids(source):
         bodies.setdefault(int(model.geom_bodyid[g]), []).append(g)
     for k, geoms in bodies.items():
         name = source.bodies[k]
@@ -125,9 +87,9 @@ def _of_geoms(source: Source) -> list[str]:
             lines.append(f"geoms of body {name!r}: a contact gap of {model.geom_gap[geoms].max():g} m")
         if _bouncy(model.geom_solref[geoms]).any():
             lines.append(f"geoms of body {name!r}: bouncing contact (solref); here it has the damping of all others")
-        if np.any(field(model, "geom_adhesion")[geoms]):
+        if np.any(model.geom_adhesion[geoms]):
             lines.append(f"geoms of body {name!r}: adhesion")
-        if np.any(field(model, "geom_surfacevel")[geoms]):
+        if np.any(model.geom_surfacevel[geoms]):
             lines.append(f"geoms of body {name!r}: moving surfaces (surfacevel)")
     return lines
 
@@ -163,7 +125,7 @@ def _pair_ends(source: Source, k: int) -> str:
 
 def _read_pairs(source: Source) -> list[int]:
     """Indices of the explicit contact pairs of collision geoms; those of the others are left out."""
-    model, solid = source.model, set(collision_geoms(source))
+    model, solid = source.model, set(_solids(source))
     return [k for k in range(model.npair) if {int(model.pair_geom1[k]), int(model.pair_geom2[k])} <= solid]
 
 
@@ -174,8 +136,8 @@ def _of_model(source: Source) -> list[str]:
     for kind, count in {"tendon": model.ntendon, "flex": model.nflex, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
-    for k in np.flatnonzero(field(model, "actuator_delay")):
+    for k in np.flatnonzero(model.actuator_delay):
         lines.append(f"actuator {model.actuator(int(k)).name or f'actuator {k}'!r}: its delay")
     if model.opt.density or model.opt.viscosity or model.opt.wind.any():
         lines.append("option: the medium (density, viscosity, wind)")
-    return [*lines, *named_flags(model, source.words)]
+    return lines

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from warpbots.robots.mujoco_source import matrix, quaternion
+from warpbots.robots.quaternions import matrix, quaternion
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
 

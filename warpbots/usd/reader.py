@@ -14,18 +14,18 @@ from warpbots.solvers.scene_parts import remedy, takers
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
 from warpbots.usd.geometry.shape_prims import read_shape
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
-from warpbots.usd.soft.mass_and_motion import note_friction
+from warpbots.usd.soft.friction_notes import note_friction
 from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt, explained, refuse
 from warpbots.usd.stage.field_prims import read_fields
-from warpbots.usd.stage.inventory import WHOLE, Inventory, take_inventory
+from warpbots.usd.stage.inventory import WHOLE, Inventory, expanded_inventory
 from warpbots.usd.stage.ledger import keeping_ledger
-from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
-from warpbots.usd.stage.stage_files import attempt, explained, open_stage
+from warpbots.usd.stage.stage_files import open_stage
 from warpbots.usd.stage.units import stage_frame
 from warpbots.usd.stage.unread_physics import unread
 
@@ -33,9 +33,6 @@ __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_stage"]
 
 CONTACT_POINTS = 64
 """Default number of contact points of a rigid body of a file."""
-
-_EXPANDED = "a point instancer; its {} instances became bodies or obstacles, so that Scene.source is not set"
-"""Note about an instancer whose instances are bodies or obstacles."""
 
 
 @checked
@@ -133,7 +130,7 @@ def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
     try:
         return TriangleMesh(shape.vertices, shape.surface if isinstance(shape, TetMesh) else shape.faces)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def read_stage(
@@ -145,46 +142,40 @@ def read_stage(
     ignore_loops: bool = True,
 ) -> tuple[Scene, Inventory]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
-    name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
-    with explained(name, stage.GetPseudoRoot()), keeping_ledger() as ledger:
-        scene, found = _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
+    file = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
+    _check_options(contact_points, thickness)
+    source = _source(stage, meters_per_unit)
+    with explained(file, stage.GetPseudoRoot()), keeping_ledger() as ledger:
+        found, instanced = expanded_inventory(stage)
+        frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
+        faults: Faults = []
+        if found.bodies:
+            soft = read_soft_bodies(found, frame, material, thickness, faults)
+        else:
+            found, soft = read_unmarked_geometry(found, stage, file, frame, material, thickness)
+        parts = read_parts(found, frame, faults)
+        obstacles = attempt(faults, read_obstacles, found, frame) or []
+        note_friction(soft.values(), obstacles, found.note)
+        actuators = parts.pop("actuators")
+        robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
+        robots = robots or Robots({}, (), (), tuple(actuators), ())
+        values = parts | read_settings(found.settings, frame, faults)
+        fields, root = read_fields(found, faults), main_prim(stage)
+        refuse(faults, file)
+        values |= {
+            "bodies": [b for n in found.bodies for b in ([soft[n].body] if n in soft else robots.bodies.get(n, ()))],
+            "actuators": [*robots.actuators, *robots.motors],
+            "obstacles": obstacles,
+            "joints": robots.joints,
+            "contacts": [*parts["contacts"], *robots.contacts],
+            "fields": fields,
+            "name": read_name(root) if root else Path(file).stem,
+            "source": None if instanced else source,
+        }
+        scene = attempt(faults, Scene, **values)
+        refuse(faults, file)
         found.left_out.extend(unread(stage, ledger, found.settings))
         return scene, found
-
-
-def _read(
-    stage: Usd.Stage, name: str, material: Material | None, meters_per_unit: float | None, contact_points: int,
-    thickness: float | None, ignore_loops: bool,
-) -> tuple[Scene, Inventory]:  # fmt: skip
-    _check_options(contact_points, thickness)
-    found, instanced = _expanded_inventory(stage)
-    frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
-    faults: list[str] = []
-    if found.bodies:
-        soft = read_soft_bodies(found, frame, material, thickness, faults)
-    else:
-        found, soft = read_unmarked_geometry(found, stage, name, frame, material, thickness)
-    parts = read_parts(found, frame, faults)
-    obstacles = attempt(faults, read_obstacles, found, frame) or []
-    note_friction(found, soft, obstacles, frame)
-    actuators = parts.pop("actuators")
-    robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
-    robots = robots or Robots({}, (), (), tuple(actuators), ())
-    root = main_prim(stage)
-    values = parts | read_settings(found.settings, frame, faults) | {
-        "bodies": [b for n in found.bodies for b in ([soft[n]] if n in soft else robots.bodies.get(n, ()))],
-        "actuators": [*robots.actuators, *robots.motors],
-        "obstacles": obstacles,
-        "joints": robots.joints,
-        "contacts": [*parts["contacts"], *robots.contacts],
-        "fields": read_fields(found, faults),
-        "name": read_name(root) if root else Path(name).stem,
-        "source": None if instanced else _source(stage, meters_per_unit),
-    }  # fmt: skip
-    scene = None if faults else attempt(faults, Scene, **values)
-    if faults:
-        raise SceneError(f"{name}: " + "\n  ".join(faults))
-    return scene, found
 
 
 def _check_options(contact_points: int, thickness: float | None) -> None:
@@ -192,22 +183,6 @@ def _check_options(contact_points: int, thickness: float | None) -> None:
         raise SceneError(f"contact_points must be a number of points >= 0, got {contact_points!r}")
     if thickness is not None and not thickness > 0.0:
         raise SceneError(f"thickness must be positive [m], or None for no sheets, got {thickness!r}")
-
-
-def _expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
-    """The prims of `stage` with the instances of point instancers, and whether there are any such instances.
-
-    Instancers without physics are expanded only where no prim is marked as a body.
-    """
-    expanded = expand(stage)
-    found = take_inventory(stage)
-    if not found.bodies:
-        lost: list[tuple[str, str]] = []
-        expanded |= expand(stage, lost)
-        found = take_inventory(stage)
-        found.left_out.extend(lost)
-    found.left_out.extend((path, _EXPANDED.format(count)) for path, count in expanded.items())
-    return found, bool(expanded)
 
 
 def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:

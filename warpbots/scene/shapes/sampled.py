@@ -7,7 +7,11 @@ import numpy as np
 from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive
 
-__all__ = ["DistanceGrid", "Heightfield", "Points", "Silhouette", "TriangleMesh"]
+__all__ = ["DistanceGrid", "Heightfield", "OpenMesh", "Points", "Silhouette", "TriangleMesh"]
+
+
+class OpenMesh(SceneError):
+    """A triangle mesh that is not watertight, so that it has no inside."""
 
 
 @record
@@ -87,7 +91,8 @@ class TriangleMesh:
         faces: Vertex indices, counter-clockwise seen from outside, shape (n_faces, 3).
 
     Raises:
-        SceneError: The mesh is empty, indexes vertices that do not exist, or is not watertight.
+        OpenMesh: The mesh is not watertight.
+        SceneError: The mesh is empty, or indexes vertices that do not exist.
     """
 
     vertices: np.ndarray
@@ -105,7 +110,7 @@ class TriangleMesh:
         faces = _weld(vertices, faces)
         open_edges = _open_edges(faces)
         if len(open_edges):
-            raise SceneError(
+            raise OpenMesh(
                 f"TriangleMesh is not watertight: {len(open_edges)} open edges (first {open_edges[0][0]}-"
                 f"{open_edges[0][1]}); only a closed surface can be filled with matter"
             )

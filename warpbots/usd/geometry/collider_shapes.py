@@ -6,6 +6,7 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Box, SceneError, Shape, Sphere, TriangleMesh
+from warpbots.scene.shapes.sampled import OpenMesh
 from warpbots.usd.geometry.gprim_reader import box, mesh_points, mesh_triangles, plain_shape
 from warpbots.usd.geometry.tessellation import SIDES
 from warpbots.usd.stage.attributes import authored, schemas, value_of
@@ -53,9 +54,7 @@ def collider_shape(
     if said in _EXACT:
         try:
             return plain_shape(prim, here, frame.dim)
-        except SceneError as error:
-            if "watertight" not in str(error):
-                raise
+        except OpenMesh:
             solid, words = opened(*mesh_triangles(prim, here))
             note(prim, words)
             return solid

@@ -12,13 +12,14 @@ from warpbots.usd.geometry.gprim_reader import NoGeometry
 from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.physics_materials import bind, bound_material, read_friction, said_friction, write_surface
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.applied_schemas import OBSTACLE_API
 from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.faults import Faults, LocatedError, explained, refuse
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read, mark_solid
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
-from warpbots.usd.stage.schema import OBSTACLE_API, rows
-from warpbots.usd.stage.stage_files import explained
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
@@ -31,7 +32,7 @@ def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
         SceneError: A line for each that cannot be read: bodies that stand on it would fall.
     """
     obstacles: list[Obstacle] = []
-    faults: list[str] = []
+    faults: Faults = []
     for n, prim in list(found.obstacles.items()):
         try:
             with explained(prim.GetPath(), prim):
@@ -40,9 +41,9 @@ def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
             del found.obstacles[n]
             found.note(prim, "a collider without a supported solid at or below it")
         except SceneError as error:
-            faults.append(f"{error}; to read the file without this collider, switch it off (physics:collisionEnabled)")
-    if faults:
-        raise SceneError("\n  ".join(faults))
+            remedy = "to read the file without this collider, switch it off (physics:collisionEnabled)"
+            faults.append(SceneError(f"{error}; {remedy}"))
+    refuse(faults)
     return obstacles
 
 
@@ -88,7 +89,7 @@ def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
         except NoGeometry as error:
             note(part, f"a collider that is left out: {error}")
         except SceneError as error:
-            raise SceneError(f"{part.GetPath()}: {error}") from None
+            raise LocatedError(part.GetPath(), error) from None
     if not solids:
         raise NoGeometry(f"{prim.GetPath()}: a collider without a supported solid at or below it")
     return solids[0] if len(solids) == 1 else Union(tuple(solids))

@@ -5,9 +5,11 @@ import dataclasses
 from pxr import Usd, UsdShade
 
 from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
+from warpbots.usd.stage.applied_schemas import BODY_APIS, MATERIAL_APIS, PLASTICITY
 from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, PLASTICITY, rows
+from warpbots.usd.stage.schema import attributes_of, rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = [
@@ -15,16 +17,7 @@ __all__ = [
     "read_restitution", "said_friction", "write_material", "write_surface",
 ]  # fmt: skip
 
-_FIELDS = (
-    "youngs_modulus",
-    "poissons_ratio",
-    "density",
-    "law",
-    "incompressibility",
-    "damping",
-    "yield_strain",
-    "breaking_strain",
-)
+_FIELDS = attributes_of(Material, "plasticity", "fibres", "branches")
 _CONSTITUENTS = {"fibres": FibreReinforcement, "branches": MaxwellBranch}
 """What a composite material has several of, each field of which is an array."""
 
@@ -45,9 +38,10 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
         if fallback is not None:
             said = body_density(prim, frame) or read_density(prim, frame)
             return dataclasses.replace(fallback, density=said) if said else fallback
-        raise SceneError(
-            f"{prim.GetPath()}: the file gives it no material (no bound physics material with a Young's "
-            f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)"
+        raise LocatedError(
+            prim.GetPath(),
+            f"the file gives it no material (no bound physics material with a Young's "
+            f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)",
         )
     return _material(bound, frame, body_density(prim, frame))
 
@@ -67,8 +61,8 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
     """Define `material` at `path`, or give the material that is there its values."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, *MATERIAL_APIS)
-    for field in _FIELDS:
-        put(prim, f"Material.{field}", getattr(material, field), frame)
+    for field, sets in _FIELDS.items():
+        put(prim, sets, getattr(material, field), frame)
     for name, kind in PLASTICITY.items():
         own = material.plasticity if isinstance(material.plasticity, kind) else None
         for field in dataclasses.fields(kind):
@@ -157,12 +151,12 @@ def _stiff(material: Usd.Prim) -> bool:
 
 
 def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Material:
-    values = {field: get(prim, f"Material.{field}", frame) for field in _FIELDS}
+    values = {field: get(prim, sets, frame) for field, sets in _FIELDS.items()}
     values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
     try:
         return Material(**values, plasticity=_plasticity(prim, frame), **_constituents(prim, frame))
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:

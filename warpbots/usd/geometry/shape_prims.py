@@ -16,9 +16,11 @@ from warpbots.usd.geometry.gprim_reader import plain_shape, pose
 from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.stage.attributes import authored, create, value_of
+from warpbots.usd.stage.exact_fields import EXACT, SHAPE_FIELDS, SHAPES
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import is_shape
-from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import Frame, local_matrix
 
 __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
@@ -46,7 +48,7 @@ def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
     try:
         return _read(prim, parent, frame)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_shape(

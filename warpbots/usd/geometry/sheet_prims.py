@@ -12,9 +12,10 @@ from pxr import Usd
 from warpbots.scene import SceneError, Shape, Sheet, sheets_of
 from warpbots.usd.geometry.gprim_reader import mesh_triangles
 from warpbots.usd.geometry.physics_materials import bound_material
+from warpbots.usd.stage.applied_schemas import SURFACE_APIS, SURFACE_MATERIAL_API
 from warpbots.usd.stage.attributes import apply, authored, get, put, schemas, value_of
 from warpbots.usd.stage.ledger import mark_read
-from warpbots.usd.stage.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]

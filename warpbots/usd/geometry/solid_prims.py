@@ -4,6 +4,7 @@ from pxr import Usd, UsdGeom
 
 from warpbots.scene import SceneError, Shape, Union
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, remove
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.units import Frame
@@ -24,7 +25,7 @@ def read_solid(prim: Usd.Prim, frame: Frame) -> Shape:
             if prim.IsA(UsdGeom.Gprim)
             else "there is no supported solid at or below it"
         )
-        raise SceneError(f"{prim.GetPath()}: {what}; convert it to a Mesh")
+        raise LocatedError(prim.GetPath(), f"{what}; convert it to a Mesh")
     shapes = [read_shape(part, frame) for part in parts]
     return shapes[0] if len(shapes) == 1 else Union(tuple(shapes))
 

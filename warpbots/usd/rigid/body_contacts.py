@@ -16,12 +16,13 @@ from warpbots.usd.geometry.physics_materials import bound_material, read_frictio
 from warpbots.usd.rigid.body_reader import BodyPrim
 from warpbots.usd.rigid.body_tree import Branch
 from warpbots.usd.rigid.collision_filters import filtered_pairs, has_self_contact, separated_by_groups
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.prim_editing import read_name
 from warpbots.usd.stage.prim_roles import geometry_of
-from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["add_contact"]

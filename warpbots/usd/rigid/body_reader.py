@@ -14,11 +14,14 @@ from warpbots.usd.geometry.physics_materials import bound_material, said_frictio
 from warpbots.usd.rigid.colliders import colliders, read_collider
 from warpbots.usd.rigid.exact_values import load_exact
 from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attributes, read_mass_properties
+from warpbots.usd.stage.applied_schemas import MOTION_API, RIGID_API
 from warpbots.usd.stage.attributes import authored, get, schemas, value_of
+from warpbots.usd.stage.exact_fields import REST_POSE
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import prims_of_body
-from warpbots.usd.stage.schema import MOTION_API, REST_POSE, RIGID_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of
 from warpbots.usd.stage.units import START, Frame
 
@@ -75,7 +78,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
             friction=_friction(prim, parts, frame),
         )  # fmt: skip
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
     return BodyPrim(prim, name, _at_rest(prim, now), parts, body)
 
 

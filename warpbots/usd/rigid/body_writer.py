@@ -11,9 +11,10 @@ from warpbots.usd.geometry.shape_prims import write_shape
 from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, displacement, start_coordinates
 from warpbots.usd.rigid.mass_properties import write_inertia
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import apply, author_row, put
 from warpbots.usd.stage.prim_editing import Target, rename
-from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import matrix_of
 from warpbots.usd.stage.units import Frame
 

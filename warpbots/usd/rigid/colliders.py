@@ -8,6 +8,7 @@ from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.shape_prims import read_shape_in
 from warpbots.usd.rigid.thin_colliders import tangible
 from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.faults import reason_at
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_named
 from warpbots.usd.stage.prim_roles import is_collider, is_ours, prims_of_body
@@ -54,7 +55,7 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Frame
             return read_shape_in(prim, parent, frame)
         return _moving_solid(prim, local_matrix(prim, parent, parent), frame, note)
     except SceneError as error:
-        note(prim, f"a collider that is left out: {str(error).removeprefix(f'{prim.GetPath()}: ')}")
+        note(prim, f"a collider that is left out: {reason_at(prim, error)}")
         mark_named(prim)
         return None
 

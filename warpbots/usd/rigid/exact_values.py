@@ -11,7 +11,8 @@ from pxr import Usd
 
 from warpbots.scene import Joint
 from warpbots.usd.stage.attributes import authored, clear, create
-from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, rows
+from warpbots.usd.stage.exact_fields import EXACT, JOINT_FIELDS
+from warpbots.usd.stage.schema import rows
 
 __all__ = ["exact_joint", "exact_pose", "agree", "load_exact", "store_exact"]
 

@@ -15,9 +15,11 @@ from warpbots.usd.rigid.body_tree import Branch
 from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
 from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
 from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import number, schemas
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, snap
 from warpbots.usd.stage.units import Frame
 
@@ -240,7 +242,7 @@ def _joint(
         )  # fmt: skip
         return exact_joint(prim, joint) if alone else joint
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Sdf, Usd
 
-from warpbots.scene import SceneError
 from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas, targets_of, value_of
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_below, mark_named
 from warpbots.usd.stage.prim_roles import body_of
@@ -108,8 +108,8 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
         return None
     ends = _end(prim, 0, frame), _end(prim, 1, frame)
     if ends[0].body == ends[1].body:
-        raise SceneError(
-            f"{prim.GetPath()}: both of its bodies are {ends[0].body.GetPath()}; name two, or one for the world"
+        raise LocatedError(
+            prim.GetPath(), f"both of its bodies are {ends[0].body.GetPath()}; name two, or one for the world"
         )
     kind = str(prim.GetTypeName())
     freedoms = _READERS[kind](prim, frame, note)
@@ -151,9 +151,9 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
     targets = _targets(prim, side)
     other = prim.GetStage().GetPrimAtPath(targets[0]) if targets else None
     if targets and not other:
-        raise SceneError(
-            f"{prim.GetPath()}: its physics:body{side} is {targets[0]}, where there is no prim; name a rigid body, or "
-            f"none for the world"
+        raise LocatedError(
+            prim.GetPath(),
+            f"its physics:body{side} is {targets[0]}, where there is no prim; name a rigid body, or none for the world",
         )
     matrix = frame.matrix(other) if other else frame.to_scene
     pose, scale = pose_of(matrix)
@@ -214,7 +214,7 @@ def _freedom(
     lower = -np.inf if said[0] is None or said[0] <= -_ENDLESS else said[0]
     upper = np.inf if said[1] is None or said[1] >= _ENDLESS else said[1]
     if lower > upper and not locks:
-        raise SceneError(f"{prim.GetPath()}: {names[0]} = {lower:g} is above {names[1]} = {upper:g}; swap them")
+        raise LocatedError(prim.GetPath(), f"{names[0]} = {lower:g} is above {names[1]} = {upper:g}; swap them")
     if lower == upper != 0.0:
         note(prim, f"{token} is locked at {lower:g}; it is taken as locked at 0")
     if lower >= upper:
@@ -265,9 +265,10 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
     driven = {api.partition(":")[2] for api in schemas(prim) if api.startswith("PhysicsDriveAPI:")}
     lost = sorted(driven - {f.token for f in freedoms})
     if lost and not freedoms and not ball:
-        raise SceneError(
-            f"{prim.GetPath()}: it is a fixed joint with a drive ({', '.join(f'PhysicsDriveAPI:{t}' for t in lost)}); "
-            f"take the drive away, or let the joint move"
+        raise LocatedError(
+            prim.GetPath(),
+            f"it is a fixed joint with a drive ({', '.join(f'PhysicsDriveAPI:{t}' for t in lost)}); "
+            f"take the drive away, or let the joint move",
         )
     for token in lost:
         note(prim, f"a drive of {token}, which is locked or part of a ball joint; it is left out")
@@ -290,7 +291,7 @@ def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> Non
     for name in ("newton:friction", "physxJoint:jointFriction", "mjc:frictionloss"):
         if number(prim, name):
             note(prim, f"dry friction of a joint ({name} = {number(prim, name):g}), which is left out")
-    for api in schemas(prim):
+    for api in sorted(schemas(prim)):
         if "Mimic" in api or "Equality" in api:
             note(prim, f"{api}; joints move independently")
             mark_below(prim, "physxMimicJoint", "newton:mimic", "newton:constraintMimic", "mjc:equality", "mjc:poly")

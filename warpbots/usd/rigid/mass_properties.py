@@ -13,6 +13,7 @@ from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
 from warpbots.usd.rigid.exact_values import agree, load_exact
 from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas, value_of
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import quaternion_matrix, transform
@@ -93,7 +94,7 @@ def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarra
         nearest = nearest_moments(principal)
         change = np.abs(nearest - principal).max()
         if nearest is principal or not change <= _MUCH * principal[2]:
-            raise SceneError(f"{body.GetPath()}: {error}") from None
+            raise LocatedError(body.GetPath(), error) from None
     if change > 1e-5 * principal[2] or principal[0] <= 0.0:  # more than the rounding of single precision
         note(body, f"principal moments of inertia {_listed(principal)} kg m^2, which violate A + B >= C; taken as the "
              f"nearest possible, {_listed(nearest)}")  # fmt: skip
@@ -140,7 +141,7 @@ def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
     found = {f: get(prim, s, frame) for f, s in (("mass", "Inertia.mass"), ("density", "RigidBody.density"))}
     for field, value in found.items():
         if value is not None and not value >= 0.0:
-            raise SceneError(f"{prim.GetPath()}: physics:{field} must be positive, or 0 for not set, got {value:g}")
+            raise LocatedError(prim.GetPath(), f"physics:{field} must be positive, or 0 for not set, got {value:g}")
     return {field: value or None for field, value in found.items()}
 
 

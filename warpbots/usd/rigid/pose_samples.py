@@ -13,11 +13,12 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import Scene
 from warpbots.trajectory import Trajectory
 from warpbots.usd.rigid.exact_values import store_exact
+from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.attributes import apply
+from warpbots.usd.stage.exact_fields import REST_POSE
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable
 from warpbots.usd.stage.prim_roles import body_of
-from warpbots.usd.stage.schema import MOTION_API, REST_POSE
 from warpbots.usd.stage.transforms import matrix_of, pose_of
 from warpbots.usd.stage.units import Frame
 

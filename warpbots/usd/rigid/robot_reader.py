@@ -15,7 +15,6 @@ from warpbots.scene import (
     Obstacle,
     RigidBody,
     Scene,
-    SceneError,
     Servo,
     Torque,
 )
@@ -27,10 +26,10 @@ from warpbots.usd.rigid.exact_values import agree, exact_pose, load_exact
 from warpbots.usd.rigid.joint_chains import ChainJoint, joint_chain
 from warpbots.usd.rigid.joint_drives import claim, read_drives
 from warpbots.usd.rigid.joint_reader import read_joint_prim
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.faults import Faults, attempt, refuse
 from warpbots.usd.stage.inventory import Inventory, Note
-from warpbots.usd.stage.schema import RIGID_API
-from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["Robots", "points_of", "read_robots"]
@@ -71,7 +70,7 @@ def read_robots(
     Raises:
         SceneError: One line for each fault; the messages name the prims.
     """
-    faults: list[str] = []
+    faults: Faults = []
     tried = functools.partial(attempt, faults)
     rigid, note = found.rigid, found.note
     bodies = {prim.GetPath(): tried(read_body_prim, prim, n, frame, note) for n, prim in rigid.items()}
@@ -79,12 +78,10 @@ def read_robots(
     joints = [joint for joint in prims if joint is not None]
     roots, cut = list(found.roots.values()), note if ignore_loops else None
     grown = tried(branches, list(rigid.values()), joints, roots, cut) if not faults else None
-    if faults:
-        raise SceneError("\n  ".join(faults))
+    refuse(faults)
     order = {joint.prim.GetPath(): k for k, joint in enumerate(joints)}
     steps, posed = _place(bodies, grown, frame, note, tried)
-    if faults:
-        raise SceneError("\n  ".join(faults))
+    refuse(faults)
     steps.sort(key=lambda step: order[step.prim.GetPath()])
     scene_joints = [_centred(step, posed) for step in steps]
     scene_joints += _floating(bodies, posed, scene_joints, frame, note)

@@ -10,17 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Sdf, Usd, UsdPhysics
 
-from warpbots.scene import Joint, RigidBody, Scene, SceneError
+from warpbots.scene import Joint, RigidBody, Scene
 from warpbots.solvers.articulated.robot import placed
 from warpbots.usd.rigid.body_writer import write_body_prim
 from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, start_coordinates
 from warpbots.usd.rigid.joint_writer import write_joint
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
+from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import same, schemas
+from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.prim_editing import Target, remove
-from warpbots.usd.stage.schema import RIGID_API
 from warpbots.usd.stage.transforms import matrix_of
 
 __all__ = ["RigidPrims", "start_poses", "write_robots"]
@@ -62,10 +63,11 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
         return RigidPrims(paths, motors, frozenset(c.name for c in read.contacts))
     foreign = [prim for prim in old.values() if RIGID_API not in schemas(prim)]
     if foreign:
-        raise SceneError(
-            f"{foreign[0].GetPath()}: rigid bodies, joints, drives and contacts of another program's file are written "
-            f"as they were read, and those of the scene differ; write dataclasses.replace(scene, source=None), "
-            f"which leaves that file out"
+        raise LocatedError(
+            foreign[0].GetPath(),
+            "rigid bodies, joints, drives and contacts of another program's file are written "
+            "as they were read, and those of the scene differ; write dataclasses.replace(scene, source=None), "
+            "which leaves that file out",
         )
     for prim in (*old.values(), *found.joints.values()):
         remove(prim, own=True)

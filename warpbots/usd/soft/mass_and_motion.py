@@ -7,17 +7,19 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.contact.volume import volume
-from warpbots.scene import Material, Obstacle, SceneError, Shape, SoftBody
+from warpbots.scene import Material, Shape
 from warpbots.usd.geometry.physics_materials import bound_material, said_friction
+from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.attributes import authored, clear, get, schemas, value_of
-from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.faults import LocatedError
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.prim_roles import geometry_of
-from warpbots.usd.stage.schema import MOTION_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of, rotation
 from warpbots.usd.stage.units import START, Frame
 
 __all__ = [
-    "forget_mass", "forget_velocity", "note_friction", "read_friction", "read_mass", "read_velocity", "weighing",
+    "forget_mass", "forget_velocity", "read_friction", "read_mass", "read_velocity", "weighing",
 ]  # fmt: skip
 
 
@@ -30,7 +32,7 @@ def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame) -> float | No
     for prim in dict.fromkeys([body, *parts] if len(parts) == 1 else [body]):
         mass = get(prim, "Inertia.mass", frame)
         if mass is not None and not mass >= 0.0:
-            raise SceneError(f"{prim.GetPath()}: physics:mass must be positive, or 0 for not set, got {mass:g}")
+            raise LocatedError(prim.GetPath(), f"physics:mass must be positive, or 0 for not set, got {mass:g}")
         if mass:
             return mass
     return None
@@ -55,7 +57,7 @@ def weighing(
     try:
         density = mass / volume(shape)
     except TypeError as error:
-        raise SceneError(f"{body.GetPath()}: its mass does not give a density: {error}") from None
+        raise LocatedError(body.GetPath(), f"its mass does not give a density: {error}") from None
     for name, other in others.items():
         if other.density != material.density:
             note(body, f"the density of its region {name!r}: physics:mass = {mass:g} kg is spread evenly over the body")
@@ -109,36 +111,22 @@ def _point_velocities(body: Usd.Prim, frame: Frame) -> np.ndarray:
     return np.concatenate(found)
 
 
-def read_friction(body: Usd.Prim, part: Usd.Prim, frame: Frame, note: Note) -> float:
-    """Coulomb coefficient of a soft body: its own, else the dynamic one of the material of its geometry `part`."""
+def read_friction(body: Usd.Prim, part: Usd.Prim, frame: Frame, note: Note) -> tuple[float, Usd.Prim | None]:
+    """Coulomb coefficient of a soft body: its own, else the dynamic one of the material of its geometry `part`.
+
+    Returns:
+        The coefficient, and the material that gives it, or None.
+    """
     if authored(body, rows("SoftBody.friction")[0].name):
-        return get(body, "SoftBody.friction", frame)
+        return get(body, "SoftBody.friction", frame), None
     slides, sticks = said_friction(part, frame)
+    if slides is None:
+        return rows("SoftBody.friction")[0].default, None
+    material = bound_material(part)
     if sticks != slides and sticks is not None:
         note(
-            bound_material(part),
+            material,
             f"physics:staticFriction = {sticks:g} of soft bodies, which have one coefficient: the dynamic one, "
             f"{slides:g}",
         )
-    return rows("SoftBody.friction")[0].default if slides is None else slides
-
-
-def note_friction(
-    found: Inventory, soft: Mapping[str, SoftBody | None], obstacles: list[Obstacle], frame: Frame
-) -> None:
-    """Note the frictions of materials of soft bodies that differ from those of obstacles, which count there."""
-    for name, body in soft.items():
-        if body is None:  # it cannot be read
-            continue
-        prim = found.bodies[name]
-        part = geometry_of(prim)[0]
-        if authored(prim, rows("SoftBody.friction")[0].name) or said_friction(part, frame)[0] is None:
-            continue
-        others = [o for o in obstacles if o.condition == "friction" and o.friction != body.friction]
-        if others:
-            found.note(
-                bound_material(part),
-                f"physics:dynamicFriction = {body.friction:g} of soft bodies counts between them; on obstacles their "
-                f"own counts, not the mean: {', '.join(f'{o.name} {o.friction:g}' for o in others[:3])}"
-                + (f" and {len(others) - 3} more" if len(others) > 3 else ""),
-            )
+    return slides, material

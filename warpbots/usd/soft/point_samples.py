@@ -15,12 +15,14 @@ from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.trajectory import Trajectory
 from warpbots.usd.geometry.gprim_writer import face_normals, width
 from warpbots.usd.soft.point_values import PointValues, point_values
+from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
 from warpbots.usd.stage.attributes import apply, at_rest, create, schemas
 from warpbots.usd.stage.color_map import write_colors
+from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of
-from warpbots.usd.stage.schema import EXACT, MOTION_API, RESULT_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import Frame
 

@@ -4,9 +4,12 @@ A soft body is written as an Xform with the rest shape ``Shape`` and the guides 
 programs the marked prim may be the geometry itself, or have it anywhere below.
 """
 
+from typing import NamedTuple
+
 from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
+from warpbots.scene.shapes.sampled import OpenMesh
 from warpbots.usd.geometry.physics_materials import bind, bound_material, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
@@ -19,29 +22,41 @@ from warpbots.usd.soft.mass_and_motion import (
     read_velocity,
     weighing,
 )
-from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
-from warpbots.usd.stage.inventory import Inventory, Note
-from warpbots.usd.stage.ledger import mark_solid
-from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
-from warpbots.usd.stage.schema import (
+from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
-    EXACT,
     MOTION_API,
     POINTS_API,
     REGION_API,
     SURFACE_APIS,
     UNSUPPORTED_APIS,
     VOLUME_API,
-    rows,
 )
-from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
+from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.ledger import mark_solid
+from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import START, Frame
 
-__all__ = ["read_body", "read_soft_bodies", "write_body"]
+__all__ = ["SoftPrim", "read_soft_bodies", "read_soft_prim", "write_body"]
 
 _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
 """Applied schemas of geometry that other programs simulate without meshing it."""
+
+
+class SoftPrim(NamedTuple):
+    """A soft body of a file.
+
+    Attributes:
+        body: The body of the scene.
+        rubbing: The prim of the material that gives it its friction; None for one of its own, or the default.
+    """
+
+    body: SoftBody
+    rubbing: Usd.Prim | None
 
 
 def _unheard(prim: Usd.Prim | None, reason: str) -> None:
@@ -49,25 +64,25 @@ def _unheard(prim: Usd.Prim | None, reason: str) -> None:
 
 
 def read_soft_bodies(
-    found: Inventory, frame: Frame, material: Material | None, thickness: float | None, faults: list[str]
-) -> dict[str, SoftBody | None]:
-    """All soft bodies by name, as `read_body`.
+    found: Inventory, frame: Frame, material: Material | None, thickness: float | None, faults: Faults
+) -> dict[str, SoftPrim | None]:
+    """All soft bodies by name, as `read_soft_prim`.
 
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
         material: Material of bodies for which the file gives none.
         thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
-        faults: Takes a line for each body that cannot be read, which is None then.
+        faults: Takes the error of each body that cannot be read, which is None then.
     """
     options = material, thickness, found.note
-    return {n: attempt(faults, read_body, prim, n, frame, *options) for n, prim in found.soft.items()}
+    return {n: attempt(faults, read_soft_prim, prim, n, frame, *options) for n, prim in found.soft.items()}
 
 
-def read_body(
+def read_soft_prim(
     body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None,
     note: Note = _unheard,
-) -> SoftBody:  # fmt: skip
+) -> SoftPrim:  # fmt: skip
     """The soft body at `body`.
 
     Args:
@@ -84,11 +99,12 @@ def read_body(
     parts = geometry_of(body)
     for prim in (body, *parts):
         if is_soft(body) and "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled"):
-            raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
+            raise LocatedError(prim.GetPath(), UNSUPPORTED_APIS["PhysicsRigidBodyAPI"])
     shape = _read_shape(body, parts, frame, thickness)
     regions = {read_name(prim): prim for prim in _regions(body)}
     whole, others = _read_materials(body, parts, shape, regions, frame, material, note)
-    return SoftBody(
+    friction, rubbing = read_friction(body, parts[0], frame, note)
+    found = SoftBody(
         name=name,
         shape=shape,
         material=whole,
@@ -96,8 +112,9 @@ def read_body(
         region_materials=others,
         velocity=read_velocity(body, frame, note),
         color=_color(body, frame),
-        friction=read_friction(body, parts[0], frame, note),
+        friction=friction,
     )
+    return SoftPrim(found, rubbing)
 
 
 def _read_materials(
@@ -121,15 +138,16 @@ def _read_materials(
 def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
     try:
         return read_solid(body, frame)
-    except SceneError as error:
-        if "watertight" not in str(error) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
+    except LocatedError as error:
+        if not isinstance(error.reason, OpenMesh) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
             raise
         if thickness is None:
-            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of open meshes") from None
+            remedy = "pass thickness=... [m] to make sheets of open meshes"
+            raise LocatedError(error.location, f"{error.reason}; {remedy}") from None
     try:
         return sheet_of(parts[0], frame.matrix(parts[0]), frame, thickness)
     except SceneError as error:
-        raise SceneError(f"{parts[0].GetPath()}: an open mesh that cannot be a sheet: {error}") from None
+        raise LocatedError(parts[0].GetPath(), f"an open mesh that cannot be a sheet: {error}") from None
 
 
 def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:
@@ -155,7 +173,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     if fresh or not same(read_velocity(prim, frame, _unheard), body.velocity):
         forget_velocity(prim)
         put(prim, "SoftBody.velocity", body.velocity, frame)
-    if fresh or not same(read_friction(prim, geometry_of(prim)[0], frame, _unheard), body.friction):
+    if fresh or not same(read_friction(prim, geometry_of(prim)[0], frame, _unheard)[0], body.friction):
         put(prim, "SoftBody.friction", body.friction, frame)
     if fresh or not same(_color(prim, frame), body.color):
         put(prim, "SoftBody.color", body.color, frame)
@@ -171,7 +189,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
 def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
     """Whether `prim` already reads as `body`."""
     try:
-        return bool(schemas(prim) & set(BODY_APIS)) and read_body(prim, body.name, frame) == body
+        return bool(schemas(prim) & set(BODY_APIS)) and read_soft_prim(prim, body.name, frame).body == body
     except SceneError:
         return False
 

@@ -3,12 +3,12 @@
 from pxr import Usd, UsdGeom
 
 from warpbots.file_warnings import lines_of
-from warpbots.scene import Material, SceneError, SoftBody
-from warpbots.usd.soft.soft_bodies import read_body
+from warpbots.scene import Material, SceneError
+from warpbots.usd.soft.soft_bodies import SoftPrim, read_soft_prim
+from warpbots.usd.stage.applied_schemas import REGION_API, RESULT_API
 from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.faults import Faults, attempt, reason_at
 from warpbots.usd.stage.inventory import Inventory
-from warpbots.usd.stage.schema import REGION_API, RESULT_API
-from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_unmarked_geometry"]
@@ -19,7 +19,7 @@ _LISTED = 9
 
 def read_unmarked_geometry(
     found: Inventory, stage: Usd.Stage, name: str, frame: Frame, material: Material | None, thickness: float | None
-) -> tuple[Inventory, dict[str, SoftBody]]:
+) -> tuple[Inventory, dict[str, SoftPrim]]:
     """Soft bodies of `material` for all geometry without physics; prims that cannot be bodies are left out.
 
     Args:
@@ -52,14 +52,14 @@ def read_unmarked_geometry(
         )
     for prim in _curves_and_patches(stage):
         found.note(prim, f"a {prim.GetTypeName()}, which is not a solid")
-    soft: dict[str, SoftBody] = {}
+    soft: dict[str, SoftPrim] = {}
     for n, prim in found.loose.items():
-        faults: list[str] = []
-        body = attempt(faults, read_body, prim, n, frame, material, thickness, found.note)
+        faults: Faults = []
+        body = attempt(faults, read_soft_prim, prim, n, frame, material, thickness, found.note)
         if body is not None:
             soft[n] = body
-        for fault in faults:
-            found.note(prim, fault.removeprefix(f"{prim.GetPath()}: "))
+        for error in faults:
+            found.note(prim, reason_at(prim, error))
     if not soft and not found.obstacles:
         reasons = "".join(f"\n  {line}" for line in lines_of(found.left_out))
         raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")

@@ -11,76 +11,35 @@ from warpbots.scene import (
     Actuator,
     Attachment,
     Cable,
-    Cavity,
     Constraint,
     Contact,
-    Expansion,
-    Fibre,
     Load,
-    Motor,
-    Muscle,
-    Oscillation,
-    PneumaticCell,
-    Pressure,
     SceneError,
     Servo,
     Torque,
 )
+from warpbots.usd.stage.applied_schemas import PART_APIS
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import kind_of, part_api
-from warpbots.usd.stage.schema import PART_APIS, rows
-from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.schema import attributes_of, rows
 from warpbots.usd.stage.units import START, Frame
 
 __all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
-
-_FIELDS = {
-    Pressure: ("region", "Pressure.max_pressure"),
-    Muscle: ("region", "Muscle.direction", "Muscle.max_stress"),
-    Fibre: ("region", "Fibre.direction", "Fibre.stiffness", "Fibre.max_contraction"),
-    PneumaticCell: ("region", "PneumaticCell.stiffness", "PneumaticCell.max_expansion"),
-    Cavity: ("region", "Cavity.max_pressure", "Cavity.max_gas_ratio", "Cavity.ambient_pressure"),
-    Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
-    Expansion: ("region", "Expansion.max_strain", "Expansion.direction"),
-    Oscillation: (
-        "region",
-        "Oscillation.amplitude",
-        "Oscillation.frequency",
-        "Oscillation.phase",
-        "Oscillation.direction",
-        "Oscillation.wave",
-    ),
-    Motor: ("Motor.attachment", "Motor.rotor", "Motor.stator", "Motor.max_torque", "Motor.max_speed"),
-    Constraint: ("region", "Constraint.freedom", "Constraint.direction"),
-    Load: ("region", "Load.force"),
-    Torque: ("Torque.joint", "Torque.max_torque", "Torque.axis"),
-    Servo: ("Servo.joint", "Servo.stiffness", "Servo.damping", "Servo.target", "Servo.reach", "Servo.axis"),
-    Contact: (
-        "Contact.points",
-        "Contact.solid",
-        "Contact.stiffness",
-        "Contact.damping",
-        "Contact.friction",
-        "Contact.viscosity",
-        "Contact.restitution",
-        "Contact.impact",
-    ),
-    Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
-}
 
 Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 """Anything that acts on regions, bodies or joints."""
 
 
-def read_parts(found: Inventory, frame: Frame, faults: list[str]) -> dict[str, list]:
+def read_parts(found: Inventory, frame: Frame, faults: Faults) -> dict[str, list]:
     """All parts by the fields of a scene that hold them.
 
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
-        faults: Takes a line for each part that cannot be read, which is None then.
+        faults: Takes the error of each part that cannot be read, which is None then.
     """
     return {
         kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]
@@ -96,14 +55,15 @@ def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
     """
     api = part_api(schemas(prim))
     cls = PART_APIS[api]
-    found = {sets: get(prim, sets, frame) for sets in _FIELDS[cls]}
-    names = [rows(sets)[0].name for sets, value in found.items() if value is ...]
+    attributes = attributes_of(cls, "name")
+    found = {field: get(prim, sets, frame) for field, sets in attributes.items()}
+    names = [rows(attributes[field])[0].name for field, value in found.items() if value is ...]
     if names:
-        raise SceneError(f"{prim.GetPath()}: a prim with {api} needs the attributes {', '.join(names)}")
+        raise LocatedError(prim.GetPath(), f"a prim with {api} needs the attributes {', '.join(names)}")
     try:
-        return cls(name=name, **{sets.split(".")[-1]: value for sets, value in found.items()})
+        return cls(name=name, **found)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
@@ -119,8 +79,8 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
         existing = None
     prim = editable(existing) if existing is not None else _define(target, part)
     apply(prim, api)
-    for sets in _FIELDS[type(part)]:
-        put(prim, sets, getattr(part, sets.split(".")[-1]), target.frame)
+    for field, sets in attributes_of(type(part), "name").items():
+        put(prim, sets, getattr(part, field), target.frame)
     if isinstance(part, Cable):
         _draw(prim, part)
     return prim.GetPath()

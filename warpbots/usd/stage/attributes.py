@@ -9,15 +9,18 @@ Most standard attributes are single precision. Two rules preserve the values of 
   edit of the standard attribute in another program takes effect.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 from pxr import Gf, Sdf, Usd
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.applied_schemas import MOTION_API
+from warpbots.usd.stage.codecs import CODECS, Conversion
+from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.ledger import mark_read
-from warpbots.usd.stage.schema import EXACT, MOTION_API, OWN, Row, rows
-from warpbots.usd.stage.transforms import rotation, transform
+from warpbots.usd.stage.schema import OWN, Row, rows
 from warpbots.usd.stage.units import START, Frame
 
 __all__ = [
@@ -37,7 +40,6 @@ __all__ = [
     "value_of",
 ]
 
-_SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 _AGREE = 1e-6
 """Largest relative difference between a value and its exact value: a little more than rounding to float32 (6e-8)."""
 
@@ -52,8 +54,9 @@ def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
     if not said:
         return rows(sets)[0].default
     first = _read(prim, said[0], frame)
+    value = first if isinstance(first, str) else _exact(prim, said[0], first)
     mark_read(prim, *(row.name for row in said if row is said[0] or same(_read(prim, row, frame), first)))
-    return first if isinstance(first, str) else _exact(prim, said[0], first)
+    return value
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
@@ -63,7 +66,8 @@ def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
         clear(prim, EXACT + row.name)
         if value is None or not row.written:
             continue
-        create(prim, row.name, row.type, _to_usd(prim, row, value, frame), row.uniform or row.origin == OWN)
+        said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
+        create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
         if row is rows(sets)[0] and not isinstance(value, str) and not same(get(prim, sets, frame), value):
             exact = np.asarray(value, dtype=np.float64)
             create(prim, EXACT + row.name, "double" if exact.ndim == 0 else "double[]", exact.ravel() if exact.ndim else
@@ -159,54 +163,12 @@ def at_rest(prim: Usd.Prim, name: str) -> Any:
     return value_of(prim, name) if rest is None else rest
 
 
-def _decimal(value: Any, row: Row) -> np.ndarray:
-    array = np.asarray(value)
-    return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
-
-
 def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
-    raw = prim.GetAttribute(row.name).Get(START)
-    if row.kind == "text":
-        return str(raw)
-    if row.kind == "integer":
-        return int(raw)
-    value = _decimal(raw, row)
-    if row.kind in ("number", "constant"):
-        return float(value.reshape(-1)[0]) * frame.factor(row.unit)
-    if row.kind == "numbers":
-        return tuple((value * frame.factor(row.unit)).tolist())
-    if row.kind == "color":
-        return tuple(value[0].tolist())
-    if row.kind == "table":
-        return tuple(tuple(pair) for pair in value.tolist())
-    if row.kind == "vector":
-        value = frame.drop(rotation(frame.matrix(prim)) @ value) * frame.factor(row.unit)
-        return tuple(value.tolist())
-    if row.kind == "vectors":
-        return tuple(map(tuple, (frame.drop(value @ rotation(frame.matrix(prim)).T) * frame.factor(row.unit)).tolist()))
-    return tuple(tuple(p) for p in frame.drop(transform(frame.matrix(prim), value)).tolist())
+    return CODECS[row.kind].decode(prim.GetAttribute(row.name).Get(START), row, _conversion(prim, frame))
 
 
-def _to_usd(prim: Usd.Prim, row: Row, value: Any, frame: Frame) -> Any:
-    if row.kind == "text":
-        return value
-    if row.kind == "integer":
-        return bool(value) if row.type == "bool" else int(value)
-    if row.kind in ("number", "constant"):
-        number = float(value) / frame.factor(row.unit)
-        return [number] if row.kind == "constant" else number
-    if row.kind == "numbers":
-        return [float(v) / frame.factor(row.unit) for v in value]
-    if row.kind == "color":
-        return [tuple(value)]
-    if row.kind == "table":
-        return [tuple(pair) for pair in value]
-    if row.kind == "vector":
-        return tuple((rotation(frame.matrix(prim)).T @ frame.lift(value) / frame.factor(row.unit)).tolist())
-    if row.kind == "vectors":
-        turned = frame.lift(value) @ rotation(frame.matrix(prim)) / frame.factor(row.unit)
-        return [tuple(vector) for vector in turned.tolist()]
-    return [tuple(p) for p in transform(np.linalg.inv(frame.matrix(prim)), frame.lift(value)).tolist()]
+def _conversion(prim: Usd.Prim, frame: Frame) -> Conversion:
+    return Conversion(frame.factor, functools.partial(frame.matrix, prim), frame.lift, frame.drop)
 
 
 def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:

@@ -8,21 +8,22 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene import Field, SceneError
+from warpbots.usd.stage.applied_schemas import FIELD_API
 from warpbots.usd.stage.attributes import apply, authored, clear, create
+from warpbots.usd.stage.exact_fields import EXACT, FIELD_ARRAYS
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable, rename
-from warpbots.usd.stage.schema import EXACT, FIELD_API, FIELD_ARRAYS
-from warpbots.usd.stage.stage_files import attempt
 
 __all__ = ["read_fields", "write_field"]
 
 
-def read_fields(found: Inventory, faults: list[str]) -> list[Field | None]:
+def read_fields(found: Inventory, faults: Faults) -> list[Field | None]:
     """All fields.
 
     Args:
         found: The prims of the stage.
-        faults: Takes a line for each field that cannot be read, which is None then.
+        faults: Takes the error of each field that cannot be read, which is None then.
     """
     return [attempt(faults, _read_field, prim, name) for name, prim in found.fields.items()]
 
@@ -30,19 +31,19 @@ def read_fields(found: Inventory, faults: list[str]) -> list[Field | None]:
 def _read_field(prim: Usd.Prim, name: str) -> Field:
     arrays = {array: _load(prim, EXACT + array) for array in FIELD_ARRAYS if authored(prim, EXACT + array)}
     if "values" not in arrays:
-        raise SceneError(f"{prim.GetPath()}: a prim with {FIELD_API} needs the attribute {EXACT}values")
+        raise LocatedError(prim.GetPath(), f"a prim with {FIELD_API} needs the attribute {EXACT}values")
     try:
         return Field(name, **arrays)
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def _load(prim: Usd.Prim, name: str) -> np.ndarray:
     values = np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64)
     size = tuple(prim.GetAttribute(f"{name}:size").Get() or ()) if authored(prim, f"{name}:size") else values.shape
     if int(np.prod(size)) != values.size:
-        raise SceneError(
-            f"{prim.GetPath()}: {name} must have the shape {name}:size = {size}, got {values.size} numbers"
+        raise LocatedError(
+            prim.GetPath(), f"{name} must have the shape {name}:size = {size}, got {values.size} numbers"
         )
     return values.reshape(size)
 

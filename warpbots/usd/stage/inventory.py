@@ -1,13 +1,23 @@
 """The inventory of a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from warpbots.usd.stage.applied_schemas import (
+    FIELD_API,
+    OBSTACLE_API,
+    PART_APIS,
+    REGION_API,
+    RESULT_API,
+    ROD_API,
+    UNSUPPORTED_APIS,
+)
 from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
 from warpbots.usd.stage.ledger import mark_named, mark_read
+from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import read_name
 from warpbots.usd.stage.prim_roles import (
     body_of,
@@ -20,24 +30,18 @@ from warpbots.usd.stage.prim_roles import (
     kind_of,
     part_api,
 )
-from warpbots.usd.stage.schema import (
-    FIELD_API,
-    OBSTACLE_API,
-    PART_APIS,
-    REGION_API,
-    RESULT_API,
-    ROD_API,
-    UNSUPPORTED_APIS,
-    rows,
-)
+from warpbots.usd.stage.schema import rows
 
-__all__ = ["WHOLE", "Inventory", "Note", "take_inventory"]
+__all__ = ["WHOLE", "Inventory", "Note", "expanded_inventory", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
 """Takes a prim, or None for the whole file, and what of it is left out or read differently."""
 
 WHOLE = "the whole file"
 """Place of what concerns no single prim."""
+
+_EXPANDED = "a point instancer; its {} instances became bodies or obstacles, so that Scene.source is not set"
+"""Note about an instancer whose instances are bodies or obstacles."""
 
 _ORDER = rows("order")[0].name
 
@@ -98,13 +102,33 @@ class Inventory(NamedTuple):
         self.left_out.append((str(prim.GetPath()) if prim else WHOLE, reason))
 
 
+def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
+    """The prims of `stage` with the instances of point instancers, and whether there are any such instances.
+
+    Instancers without physics are expanded only where no prim is marked as a body.
+    """
+    lost: list[tuple[str, str]] = []
+    expanded = expand(stage, lambda: not any(kind == "bodies" for _, kind, _, _ in _kinds(stage)), lost)
+    found = take_inventory(stage)
+    found.left_out.extend([*lost, *((path, _EXPANDED.format(count)) for path, count in expanded.items())])
+    return found, bool(expanded)
+
+
+def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None, bool]]:
+    """All prims with `_kind`, without those that belong to others."""
+    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        kind, reason, prune = _kind(prim)
+        yield prim, kind, reason, prune
+        if prune:
+            walk.PruneChildren()
+
+
 def take_inventory(stage: Usd.Stage) -> Inventory:
     """The prims of `stage`, including instances, without inactive ones."""
     kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
     left_out = _missing(stage)
-    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
-    for prim in walk:
-        kind, reason, prune = _kind(prim)
+    for prim, kind, reason, prune in _kinds(stage):
         if reason:
             left_out.append((str(prim.GetPath()), reason))
             if not kind:
@@ -114,8 +138,6 @@ def take_inventory(stage: Usd.Stage) -> Inventory:
         for api, flag in _FLAGS.items():
             if api in schemas(prim):
                 kinds[flag].append(prim)
-        if prune:
-            walk.PruneChildren()
     for extra in kinds["settings"][1:]:
         left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one is used"))
         mark_named(extra)

@@ -4,13 +4,17 @@ The prims are defined in the session layer of the stage, so that the file stays 
 there together with its prototypes.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.applied_schemas import BODY_APIS
 from warpbots.usd.stage.attributes import create, schemas
+from warpbots.usd.stage.faults import LocatedError, reason_at
 from warpbots.usd.stage.prim_editing import editable, free_path
-from warpbots.usd.stage.schema import BODY_APIS, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of, quaternion_matrix
 from warpbots.usd.stage.units import START
 
@@ -32,20 +36,29 @@ def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
     return found
 
 
-def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[str, int]:
+def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, str]]) -> dict[str, int]:
     """Define the instances of point instancers as prims, instancers among the prototypes included.
 
     Args:
         stage: The stage; its session layer is changed.
-        lost: None for instances that take part in physics only. Otherwise all instances are defined, and this takes
-            the paths of the instancers for which that is not possible, and why.
+        whole: Whether instances that take no part in physics are wanted, too; it is asked once the others are prims.
+        lost: Takes the paths of the instancers without physics for which that is not possible, and why.
 
     Returns:
         The number of instances by the path of their instancer.
 
     Raises:
-        SceneError: There are too many, or their attributes are inconsistent; not raised if there is `lost`.
+        SceneError: There are too many with physics, or their attributes are inconsistent.
     """
+    made: dict[str, int] = {}
+    for into in (None, lost):
+        if into is None or whole():
+            made |= _expand_all(stage, into)
+    return made
+
+
+def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[str, int]:
+    """Expand instancers with physics, or all where `lost` takes those for which that is not possible."""
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
@@ -55,14 +68,15 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
                 return made
             for path in waiting:
                 prim = editable(stage.GetPrimAtPath(path))
+                group = free_path(stage, path.GetParentPath(), f"{path.name}_instances")
                 try:
-                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), Sdf.Path(group), _MOST - prims)
                     made |= {str(path): count} if count else {}
                     prims += size
                 except SceneError as error:
                     if lost is None:
                         raise
-                    lost.append((str(path), str(error).removeprefix(f"{path}: ")))
+                    lost.append((str(path), reason_at(prim, error)))
                     prim.SetActive(False)
 
 
@@ -82,29 +96,29 @@ def _all(prim: Usd.Prim) -> Usd.PrimRange:
     return Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimIsActive & ~Usd.PrimIsAbstract))
 
 
-def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> tuple[int, int]:
-    """Number of instances of one instancer, and of their prims."""
+def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, group: Sdf.Path, most: int) -> tuple[int, int]:
+    """Number of instances of one instancer, which go to the new prim `group`, and of their prims."""
     prim = instancer.GetPrim()
     indices = np.asarray(instancer.GetProtoIndicesAttr().Get(START) or [], dtype=np.int64)
     places = _places(prim, len(indices))
     protos = instancer.GetPrototypesRel().GetForwardedTargets()
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(protos):
-        raise SceneError(
-            f"{prim.GetPath()}: its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to "
-            f"{indices.max()}"
+        raise LocatedError(
+            prim.GetPath(),
+            f"its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to {indices.max()}",
         )
     kept = np.flatnonzero(~np.isin(_ids(instancer, len(indices)), _inactive(prim)))
     size = [sum(1 for _ in _all(p)) if (p := stage.GetPrimAtPath(path)) else 0 for path in protos]
     prims = int(np.sum(np.asarray(size)[indices[kept]])) if len(kept) else 0
     if prims > most:
-        raise SceneError(
-            f"{prim.GetPath()}: its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
-            f"take some away (inactiveIds)"
+        raise LocatedError(
+            prim.GetPath(),
+            f"its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
+            f"take some away (inactiveIds)",
         )
     prim.SetActive(False)
     if not len(kept):
         return 0, 0
-    group = Sdf.Path(free_path(stage, prim.GetPath().GetParentPath(), f"{prim.GetName()}_instances"))
     below = stage.DefinePrim(group, "Xform")
     _copy_transform(prim, below)
     rates = [_rates(instancer, name, len(indices)) for name in ("velocities", "angularVelocities")]
@@ -131,7 +145,7 @@ def _places(prim: Usd.Prim, count: int) -> np.ndarray:
         if not found:
             return np.broadcast_to(np.asarray(none, dtype=np.float64), (count, len(none)))
         if len(found) != count:
-            raise SceneError(f"{prim.GetPath()}: it has {count} protoIndices, and {len(found)} {name}")
+            raise LocatedError(prim.GetPath(), f"it has {count} protoIndices, and {len(found)} {name}")
         if name.startswith("orientations"):
             return np.array([[*q.GetImaginary(), q.GetReal()] for q in found], dtype=np.float64)
         return np.asarray(found, dtype=np.float64)

@@ -7,8 +7,7 @@ files of other programs the prim may be the geometry itself, or have it anywhere
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import Attachment, Constraint, Contact, Load
-from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
-from warpbots.usd.stage.schema import (
+from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
     GEOMETRY_TYPES,
     MOTION_API,
@@ -16,8 +15,9 @@ from warpbots.usd.stage.schema import (
     REGION_API,
     RESULT_API,
     SIM_APIS,
-    rows,
 )
+from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
+from warpbots.usd.stage.schema import rows
 
 __all__ = [
     "prims_of_body", "body_of", "is_collider", "geometry_of", "is_geometry", "is_moving", "is_ours", "is_rigid",

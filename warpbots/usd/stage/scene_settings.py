@@ -6,36 +6,43 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Fluid, Scene, SceneError, Task
+from warpbots.usd.stage.applied_schemas import SCENE_APIS
 from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same, value_of
-from warpbots.usd.stage.schema import EXACT, SCENE_APIS, rows
-from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.faults import Faults, LocatedError, attempt
+from warpbots.usd.stage.schema import OWN, attributes_of, rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_dimension", "read_settings", "write_settings"]
 
 _DIRECTION, _MAGNITUDE = (rows(f"Scene.gravity {part}")[0].name for part in ("direction", "magnitude"))
 _EARTH = 9.81
-_FLUID = ("density", "velocity", "drag", "thrust")
-_TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "clock")
+_FLUID, _TASK = attributes_of(Fluid), attributes_of(Task)
 
 
 def read_dimension(scene_prim: Usd.Prim | None) -> int:
     """Dimension of the scene whose `PhysicsScene` is `scene_prim`, 2 or 3; 3 by default."""
-    row = rows("dimension")[0]
-    return int(value_of(scene_prim, row.name)) if scene_prim and authored(scene_prim, row.name) else 3
+    name = rows("dimension")[0].name
+    if not scene_prim or not authored(scene_prim, name):
+        return 3
+    return int(value_of(scene_prim, name))
 
 
-def read_settings(prim: Usd.Prim | None, frame: Frame, faults: list[str]) -> dict[str, Any]:
+def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[str, Any]:
     """Gravity, domain, fluid and task by the fields of a scene.
 
     Args:
         prim: The `PhysicsScene`, or None.
         frame: Units and axes of the stage.
-        faults: Takes a line for each setting that cannot be read, which is None then.
+        faults: Takes the error of each setting that cannot be read, which is None then.
     """
+    gravity = _read_gravity(prim, frame)
+    domain = None if prim is None else get(prim, "Scene.domain", frame)
+    if domain is not None:
+        domain = tuple(np.min(domain, axis=0).tolist()), tuple(np.max(domain, axis=0).tolist())
     return {
-        "gravity": _read_gravity(prim, frame),
-        "domain": _read_domain(prim, frame),
+        "gravity": gravity,
+        "domain": domain,
         "fluid": attempt(faults, _read_fluid, prim, frame),
         "task": attempt(faults, _read_task, prim, frame),
     }
@@ -63,22 +70,14 @@ def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
     return tuple(frame.drop(plain).tolist())
 
 
-def _read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Lower and upper corner of the domain [m], or None."""
-    corners = None if prim is None else get(prim, "Scene.domain", frame)
-    if corners is None:
-        return None
-    return tuple(np.min(corners, axis=0).tolist()), tuple(np.max(corners, axis=0).tolist())
-
-
 def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
     """The task of the scene, or None if the file has none."""
     if prim is None or not authored(prim, rows("Task.control_interval")[0].name):
         return None
-    values = {field: get(prim, f"Task.{field}", frame) for field in ("cell_size", *_TASK)}
-    missing = [rows(f"Task.{field}")[0].name for field, value in values.items() if value is ...]
+    values = {field: get(prim, sets, frame) for field, sets in _TASK.items()}
+    missing = [rows(_TASK[field])[0].name for field, value in values.items() if value is ...]
     if missing:
-        raise SceneError(f"{prim.GetPath()}: a task needs the attributes {', '.join(missing)}")
+        raise LocatedError(prim.GetPath(), f"a task needs the attributes {', '.join(missing)}")
     return Task(**values)
 
 
@@ -87,9 +86,9 @@ def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
     if prim is None or not authored(prim, rows("Fluid.density")[0].name):
         return None
     try:
-        return Fluid(**{field: get(prim, f"Fluid.{field}", frame) for field in _FLUID})
+        return Fluid(**{field: get(prim, sets, frame) for field, sets in _FLUID.items()})
     except SceneError as error:
-        raise SceneError(f"{prim.GetPath()}: {error}") from None
+        raise LocatedError(prim.GetPath(), error) from None
 
 
 def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
@@ -98,16 +97,16 @@ def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
     if not same(_read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
         _write_gravity(prim, scene.gravity, frame)
     put(prim, "Scene.domain", scene.domain, frame)
-    for field in _FLUID:
-        put(prim, f"Fluid.{field}", scene.fluid and getattr(scene.fluid, field), frame)
+    for field, sets in _FLUID.items():
+        put(prim, sets, scene.fluid and getattr(scene.fluid, field), frame)
     task = scene.task
     if task is not None:
         apply(prim, *SCENE_APIS)
         # for other engines; warpbots reads the control interval and its substeps
         put(prim, "steps per second", max(1, round(task.substeps / task.control_interval)), frame)
-        put(prim, "Task.cell_size", task.cell_size, frame)
-    for field in _TASK:
-        put(prim, f"Task.{field}", task and getattr(task, field), frame)
+    for field, sets in _TASK.items():
+        if task is not None or rows(sets)[0].origin == OWN:  # what another engine has set stays
+            put(prim, sets, task and getattr(task, field), frame)
 
 
 def _write_gravity(prim: Usd.Prim, gravity: tuple[float, ...], frame: Frame) -> None:

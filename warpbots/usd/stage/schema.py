@@ -6,93 +6,33 @@ newton-usd-schemas, and the deformable schema that AOUSD has proposed but not re
 start with ``warpbots:exact:`` (see `warpbots.usd.stage.attributes`), which are in SI units and in scene axes.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 from warpbots.scene import (
-    Attachment,
-    Box,
-    Cable,
     CamClay,
-    Capsule,
     Cavity,
-    Constraint,
     Contact,
-    Cylinder,
-    DistanceGrid,
-    DruckerPrager,
-    Expansion,
-    Fibre,
     Fluid,
-    HalfSpace,
-    Heightfield,
-    Load,
     Material,
-    Motor,
-    Muscle,
     Obstacle,
-    Oscillation,
-    PneumaticCell,
-    Points,
-    Posed,
-    Pressure,
     RigidBody,
+    SceneError,
     Servo,
-    Sheet,
-    Silhouette,
     SoftBody,
-    Sphere,
     Task,
-    TetMesh,
     Torque,
-    TriangleMesh,
-    Truss,
-    Union,
     VonMises,
 )
+from warpbots.usd.stage.applied_schemas import RIGID_API
 
-__all__ = [
-    "AOUSD_COMMIT",
-    "BODY_APIS",
-    "EXACT",
-    "FIELD_API",
-    "FIELD_ARRAYS",
-    "GEOMETRY_TYPES",
-    "MATERIAL_APIS",
-    "MOTION_API",
-    "OBSTACLE_API",
-    "OWN",
-    "PART_APIS",
-    "PLASTICITY",
-    "POINTS_API",
-    "JOINT_FIELDS",
-    "REGION_API",
-    "REST_POSE",
-    "ROD_API",
-    "RESULT_API",
-    "RIGID_API",
-    "RIGID_FIELDS",
-    "SCENE_APIS",
-    "SCHEMA_VERSION",
-    "SHAPES",
-    "SHAPE_FIELDS",
-    "SIM_APIS",
-    "SURFACE_APIS",
-    "SURFACE_MATERIAL_API",
-    "TABLE",
-    "UNSUPPORTED_APIS",
-    "VOLUME_API",
-    "Row",
-    "rows",
-]
+__all__ = ["AOUSD_COMMIT", "OWN", "SCHEMA_VERSION", "TABLE", "Row", "attributes_of", "declare", "rows"]
 
 SCHEMA_VERSION = 1
 """Version of this table; files with a later version are refused."""
 
 AOUSD_COMMIT = "63c74d79"
 """Commit of the AOUSD proposal (OpenUSD-proposals, pull request 111) whose names the rows of origin "AOUSD" use."""
-
-EXACT = "warpbots:exact:"
-"""Prefix of attributes that hold a value to the last bit, in SI units and scene axes."""
 
 
 class Row(NamedTuple):
@@ -102,15 +42,18 @@ class Row(NamedTuple):
         sets: What it sets: a field of a class of `warpbots.scene`, or a description of something else.
         name: Name of the USD attribute.
         type: Its USD type.
-        kind: How the value is converted: "number" by its unit; "integer", "text", "color" and "table" (pairs of
-            numbers) not at all; "numbers" as an array, "constant" as an array of one number; "vector" by the rotation
-            of its prim, "vectors" as an array of such; "points" by the transform of its prim; "local" where it is read.
+        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`: "number" by its unit;
+            "integer", "text", "color" and "table" (pairs of numbers) not at all; "numbers" as an array, "constant" as
+            an array of one number; "vector" by the rotation of its prim, "vectors" as an array of such; "points" by
+            the transform of its prim. "local" is converted by its reader and its writer.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that carries it.
         origin: Where the name is from.
         default: Value if nothing is authored; `...` if there is no default.
         written: Whether the writer authors it, too.
         uniform: Whether it is uniform (not animated) by its schema; our own attributes all are.
+        reader: The module of `warpbots.usd` that reads it.
+        writer: The module that writes it; "" where none does.
     """
 
     sets: str
@@ -123,6 +66,8 @@ class Row(NamedTuple):
     default: Any = ...
     written: bool = True
     uniform: bool = False
+    reader: str = ""
+    writer: str = ""
 
 
 OWN = "warpbots"
@@ -130,14 +75,59 @@ OWN = "warpbots"
 
 _USD, _AOUSD, _NEWTON, _OMNI = "OpenUSD", f"AOUSD {AOUSD_COMMIT}", "newton-usd-schemas 0.6", "Omniverse"
 _MUJOCO = "mujoco-usd-converter"
-RIGID_API = "WarpbotsRigidBodyAPI"
-"""Applied schema of a rigid body of ours, which has its own contact points."""
-
 _SCENE, _MATERIAL = "PhysicsScene", "Material"
 
+
+TABLE: list[Row] = []
+"""All attributes, in the order in which they are declared."""
+
+_ROWS: dict[str, tuple[Row, ...]] = {}
+
+
+def declare(reader: str, *new: Row, writer: str | None = None) -> None:
+    """Add rows to the table.
+
+    Args:
+        reader: The module of `warpbots.usd` that reads them.
+        *new: The rows; of several that set the same, the first that is authored counts.
+        writer: The module that writes them; None for `reader`.
+    """
+    for row in new:
+        by = reader if writer is None else writer
+        complete = row._replace(reader=reader, writer=by if row.written else "")
+        TABLE.append(complete)
+        _ROWS[row.sets] = (*_ROWS.get(row.sets, ()), complete)
+
+
+def rows(sets: str) -> tuple[Row, ...]:
+    """The rows that set `sets`, in the order in which they are read."""
+    return _ROWS[sets]
+
+
+def attributes_of(cls: type, *otherwise: str) -> dict[str, str]:
+    """What the rows of each field of a class set: the field itself, or what several classes share, such as a region.
+
+    Args:
+        cls: A dataclass of a scene.
+        *otherwise: Fields that a file has in another way than by an attribute.
+
+    Raises:
+        SceneError: A field has no row; a file would lose it.
+    """
+    found = {f.name: f"{cls.__name__}.{f.name}" for f in dataclasses.fields(cls) if f.name not in otherwise}
+    found = {name: sets if sets in _ROWS else name for name, sets in found.items()}
+    for name, sets in found.items():
+        if sets not in _ROWS:
+            raise SceneError(
+                f"{cls.__name__}.{name}: no attribute of a file holds it; declare a Row in {__name__}, as CONTRIBUTING "
+                f"says"
+            )
+    return found
+
+
 # fmt: off
-TABLE = (
-    # the physics scene
+# the physics scene
+declare("stage.scene_settings",
     Row("Scene.gravity direction", "physics:gravityDirection", "vector3f", "vector", "1", _SCENE, _USD, None),
     Row("Scene.gravity magnitude", "physics:gravityMagnitude", "float", "number", "m/s^2", _SCENE, _USD, None),
     Row("gravity enabled", "newton:gravityEnabled", "bool", "integer", "1", "NewtonSceneAPI", _NEWTON, 1,
@@ -158,7 +148,9 @@ TABLE = (
     Row("Task.direction", "warpbots:task:direction", "double3", "vector", "1", _SCENE, OWN),
     Row("Task.clusters", "warpbots:task:clusters", "int", "integer", "1", _SCENE, OWN, Task.clusters),
     Row("Task.clock", "warpbots:task:clock", "double", "number", "s", _SCENE, OWN, Task.clock),
-    # materials: the first authored row is used
+)
+# materials: the first authored row is used
+declare("geometry.physics_materials",
     Row("Material.youngs_modulus", "newton:mpm:youngsModulus", "float", "number", "Pa", "NewtonMPMMaterialAPI", _NEWTON,
         None),
     Row("Material.youngs_modulus", "physics:youngsModulus", "float", "number", "Pa",
@@ -207,15 +199,27 @@ TABLE = (
     Row("FibreReinforcement.modulus", "warpbots:fibreModuli", "double[]", "numbers", "Pa", _MATERIAL, OWN, ()),
     Row("MaxwellBranch.shear_modulus", "warpbots:branchModuli", "double[]", "numbers", "Pa", _MATERIAL, OWN, ()),
     Row("MaxwellBranch.relaxation_time", "warpbots:relaxationTimes", "double[]", "numbers", "s", _MATERIAL, OWN, ()),
-    # bodies
+)
+# bodies
+declare("stage.inventory",
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
+    writer="scene_writer",
+)
+declare("soft.mass_and_motion",
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
     Row("SoftBody.friction", "warpbots:friction", "double", "number", "1", "PhysicsDeformableBodyAPI", OWN,
         SoftBody.friction),
+    writer="soft.soft_bodies",
+)
+declare("soft.soft_bodies",
     Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         SoftBody.color),
+)
+declare("geometry.shape_prims",
     Row("shape", "warpbots:shape", "token", "text", "1", "every shape", OWN, None),
-    # sheets; the thickness is that of the geometry or, in older files, of its material
+)
+# sheets; the thickness is that of the geometry or, in older files, of its material
+declare("geometry.sheet_prims",
     Row("Sheet.thickness", "physics:thicknesses", "float[]", "constant", "m", "PhysicsSurfaceDeformableSimAPI", _AOUSD,
         1e-3),
     Row("Sheet.thickness", "physics:surfaceThickness", "float", "number", "m", "PhysicsSurfaceDeformableMaterialAPI",
@@ -230,23 +234,36 @@ TABLE = (
         "PhysicsSurfaceDeformableMaterialAPI", _AOUSD, None),
     Row("Sheet.bending", "omniphysics:surfaceBendStiffness", "float", "number", "N m",
         "OmniPhysicsSurfaceDeformableMaterialAPI", _OMNI, written=False),
-    # rigid bodies; what is local is in the frame of its prim
+)
+# rigid bodies; what is local is in the frame of its prim
+declare("rigid.mass_properties",
     Row("RigidBody.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMassAPI", _USD, None),
+    writer="rigid.body_writer",
+)
+declare("rigid.body_reader",
     Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         RigidBody.color),
     Row("RigidBody.friction", "warpbots:friction", "double", "number", "1", RIGID_API, OWN, RigidBody.friction),
     Row("RigidBody.points", "warpbots:contactPoints", "int", "integer", "1", RIGID_API, OWN, None),
     Row("RigidBody.surface", "warpbots:surface", "string", "text", "1", RIGID_API, OWN, None),
+    writer="rigid.body_writer",
+)
+declare("rigid.mass_properties",
     Row("Inertia.mass", "physics:mass", "float", "number", "kg", "PhysicsMassAPI", _USD, None),
     Row("Inertia.mass", "omniphysics:mass", "float", "number", "kg", "OmniPhysicsDeformableBodyAPI", _OMNI,
         written=False),
     Row("Inertia.center", "physics:centerOfMass", "point3f", "local", "m", "PhysicsMassAPI", _USD, None),
     Row("Inertia.diagonal", "physics:diagonalInertia", "float3", "local", "kg m^2", "PhysicsMassAPI", _USD, None),
     Row("Inertia.axes", "physics:principalAxes", "quatf", "local", "1", "PhysicsMassAPI", _USD, None),
+)
+declare("rigid.body_reader",
     Row("velocity of a body", "physics:velocity", "vector3f", "local", "m/s", "PhysicsRigidBodyAPI", _USD, None),
     Row("angular velocity of a body", "physics:angularVelocity", "vector3f", "local", "deg/s", "PhysicsRigidBodyAPI",
         _USD, None),
-    # joints; {axis} is linear, angular, or an axis of a PhysicsJoint (transX, rotX, ...), angles are in degrees
+    writer="rigid.body_writer",
+)
+# joints; {axis} is linear, angular, or an axis of a PhysicsJoint (transX, rotX, ...), angles are in degrees
+declare("rigid.joint_reader",
     Row("axis of a joint", "physics:axis", "token", "text", "1", "joint", _USD, "X", uniform=True),
     Row("place at a body", "physics:localPos0", "point3f", "local", "m", "joint", _USD, None),
     Row("place at a body", "physics:localPos1", "point3f", "local", "m", "joint", _USD, None),
@@ -263,18 +280,21 @@ TABLE = (
     Row("motor target", "drive:{axis}:physics:targetPosition", "float", "local", "m or deg", "PhysicsDriveAPI", _USD,
         None),
     Row("motor force", "drive:{axis}:physics:maxForce", "float", "local", "N or N m", "PhysicsDriveAPI", _USD, None),
+    writer="rigid.joint_writer",
+)
+declare("rigid.joint_chains",
     Row("Joint.armature", "newton:armature", "float", "local", "kg or kg m^2", "joint", _NEWTON, None),
-    Row("Joint.armature", "physxJoint:armature", "float", "local", "kg or kg m^2", "joint", _OMNI, None,
-        written=False),
+    Row("Joint.armature", "physxJoint:armature", "float", "local", "kg or kg m^2", "joint", _OMNI, None, written=False),
     Row("Joint.armature", "mjc:armature", "double", "local", "kg or kg m^2", "joint", _MUJOCO, None, written=False),
     Row("Joint.damping", "newton:damping", "float", "local", "N s/m or N m s/deg", "joint", _NEWTON, None),
-    Row("Joint.damping", "mjc:damping", "double", "local", "N s/m or N m s/rad", "joint", _MUJOCO, None,
-        written=False),
-    Row("Joint.stiffness", "mjc:stiffness", "double", "local", "N/m or N m/rad", "joint", _MUJOCO, None,
-        written=False),
+    Row("Joint.damping", "mjc:damping", "double", "local", "N s/m or N m s/rad", "joint", _MUJOCO, None, written=False),
+    Row("Joint.stiffness", "mjc:stiffness", "double", "local", "N/m or N m/rad", "joint", _MUJOCO, None, written=False),
     Row("Joint.limit_stiffness", "physxLimit:{axis}:stiffness", "float", "local", "N/m or N m/deg", "PhysxLimitAPI",
         _OMNI, None, written=False),
-    # obstacles
+    writer="rigid.joint_writer",
+)
+# obstacles
+declare("geometry.physics_materials",
     Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
         Obstacle.friction),
     Row("Obstacle.friction", "omniphysics:dynamicFriction", "float", "number", "1", "OmniPhysicsDeformableMaterialAPI",
@@ -287,8 +307,12 @@ TABLE = (
     Row("Obstacle.static_friction", "omniphysics:staticFriction", "float", "number", "1",
         "OmniPhysicsDeformableMaterialAPI", _OMNI, written=False),
     Row("restitution", "physics:restitution", "float", "number", "1", "PhysicsMaterialAPI", _USD, None),
+)
+declare("geometry.obstacle_prims",
     Row("Obstacle.condition", "warpbots:condition", "token", "text", "1", "obstacle", OWN, Obstacle.condition),
-    # actuators, constraints, loads and attachments
+)
+# actuators, constraints, loads and attachments
+declare("stage.actuators_and_loads",
     Row("region", "warpbots:region", "string", "text", "1", "what has one region", OWN),
     Row("Pressure.max_pressure", "warpbots:maxPressure", "double", "number", "Pa", "WarpbotsPressureAPI", OWN),
     Row("Expansion.max_strain", "warpbots:maxStrain", "double", "number", "1", "WarpbotsExpansionAPI", OWN),
@@ -323,8 +347,7 @@ TABLE = (
     Row("Contact.stiffness", "warpbots:stiffness", "double", "number", "Pa/m", "WarpbotsContactAPI", OWN),
     Row("Contact.damping", "warpbots:damping", "double", "number", "Pa s/m^2", "WarpbotsContactAPI", OWN,
         Contact.damping),
-    Row("Contact.friction", "warpbots:friction", "double", "number", "1", "WarpbotsContactAPI", OWN,
-        Contact.friction),
+    Row("Contact.friction", "warpbots:friction", "double", "number", "1", "WarpbotsContactAPI", OWN, Contact.friction),
     Row("Contact.viscosity", "warpbots:viscosity", "double", "number", "Pa s/m", "WarpbotsContactAPI", OWN,
         Contact.viscosity),
     Row("Contact.restitution", "warpbots:restitution", "double", "number", "1", "WarpbotsContactAPI", OWN, None),
@@ -347,113 +370,3 @@ TABLE = (
     Row("Cable.rest_length", "warpbots:restLength", "double", "number", "m", "WarpbotsCableAPI", OWN, None),
 )
 # fmt: on
-
-SHAPE_FIELDS = {
-    Box: {"lower": "vector", "upper": "vector"},
-    Sphere: {"center": "vector", "radius": "number"},
-    Capsule: {"start": "vector", "end": "vector", "radius": "number"},
-    Cylinder: {"start": "vector", "end": "vector", "radius": "number"},
-    HalfSpace: {"point": "vector", "normal": "vector"},
-    Heightfield: {"origin": "vector", "spacing": "number", "heights": "grid"},
-    Silhouette: {"mask": "rows", "lower": "vector", "pixel": "number"},
-    TriangleMesh: {"vertices": "points", "faces": "indices"},
-    Points: {"positions": "points", "volumes": "vector"},
-    DistanceGrid: {"values": "grid", "lower": "vector", "spacing": "number"},
-    Truss: {"joints": "points", "bars": "indices", "radius": "vector"},
-    TetMesh: {"vertices": "points", "tets": "indices"},
-    Sheet: {"vertices": "points", "faces": "indices", "thickness": "number", "bending": "number"},
-    Posed: {"translation": "vector", "rotation": "grid"},
-    Union: {},
-}
-"""Fields of each shape; field f is stored in ``warpbots:exact:f`` if the geometry of the prim does not give it."""
-
-SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
-"""Values of the attribute ``warpbots:shape``."""
-
-GEOMETRY_TYPES = (
-    "Cube", "Sphere", "Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone", "Plane", "Mesh", "TetMesh", "Points",
-    "BasisCurves",
-)  # fmt: skip
-"""USD types of the prims that are read as shapes."""
-
-BODY_APIS = (
-    "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI", "PhysxDeformableBodyAPI", "PhysxDeformableSurfaceAPI",
-)  # fmt: skip
-"""Applied schemas that mark a soft body; the first is written."""
-
-POINTS_API = "NewtonPointsDeformableSimAPI"
-VOLUME_API = "PhysicsVolumeDeformableSimAPI"
-SURFACE_APIS = (
-    "PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI", "PhysxDeformableSurfaceAPI",
-)  # fmt: skip
-"""Applied schemas that mark a mesh as a sheet instead of a solid; the first is written."""
-
-SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
-"""Applied schemas that mark the simulated geometry of a body that has several."""
-
-ROD_API = "PhysicsCurvesDeformableSimAPI"
-"""Applied schema of curves that are rods, which warpbots does not support."""
-
-SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
-MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
-PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager, "CamClay": CamClay}
-"""Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
-
-SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
-REGION_API = "WarpbotsRegionAPI"
-OBSTACLE_API = "WarpbotsObstacleAPI"
-RESULT_API = "WarpbotsResultAPI"
-MOTION_API = "WarpbotsMotionAPI"
-"""Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
-
-FIELD_API = "WarpbotsFieldAPI"
-FIELD_ARRAYS = ("values", "places", "recorded")
-"""Fields of a `Field`, stored in ``warpbots:exact:<field>``, with their shape in ``...:size`` unless it is (n,)."""
-
-PART_APIS = {
-    "WarpbotsPressureAPI": Pressure,
-    "WarpbotsMuscleAPI": Muscle,
-    "WarpbotsFibreAPI": Fibre,
-    "WarpbotsPneumaticCellAPI": PneumaticCell,
-    "WarpbotsCavityAPI": Cavity,
-    "WarpbotsCableAPI": Cable,
-    "WarpbotsExpansionAPI": Expansion,
-    "WarpbotsOscillationAPI": Oscillation,
-    "WarpbotsMotorAPI": Motor,
-    "WarpbotsAttachmentAPI": Attachment,
-    "WarpbotsConstraintAPI": Constraint,
-    "WarpbotsLoadAPI": Load,
-    "WarpbotsTorqueAPI": Torque,
-    "WarpbotsServoAPI": Servo,
-    "WarpbotsContactAPI": Contact,
-}
-"""Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
-
-REST_POSE = "pose"
-"""Pose of a rigid body in the file of its scene, stored in ``warpbots:exact:pose`` beside the frames of a motion."""
-
-RIGID_FIELDS = ("position", "rotation", "center", "moments", "cloud:positions", "cloud:areas")
-"""Fields of a rigid body stored in ``warpbots:exact:<field>`` if the standard attributes do not give them."""
-
-JOINT_FIELDS = (
-    "position", "rotation", "axis", "start", "start_velocity", "stiffness", "neutral", "damping", "armature", "lower",
-    "upper", "limit_stiffness", "limit_damping",
-)  # fmt: skip
-"""Fields of a joint stored in ``warpbots:exact:<field>`` if the standard attributes do not give them."""
-
-UNSUPPORTED_APIS = {
-    "PhysicsRigidBodyAPI": "a rigid body that is also marked as a soft body; remove one of the two schemas",
-    "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
-    "PhysicsFilteredPairsAPI": "a collision filter; soft bodies ignore it",
-}
-"""Applied schemas of physics that warpbots does not simulate, and their descriptions."""
-
-
-def rows(sets: str) -> tuple[Row, ...]:
-    """The rows that set `sets`, in the order in which they are read."""
-    return _ROWS[sets]
-
-
-_ROWS: dict[str, tuple[Row, ...]] = {}
-for _row in TABLE:
-    _ROWS[_row.sets] = (*_ROWS.get(_row.sets, ()), _row)

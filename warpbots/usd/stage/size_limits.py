@@ -1,6 +1,5 @@
 """Checks of a stage before USD composes it: its layers, their locations, and the number of prims."""
 
-import contextlib
 import mmap
 import re
 from collections.abc import Iterator
@@ -43,25 +42,33 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
             USD's parser.
         pxr.Tf.ErrorException: The file itself is not a USD file.
     """
-    _look(path)
-    first = Sdf.Layer.FindOrOpen(str(path.absolute()))
-    if first is None:
-        raise SceneError(f"{path}: this is not a readable USD file (its content has no format that USD knows)")
-    found, new = {first.identifier: first}, [first]
+    found: dict[str, Sdf.Layer | None] = {}
+    new: list[Sdf.Layer] = []
+    for place, file, owner in _places(path, new):
+        if place in found:
+            continue
+        _look(file, owner, root)
+        try:
+            found[place] = Sdf.Layer.FindOrOpen(place)
+        except Tf.ErrorException:  # the stage itself reports another file that is not a layer
+            if owner is None:
+                raise
+        if found.get(place):
+            new.append(found[place])
+        elif owner is None:
+            raise SceneError(f"{path}: this is not a readable USD file (its content has no format that USD knows)")
+    return [layer for layer in found.values() if layer]
+
+
+def _places(path: Path, new: list[Sdf.Layer]) -> Iterator[tuple[str, Path, str | Path | None]]:
+    """A file, and the files that layers refer to which are put into `new` meanwhile, each with who refers to it."""
+    yield str(path.absolute()), path, None
     while new:
         layer = new.pop()
         if not layer.dirty:  # a layer that is already open in this process may be older than the file
             layer.Reload()
         for place in _references(layer):
-            if place in found:
-                continue
-            file = Path(Ar.SplitPackageRelativePathOuter(place)[0])
-            refuse_outside(file, layer.realPath or path, root)
-            _look(file)
-            with contextlib.suppress(Tf.ErrorException):  # the stage itself reports a file that is not a layer
-                found[place] = Sdf.Layer.FindOrOpen(place)
-                new += [found[place]] if found[place] else []
-    return [layer for layer in found.values() if layer]
+            yield place, Path(Ar.SplitPackageRelativePathOuter(place)[0]), layer.realPath or path
 
 
 def refuse_prims(layer: Sdf.Layer, most: int) -> None:
@@ -107,19 +114,17 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
             yield resolved
 
 
-def _look(path: Path) -> None:
-    """Raise if a file cannot be opened safely."""
-    text = _is_text(readable(path))
+def _look(path: Path, owner: str | Path | None, root: Path) -> None:
+    """Raise if a file cannot be opened safely, or if its `owner` refers to it and it lies outside `root`."""
+    if owner is not None:
+        refuse_outside(path, owner, root)
+    with readable(path).open("rb") as file:
+        text = file.read(5) == b"#usda"
     readable(path, _BYTES[text])
     if text:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             _refuse_depth(content, path)
             _refuse_arrays(content, path)
-
-
-def _is_text(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"#usda"
 
 
 def _refuse_depth(text: mmap.mmap, path: Path) -> None:

@@ -4,10 +4,9 @@ import contextlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from pxr import Sdf, Tf, Usd
 
@@ -15,14 +14,13 @@ from warpbots import input_files
 from warpbots.output_files import replacing
 from warpbots.read_limits import refuse_unpacking
 from warpbots.scene import SceneError
+from warpbots.usd.stage.faults import reason_of
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
 
 __all__ = [
     "EXTENSIONS",
     "PACKAGE",
-    "attempt",
-    "explained",
     "export",
     "open_again",
     "open_stage",
@@ -35,9 +33,6 @@ PACKAGE = ".usdz"
 
 EXTENSIONS = (".usd", ".usda", ".usdc", PACKAGE)
 """Endings of files that can be written."""
-
-_LONG = 600
-"""Largest number of characters quoted from messages of USD."""
 
 
 def open_stage(
@@ -59,12 +54,13 @@ def open_stage(
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
     _refuse_without_stage(path)
+    root = input_files.asset_root(path, asset_root)
     try:
-        layers = layers_of(path, input_files.asset_root(path, asset_root))
+        layers = layers_of(path, root)
         refuse_prims(layers[0], max_prims)
         stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:
-        raise SceneError(f"{path}: this is not a readable USD file ({_reason(error)})") from None
+        raise SceneError(f"{path}: this is not a readable USD file ({reason_of(error)})") from None
     # a layer that is already open in this process may be older than the file
     Sdf.Layer.ReloadLayers({layer for layer in stage.GetUsedLayers() if not (layer.anonymous or layer.dirty)})
     _check_version(stage, path)
@@ -93,40 +89,6 @@ def open_again(path: str | os.PathLike) -> Usd.Stage:
     return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
-@contextlib.contextmanager
-def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
-    """Turn unexpected errors while reading a file into sentences.
-
-    USD and NumPy raise them if an attribute has another type than its schema, or holds invalid text.
-
-    Args:
-        what: The file or the prim, for the message.
-        prim: Where to look for attributes of wrong type.
-
-    Raises:
-        SceneError: There was such an error, which is its cause.
-    """
-    try:
-        yield
-    except (SceneError, OSError):
-        raise
-    except (Tf.ErrorException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        odd = "; ".join(_odd_types(prim)) if prim else ""
-        reason = odd or f"{type(error).__name__}: {_reason(error)}"
-        raise SceneError(f"{what}: it has invalid content ({reason}); correct the file") from error
-
-
-def attempt(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
-    """Result of `reader`, or None and its error message in `faults`; if there is a prim, it is the first argument."""
-    prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
-    try:
-        with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():
-            return reader(*args, **values)
-    except SceneError as error:
-        faults.append(str(error))
-        return None
-
-
 def sign(layer: Sdf.Layer) -> None:
     """Store in `layer` the version of warpbots and of the table of attributes; a foreign creator is kept."""
     said = layer.customLayerData
@@ -151,7 +113,7 @@ def replacing_layers(*paths: Path) -> Iterator[list[Path]]:
         try:
             yield temporary
         except Tf.ErrorException as error:
-            raise OSError(_reason(error)) from error
+            raise OSError(reason_of(error)) from error
     for path in paths:
         layer = Sdf.Layer.Find(str(path))
         if layer:
@@ -183,33 +145,3 @@ def _version() -> str:
         return metadata.version("warpbots")
     except metadata.PackageNotFoundError:  # run from a checkout
         return "unreleased"
-
-
-def _odd_types(prim: Usd.Prim) -> Iterator[str]:
-    """Attributes at and below a prim whose type differs from that of their schema, or is unknown."""
-    for part in Usd.PrimRange(prim):
-        schema = part.GetPrimDefinition()
-        for attribute in part.GetAuthoredAttributes():
-            said = attribute.GetPropertyStack()[0].typeName  # the attribute itself reports the type of its schema
-            known = schema.GetAttributeDefinition(attribute.GetName())
-            if not Sdf.ValueTypeNames.Find(str(said)):
-                yield f"{attribute.GetPath()} is of type {said}, which USD does not know"
-            elif known and known.GetTypeName().type != said.type:
-                yield f"{attribute.GetPath()} is of type {said}, it should be {known.GetTypeName()}"
-
-
-def _short(text: str) -> str:
-    """A text shortened in the middle if it is long, as one that quotes a line of a file."""
-    return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
-
-
-def _reason(error: Exception) -> str:
-    """The message of an error of USD, without lines of its source code."""
-    try:
-        if not isinstance(error, Tf.ErrorException):
-            return str(error)
-        texts = [str(e.commentary) for e in error.args if isinstance(e, Tf.Error)]
-        said = _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
-        return " ".join(said.split())
-    except UnicodeDecodeError:
-        return "its message is not valid UTF-8"

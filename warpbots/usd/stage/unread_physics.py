@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from pxr import Tf, Usd, UsdGeom, UsdShade
 
+from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
 from warpbots.usd.stage.attributes import authored, schemas
 from warpbots.usd.stage.ledger import Ledger
 from warpbots.usd.stage.prim_roles import body_of, is_collider, is_soft
-from warpbots.usd.stage.schema import MOTION_API, RESULT_API, rows
+from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import START
 
 __all__ = ["unread"]

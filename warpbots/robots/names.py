@@ -1,0 +1,20 @@
+"""Names that are unique."""
+
+from collections.abc import Iterable
+
+__all__ = ["distinct", "unique"]
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """`name`, numbered if it is in `taken`, to which the result is added."""
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name} {count}"
+    taken.add(found)
+    return found
+
+
+def distinct(names: Iterable[str], taken: set[str]) -> list[str]:
+    """`unique` for one name after the other."""
+    return [unique(name, taken) for name in names]

@@ -1,0 +1,23 @@
+"""Which geoms overlap at the start, as MuJoCo's collision detection finds it."""
+
+from warpbots.robots.mujoco_source import Source
+from warpbots.robots.records import Keyframe
+
+__all__ = ["overlaps_at"]
+
+_OVERLAP = 0.01
+"""Least depth in the radius of the smaller geom [1]."""
+
+
+def overlaps_at(source: Source, start: Keyframe) -> dict[frozenset[int], float]:
+    """Depths of geoms in one another at the start, where they are considerable [m]."""
+    model, data = source.model, source.words.MjData(source.model)
+    data.qpos[:] = start.qpos
+    source.words.mj_kinematics(model, data)
+    source.words.mj_comPos(model, data)
+    source.words.mj_collision(model, data)
+    found: dict[frozenset[int], float] = {}
+    for geoms, distance in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
+        if -distance > _OVERLAP * min(model.geom_rbound[geoms]):
+            found[frozenset(geoms)] = max(-distance, found.get(frozenset(geoms), 0.0))
+    return found

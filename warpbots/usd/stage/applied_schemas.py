@@ -1,0 +1,119 @@
+"""Names of applied schemas and of types of prims: what each marks, and which of several is written."""
+
+from warpbots.scene import (
+    Attachment,
+    Cable,
+    CamClay,
+    Cavity,
+    Constraint,
+    Contact,
+    DruckerPrager,
+    Expansion,
+    Fibre,
+    Load,
+    Motor,
+    Muscle,
+    Oscillation,
+    PneumaticCell,
+    Pressure,
+    Servo,
+    Torque,
+    VonMises,
+)
+
+__all__ = [
+    "BODY_APIS",
+    "FIELD_API",
+    "GEOMETRY_TYPES",
+    "MATERIAL_APIS",
+    "MOTION_API",
+    "OBSTACLE_API",
+    "PART_APIS",
+    "PLASTICITY",
+    "POINTS_API",
+    "REGION_API",
+    "RESULT_API",
+    "RIGID_API",
+    "ROD_API",
+    "SCENE_APIS",
+    "SIM_APIS",
+    "SURFACE_APIS",
+    "SURFACE_MATERIAL_API",
+    "UNSUPPORTED_APIS",
+    "VOLUME_API",
+]
+
+RIGID_API = "WarpbotsRigidBodyAPI"
+"""Applied schema of a rigid body of ours, which has its own contact points."""
+
+GEOMETRY_TYPES = (
+    "Cube", "Sphere", "Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone", "Plane", "Mesh", "TetMesh", "Points",
+    "BasisCurves",
+)  # fmt: skip
+"""USD types of the prims that are read as shapes."""
+
+BODY_APIS = (
+    "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI", "PhysxDeformableBodyAPI", "PhysxDeformableSurfaceAPI",
+)  # fmt: skip
+"""Applied schemas that mark a soft body; the first is written."""
+
+POINTS_API = "NewtonPointsDeformableSimAPI"
+
+VOLUME_API = "PhysicsVolumeDeformableSimAPI"
+
+SURFACE_APIS = (
+    "PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI", "PhysxDeformableSurfaceAPI",
+)  # fmt: skip
+"""Applied schemas that mark a mesh as a sheet instead of a solid; the first is written."""
+
+SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
+"""Applied schemas that mark the simulated geometry of a body that has several."""
+
+ROD_API = "PhysicsCurvesDeformableSimAPI"
+"""Applied schema of curves that are rods, which warpbots does not support."""
+
+SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
+
+MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
+
+PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager, "CamClay": CamClay}
+"""Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
+
+SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
+
+REGION_API = "WarpbotsRegionAPI"
+
+OBSTACLE_API = "WarpbotsObstacleAPI"
+
+RESULT_API = "WarpbotsResultAPI"
+
+MOTION_API = "WarpbotsMotionAPI"
+"""Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
+
+FIELD_API = "WarpbotsFieldAPI"
+
+PART_APIS = {
+    "WarpbotsPressureAPI": Pressure,
+    "WarpbotsMuscleAPI": Muscle,
+    "WarpbotsFibreAPI": Fibre,
+    "WarpbotsPneumaticCellAPI": PneumaticCell,
+    "WarpbotsCavityAPI": Cavity,
+    "WarpbotsCableAPI": Cable,
+    "WarpbotsExpansionAPI": Expansion,
+    "WarpbotsOscillationAPI": Oscillation,
+    "WarpbotsMotorAPI": Motor,
+    "WarpbotsAttachmentAPI": Attachment,
+    "WarpbotsConstraintAPI": Constraint,
+    "WarpbotsLoadAPI": Load,
+    "WarpbotsTorqueAPI": Torque,
+    "WarpbotsServoAPI": Servo,
+    "WarpbotsContactAPI": Contact,
+}
+"""Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
+
+UNSUPPORTED_APIS = {
+    "PhysicsRigidBodyAPI": "a rigid body that is also marked as a soft body; remove one of the two schemas",
+    "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
+    "PhysicsFilteredPairsAPI": "a collision filter; soft bodies ignore it",
+}
+"""Applied schemas of physics that warpbots does not simulate, and their descriptions."""

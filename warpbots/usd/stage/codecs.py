@@ -1,0 +1,103 @@
+"""How the value of an attribute becomes that of a field and back: one codec for each kind of row of the table.
+
+A codec knows units and axes, and nothing of prims that are missing, of defaults or of exact values beside others.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpbots.usd.stage.schema import Row
+from warpbots.usd.stage.transforms import rotation, transform
+
+__all__ = ["CODECS", "Codec", "Conversion"]
+
+_SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
+
+
+class Conversion(NamedTuple):
+    """Units and axes for a value of one prim.
+
+    Attributes:
+        factor: From units of the stage to SI units, for a unit.
+        matrix: Local coordinates of the prim to lifted scene coordinates [m], shape (4, 4); found when it is called.
+        lift: Scene vectors of shape (..., dim) as lifted ones of shape (..., 3).
+        drop: Lifted vectors as scene vectors.
+    """
+
+    factor: Callable[[str], float]
+    matrix: Callable[[], np.ndarray]
+    lift: Callable[[Any], np.ndarray]
+    drop: Callable[[np.ndarray], np.ndarray]
+
+
+class Codec(NamedTuple):
+    """Both directions of one kind of value.
+
+    Attributes:
+        decode: The value of a field [SI units, scene axes] from that of an attribute.
+        encode: The value of an attribute [units and axes of the stage] from that of a field.
+    """
+
+    decode: Callable[[Any, Row, Conversion], Any]
+    encode: Callable[[Any, Row, Conversion], Any]
+
+
+def _decimal(value: Any, row: Row) -> np.ndarray:
+    """Numbers as they print: 0.3 of single precision is 0.3, not 0.30000001192."""
+    array = np.asarray(value)
+    return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
+
+
+def _number(raw: Any, row: Row, at: Conversion) -> float:
+    return float(_decimal(raw, row).reshape(-1)[0]) * at.factor(row.unit)
+
+
+def _vector(raw: Any, row: Row, at: Conversion) -> tuple[float, ...]:
+    return tuple((at.drop(rotation(at.matrix()) @ _decimal(raw, row)) * at.factor(row.unit)).tolist())
+
+
+def _to_vector(value: Any, row: Row, at: Conversion) -> tuple[float, ...]:
+    return tuple((rotation(at.matrix()).T @ at.lift(value) / at.factor(row.unit)).tolist())
+
+
+def _vectors(raw: Any, row: Row, at: Conversion) -> tuple[tuple[float, ...], ...]:
+    turned = _decimal(raw, row) @ rotation(at.matrix()).T
+    return tuple(map(tuple, (at.drop(turned) * at.factor(row.unit)).tolist()))
+
+
+def _to_vectors(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]:
+    turned = at.lift(value) @ rotation(at.matrix()) / at.factor(row.unit)
+    return list(map(tuple, turned.tolist()))
+
+
+def _points(raw: Any, row: Row, at: Conversion) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, at.drop(transform(at.matrix(), _decimal(raw, row))).tolist()))
+
+
+def _to_points(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]:
+    return list(map(tuple, transform(np.linalg.inv(at.matrix()), at.lift(value)).tolist()))
+
+
+CODECS = {
+    "text": Codec(lambda raw, row, at: str(raw), lambda value, row, at: value),
+    "integer": Codec(
+        lambda raw, row, at: int(raw), lambda value, row, at: bool(value) if row.type == "bool" else int(value)
+    ),
+    "number": Codec(_number, lambda value, row, at: float(value) / at.factor(row.unit)),
+    "constant": Codec(_number, lambda value, row, at: [float(value) / at.factor(row.unit)]),
+    "numbers": Codec(
+        lambda raw, row, at: tuple((_decimal(raw, row) * at.factor(row.unit)).tolist()),
+        lambda value, row, at: [float(v) / at.factor(row.unit) for v in value],
+    ),
+    "color": Codec(lambda raw, row, at: tuple(_decimal(raw, row)[0].tolist()), lambda value, row, at: [tuple(value)]),
+    "table": Codec(
+        lambda raw, row, at: tuple(map(tuple, _decimal(raw, row).tolist())),
+        lambda value, row, at: list(map(tuple, value)),
+    ),
+    "vector": Codec(_vector, _to_vector),
+    "vectors": Codec(_vectors, _to_vectors),
+    "points": Codec(_points, _to_points),
+}
+"""Codecs by the `kind` of a row. The kind "local" has none: its module reads it in the frame of its prim."""

@@ -1,0 +1,115 @@
+"""Errors of files: each knows where it is and why, unexpected ones become sentences, and several are raised at once.
+
+Nobody looks for a place or a cause in the text of an error.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pxr import Sdf, Tf, Usd
+
+from warpbots.scene import SceneError
+
+__all__ = ["Faults", "LocatedError", "attempt", "explained", "reason_at", "reason_of", "refuse"]
+
+Faults = list[SceneError]
+"""Errors that are raised together."""
+
+_LONG = 600
+"""Largest number of characters quoted from messages of USD."""
+
+
+class LocatedError(SceneError):
+    """Something at one place of a file cannot be simulated.
+
+    Attributes:
+        location: Path of the prim, or the file.
+        reason: What is wrong there: a sentence, or the error of the class that refused the values of the prim.
+    """
+
+    def __init__(self, location: str | Sdf.Path, reason: str | SceneError):
+        self.location, self.reason = str(location), reason
+        super().__init__(self.location, reason)
+
+    def __str__(self) -> str:
+        """The place and the reason on one line."""
+        return f"{self.location}: {self.reason}"
+
+
+def reason_at(prim: Usd.Prim, error: SceneError) -> str:
+    """An error in a note on `prim`: the reason alone if it is located there, else the whole sentence."""
+    located = isinstance(error, LocatedError) and error.location == str(prim.GetPath())
+    return str(error.reason if located else error)
+
+
+@contextlib.contextmanager
+def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = None) -> Iterator[None]:
+    """Turn unexpected errors while reading a file into sentences.
+
+    USD and NumPy raise them if an attribute has another type than its schema, or holds invalid text.
+
+    Args:
+        location: The file or the path of the prim, for the message.
+        prim: Where to look for attributes of wrong type.
+
+    Raises:
+        LocatedError: There was such an error, which is its cause.
+    """
+    try:
+        yield
+    except (SceneError, OSError):
+        raise
+    except (Tf.ErrorException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        odd = "; ".join(_odd_types(prim)) if prim else ""
+        reason = odd or f"{type(error).__name__}: {reason_of(error)}"
+        raise LocatedError(location, f"it has invalid content ({reason}); correct the file") from error
+
+
+def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
+    """Result of `reader`, or None and its error in `faults`; if there is a prim, it is the first argument."""
+    prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
+    try:
+        with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():
+            return reader(*args, **values)
+    except SceneError as error:
+        faults.append(error)
+        return None
+
+
+def refuse(faults: Faults, file: str = "") -> None:
+    """Raise one error with a line for each of `faults`, if there are any, after the name of the `file`."""
+    if faults:
+        lines = "\n  ".join(map(str, faults))
+        raise SceneError(f"{file}: {lines}" if file else lines)
+
+
+def _odd_types(prim: Usd.Prim) -> Iterator[str]:
+    """Attributes at and below a prim whose type differs from that of their schema, or is unknown."""
+    for part in Usd.PrimRange(prim):
+        schema = part.GetPrimDefinition()
+        for attribute in part.GetAuthoredAttributes():
+            said = attribute.GetPropertyStack()[0].typeName  # the attribute itself reports the type of its schema
+            known = schema.GetAttributeDefinition(attribute.GetName())
+            if not Sdf.ValueTypeNames.Find(str(said)):
+                yield f"{attribute.GetPath()} is of type {said}, which USD does not know"
+            elif known and known.GetTypeName().type != said.type:
+                yield f"{attribute.GetPath()} is of type {said}, it should be {known.GetTypeName()}"
+
+
+def _short(text: str) -> str:
+    """A text shortened in the middle if it is long, as one that quotes a line of a file."""
+    return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
+
+
+def reason_of(error: Exception) -> str:
+    """The message of an error of USD, without lines of its source code."""
+    try:
+        if not isinstance(error, Tf.ErrorException):
+            return str(error)
+        texts = [str(e.commentary) for e in error.args if isinstance(e, Tf.Error)]
+        said = _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
+        return " ".join(said.split())
+    except UnicodeDecodeError:
+        return "its message is not valid UTF-8"
