@@ -253,7 +253,7 @@ class Draw:
             fields |= {"position": (0.0, 0.0, 0.5 + 0.3 * k)} | self.some(
                 axis=lambda: self.vector(0.1, 1.0), stiffness=lambda: 1.0, damping=lambda: 0.1, armature=lambda: 0.01
             )
-            freedom = JOINTS[kind][0]
+            freedom = JOINTS[kind].freedom
             if freedom and kind not in ("ball", "free"):
                 fields |= self.some(start=lambda: 0.1, start_velocity=lambda: 0.1, lower=lambda: -1.0)
             joints.append(Part(wb.Joint, fields))

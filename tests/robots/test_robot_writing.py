@@ -41,7 +41,7 @@ def mechanism(kind, **values):
 
 def starts(kind, rng):
     """A start of a joint, at rest coordinates that are not zero."""
-    freedom, count = wb.scene.JOINTS[kind]
+    freedom, count = wb.scene.JOINTS[kind].freedom, wb.scene.JOINTS[kind].coordinates
     q = 0.4 * rng.normal(size=count)
     if kind in ("ball", "free"):
         q[-4:] /= np.linalg.norm(q[-4:])
@@ -108,7 +108,7 @@ def test_springs_rest_where_they_did(tmp_path):
     """Of each coordinate of slides and hinges, and of balls at the zero rotation."""
     for kind in ("revolute", "prismatic", "planar", "free_2d", "ball", "free"):
         rng = np.random.default_rng(3)
-        freedom = wb.scene.JOINTS[kind][0]
+        freedom = wb.scene.JOINTS[kind].freedom
         neutral = [0.0] * freedom if kind in ("ball", "free") else rng.normal(size=freedom).tolist()
         straight = {"ball": 0, "free": 3}.get(kind, freedom)
         stiffness = [*rng.uniform(1.0, 5.0, straight), *[2.0] * (freedom - straight)]

@@ -263,7 +263,8 @@ TREE = {
     "fixed": (None, "on fixed"),
     "revolute": ("on fixed", "on revolute"),
     "prismatic": ("on revolute", "on prismatic"),
-    "planar": ("on prismatic", "on planar"),
+    "cylindrical": ("on prismatic", "on cylindrical"),
+    "planar": ("on cylindrical", "on planar"),
     "translational": ("on planar", "on translational"),
     "ball": ("on translational", "on ball"),
     "free_2d": ("on ball", "on free_2d"),
@@ -273,7 +274,7 @@ TREE = {
 
 
 def joint_values(kind, seed):
-    freedom, coordinates = JOINTS[kind]
+    freedom, coordinates = JOINTS[kind].freedom, JOINTS[kind].coordinates
     values = {
         "position": tuple(numbers(3, seed=seed)),
         "rotation": turn(3),

@@ -10,12 +10,9 @@ from warpbots.cli import simulations
 from warpbots.cli.motions import write
 from warpbots.cli.team import share, team, variations
 from warpbots.output_files import replacing
-from warpbots.scene import fingerprint
+from warpbots.scene import JOINTS, fingerprint
 
 __all__ = ["train", "trained"]
-
-_TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
-"""Kinds of joints that permit travel."""
 
 
 def _can_travel(simulation: wb.Simulation) -> bool:
@@ -29,7 +26,7 @@ def _can_travel(simulation: wb.Simulation) -> bool:
         if joint.name in driven:
             while robot.parents[body] >= 0:
                 body = robot.parents[body]
-            if robot.joints[body].kind in _TRAVEL:
+            if JOINTS[robot.joints[body].kind].travels:
                 return True
     return False
 

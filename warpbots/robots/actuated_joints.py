@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.robots.records import ActuatorRecord, Keyframe, RobotRecord
-from warpbots.scene import JOINTS, Joint, SceneError, Servo, Torque
+from warpbots.scene import Joint, SceneError, Servo, Torque
 
 __all__ = ["motors_of"]
 
@@ -74,7 +74,7 @@ def _drive(robot: RobotRecord, actuator: ActuatorRecord, known: dict[str, Joint]
     joint = known[name]
     if actuator.drives == "jointinparent" and joint.freedom > 1:
         raise SceneError(f"it drives the {joint.kind} joint {name!r} in axes of its parent; use joint=... instead")
-    gears = actuator.gear[: JOINTS[joint.kind][0]]
+    gears = actuator.gear[: joint.freedom]
     if np.count_nonzero(gears) != 1:
         raise SceneError(
             f"it drives {np.count_nonzero(gears)} velocities of joint {name!r} at once; a motor drives only one"

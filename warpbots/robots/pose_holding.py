@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from warpbots.robots.names import unique
-from warpbots.scene import Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.scene import JOINTS, Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
@@ -69,7 +69,7 @@ def hold_pose(
     held = {
         (name, axis): _servo(scene, chains, joints[name], axis, given)
         for name, axis in dict.fromkeys([*(driven or every), *named])
-        if joints[name].kind not in ("ball", "free")
+        if not JOINTS[joints[name].kind].ball
     }
     motors, waiting = [], dict(held)
     for motor in scene.actuators:
@@ -131,7 +131,7 @@ def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, 
     target = joint.start[axis] if joint.start is not None else 0.0
     limits = [] if joint.lower is None else [joint.lower[axis], joint.upper[axis]]
     reach = max((abs(limit - target) for limit in limits if math.isfinite(limit)), default=1.0)
-    turns = joint.kind == "revolute"
+    turns = JOINTS[joint.kind].angular[axis]
     mass, lever = _load(scene, chains, joint)
     stiffness = given.get("stiffness", _GRAVITY * mass * lever / _SAG if turns else _GRAVITY * mass / _SINK)
     if stiffness == mass == 0.0:

@@ -8,7 +8,7 @@ import numpy as np
 from warpbots.robots.kinematic_tree import UNBOUNDED
 from warpbots.robots.shape_parts import Part, mesh_text, parts_of
 from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
-from warpbots.scene import RigidBody, Scene, SceneError, Torque
+from warpbots.scene import JOINTS, RigidBody, Scene, SceneError, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
 
 __all__ = ["urdf"]
@@ -83,10 +83,7 @@ def _left_out(scene: Scene, joints: list[WrittenJoint]) -> list[str]:
 
 def _moved(written: WrittenJoint) -> bool:
     """Whether a joint starts elsewhere than at zero."""
-    rest = np.zeros(len(written.start))
-    if written.joint.kind in ("ball", "free"):
-        rest[-1] = 1.0
-    return not np.array_equal(written.start, rest)
+    return not np.array_equal(written.start, JOINTS[written.joint.kind].zero)
 
 
 def _add_link(robot: Element, body: RigidBody, frame: Frame, stem: str, meshes: dict[str, bytes]) -> None:

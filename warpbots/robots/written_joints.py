@@ -2,14 +2,18 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from warpbots.robots.quaternions import matrix, quaternion
-from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.scene import JOINTS, ElementaryJoint, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
 
 __all__ = ["Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
+
+
+_TYPES = {"prismatic": "slide", "revolute": "hinge", "ball": "ball"}
 
 
 def numbers(*values: object) -> str:
@@ -182,20 +186,23 @@ def _written(scene: Scene, robot: ArticulatedRobot, k: int) -> WrittenJoint:
 
 
 def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[Piece, ...]:
-    name, axes = joint.name, np.eye(3)
-    slides = [Piece(f"{name}/{axis}", "slide", axes[i], i) for i, axis in enumerate("xyz")]
     if joint.kind == "free" and _is_free_body(joint, child, scene):
-        return (Piece(name, "free", axes[2], 0),)
-    return {
-        "fixed": (),
-        "revolute": (Piece(name, "hinge", np.array(joint.axis), 0),),
-        "prismatic": (Piece(name, "slide", np.array(joint.axis), 0),),
-        "planar": tuple(slides[:2]),
-        "translational": tuple(slides),
-        "ball": (Piece(name, "ball", axes[2], 0),),
-        "free_2d": (*slides[:2], Piece(f"{name}/angle", "hinge", axes[2], 2)),
-        "free": (*slides, Piece(f"{name}/rotation", "ball", axes[2], 3)),
-    }[joint.kind]
+        return (Piece(joint.name, "free", np.eye(3)[2], 0),)
+    chain = JOINTS[joint.kind].chain
+    return tuple(
+        Piece(joint.name if len(chain) == 1 else f"{joint.name}/{_word(chain, i)}", _TYPES[part.type],
+              part.direction(joint.axis), i)
+        for i, part in enumerate(chain)
+    )  # fmt: skip
+
+
+def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
+    """The name of one of several joints of a file: the axis of a translation, ``angle`` or ``rotation``."""
+    part = chain[i]
+    if part.type == "prismatic":
+        return part.axis or "length"
+    several = sum(other.type == "revolute" for other in chain) > 1
+    return "rotation" if part.type == "ball" else f"angle_{part.axis or 'axis'}" if several else "angle"
 
 
 def _is_free_body(joint: Joint, child: RigidBody, scene: Scene) -> bool:

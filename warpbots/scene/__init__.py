@@ -21,7 +21,8 @@ from warpbots.scene.contact_law import Contact, contacts_between
 from warpbots.scene.field import Field
 from warpbots.scene.fingerprint import fingerprint
 from warpbots.scene.fluid import Fluid
-from warpbots.scene.joint import JOINTS, Joint
+from warpbots.scene.joint import Joint
+from warpbots.scene.joint_kinds import JOINTS, ElementaryJoint, JointKind
 from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
 from warpbots.scene.mechanism_checks import neighbours, whole_bodies
@@ -57,6 +58,8 @@ __all__ = [
     "CONDITIONS",
     "FREEDOMS",
     "JOINTS",
+    "ElementaryJoint",
+    "JointKind",
     "Actuator",
     "Attachment",
     "Box",

@@ -6,25 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from warpbots.scene.field_types import Bound
+from warpbots.scene.joint_kinds import JOINTS, JointKind
 from warpbots.scene.record import SceneError, direction, point, record
 from warpbots.scene.rigid_body import rotation_matrix
 from warpbots.scene.shapes.field_checks import assign, positive
 
-__all__ = ["JOINTS", "Joint"]
+__all__ = ["Joint"]
 
-JOINTS = {
-    "fixed": (0, 0),
-    "revolute": (1, 1),
-    "prismatic": (1, 1),
-    "planar": (2, 2),
-    "translational": (3, 3),
-    "ball": (3, 4),
-    "free_2d": (3, 3),
-    "free": (6, 7),
-}
-"""Kinds of joints, each with its number of joint velocities and of joint coordinates."""
-
-_TURNING = {"ball": 0, "free": 3}
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -38,6 +26,7 @@ class Joint:
     fixed
     revolute      angle about `axis` [rad]                                        its rate
     prismatic     length along `axis` [m]                                         its rate
+    cylindrical   length along `axis` [m], angle about it [rad]                   their rates
     planar        lengths along x and y [m]                                       their rates
     translational lengths along x, y and z [m]                                    their rates
     ball          quaternion (x, y, z, w)                                         angular velocity in the child's axes
@@ -58,7 +47,7 @@ class Joint:
             world, or for the centre of mass of the child of a free joint: q is then the way of the centre and qd its
             velocity, and the child turns about it. About another point a step keeps momentum to its order alone.
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
-        axis: Direction of a revolute or prismatic joint in this frame, normalised on construction.
+        axis: Direction of a revolute, prismatic or cylindrical joint in this frame, normalised on construction.
         start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
         start_velocity: Joint velocities at time 0, shape (velocities,) or a number; None for rest.
         stiffness: Stiffness of its spring [N m/rad or N/m], one for all velocities or one for each.
@@ -105,7 +94,7 @@ class Joint:
             raise SceneError(f"{what}: kind must be one of {', '.join(JOINTS)}, got {self.kind!r}")
         if self.parent == self.child:
             raise SceneError(f"{what}: it joins {self.child!r} to itself; name two bodies, or None for the world")
-        freedom, coordinates = JOINTS[self.kind]
+        kind = JOINTS[self.kind]
         position, axis = self.position, direction(self.axis, f"{what}: axis", 3)
         if position is None and self.kind != "free":
             position = (0.0, 0.0, 0.0)
@@ -113,36 +102,36 @@ class Joint:
             position = point(position, f"{what}: position", 3)
         assign(self, position=position, axis=axis, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
         for field in ("stiffness", "damping", "armature"):
-            values = self._spread(field, freedom)
+            values = self._spread(field, kind.freedom)
             if min(values, default=0.0) < 0.0:
                 raise SceneError(f"{what}: {field} must not be negative, got {values}")
-        self._spread("neutral", freedom)
-        if self.kind in _TURNING and any(self.neutral[_TURNING[self.kind] :]):
+        self._spread("neutral", kind.freedom)
+        if any(self.neutral[kind.straight :]):
             raise SceneError(
                 f"{what}: the spring of a ball is at rest at the zero rotation, got neutral {self.neutral}"
             )
         if self.start_velocity is not None:
-            self._spread("start_velocity", freedom)
+            self._spread("start_velocity", kind.freedom)
         if self.start is not None:
-            self._spread("start", coordinates)
-            if self.kind in _TURNING:
-                norm = math.hypot(*self.start[_TURNING[self.kind] :])
+            self._spread("start", kind.coordinates)
+            if kind.ball:
+                norm = math.hypot(*self.start[kind.straight :])
                 if abs(norm - 1.0) > 1e-3:
                     raise SceneError(
                         f"{what}: the last four coordinates of start must be a unit quaternion (x, y, z, w), got one "
                         f"of length {norm:g}"
                     )
-        self._check_limits(what, freedom)
+        self._check_limits(what, kind)
 
     @property
     def freedom(self) -> int:
         """Number of joint velocities."""
-        return JOINTS[self.kind][0]
+        return JOINTS[self.kind].freedom
 
     @property
     def straight(self) -> int:
-        """Number of joint velocities that are rates of one coordinate each; those after them rotate a ball."""
-        return _TURNING.get(self.kind, self.freedom)
+        """Number of joint velocities that are rates of one coordinate each; velocities after them rotate a ball."""
+        return JOINTS[self.kind].straight
 
     def _spread(self, field: str, count: int) -> tuple[float, ...]:
         """One value per velocity or coordinate; a single number applies to all."""
@@ -156,15 +145,15 @@ class Joint:
         assign(self, **{field: values})
         return values
 
-    def _check_limits(self, what: str, freedom: int) -> None:
+    def _check_limits(self, what: str, kind: JointKind) -> None:
         if self.lower is None and self.upper is None:
             return
-        if self.kind in _TURNING or not freedom:
+        if kind.ball or not kind.freedom:
             raise SceneError(f"{what}: a {self.kind} joint has no limits; leave out lower and upper")
         for field, none in (("lower", -math.inf), ("upper", math.inf)):
             value = none if getattr(self, field) is None else getattr(self, field)
             assign(self, **{field: value})
-            self._spread(field, freedom)
+            self._spread(field, kind.freedom)
         if any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             raise SceneError(f"{what}: lower {self.lower} must be below upper {self.upper}")
         if self.limit_stiffness is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from warpbots.design.export.solids import MM
-from warpbots.scene import Joint, Scene
+from warpbots.scene import JOINTS, Joint, Scene
 
 __all__ = ["Move", "JointPath", "moves_of", "path_between"]
 
@@ -54,25 +54,15 @@ class Move:
 
 
 def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) -> tuple[tuple[Move, ...], str | None]:
-    """The translation and the rotation of which a joint consists, and what was assumed where it has no limits.
+    """The translations and rotations of which a joint consists, and what was assumed where it has no limits.
 
     Args:
         joint: The joint; a free one has none.
         ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits.
     """
-    kinds = {
-        "fixed": [],
-        "revolute": [(True, [joint.axis])],
-        "prismatic": [(False, [joint.axis])],
-        "planar": [(False, np.eye(3)[:2])],
-        "translational": [(False, np.eye(3))],
-        "ball": [(True, np.eye(3))],
-        "free_2d": [(False, np.eye(3)[:2]), (True, np.eye(3)[2:])],
-        "free": [],
-    }[joint.kind]
     moves, assumed, first = [], False, 0
     origin, R = MM * np.array(joint.position or np.zeros(3)), np.array(joint.rotation)
-    for turns, axes in kinds:
+    for turns, axes in _steps(joint):
         count, scale = len(axes), 1.0 if turns else MM
         usual = (_TURN if count == 1 else _BALL) if turns else _SLIDE / MM
         given = (ranges or {}).get(joint.name, (joint.lower, joint.upper))
@@ -81,6 +71,21 @@ def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) 
         moves.append(Move(joint.name, turns, origin, np.array(axes) @ R.T, scale * ends[0][0], scale * ends[1][0]))
         first += count
     return tuple(moves), _assumption(joint.name, moves) if assumed else None
+
+
+def _steps(joint: Joint) -> list[tuple[bool, list[np.ndarray]]]:
+    """Steps of a motion: whether each is a rotation, and its axes; translations that follow one another are one."""
+    steps: list[tuple[bool, list[np.ndarray]]] = []
+    if joint.kind == "free":
+        return steps
+    for part in JOINTS[joint.kind].chain:
+        axes = list(np.eye(3)) if part.type == "ball" else [part.direction(joint.axis)]
+        turns = part.type != "prismatic"
+        if steps and not turns and not steps[-1][0]:
+            steps[-1][1].extend(axes)
+        else:
+            steps.append((turns, axes))
+    return steps
 
 
 def _ends(value: Any, first: int, count: int, usual: float) -> tuple[np.ndarray, bool]:

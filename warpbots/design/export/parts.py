@@ -11,7 +11,7 @@ from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
 from warpbots.design.export.orientation import lay_down
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.solids import MM, body_solid, mesh_of
-from warpbots.scene import RigidBody, Scene, SceneError
+from warpbots.scene import JOINTS, RigidBody, Scene, SceneError
 from warpbots.scene.field_types import checked
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _refuse_strangers(
             faults.append(
                 f"AxleHole at {hole.joint!r}: there is no such joint; the scene has {', '.join(joints) or 'none'}"
             )
-        elif joint.kind not in ("revolute", "prismatic"):
+        elif not JOINTS[joint.kind].has_axis:
             faults.append(f"AxleHole at {hole.joint!r}: a {joint.kind} joint has no axis; use a revolute one")
     faults += [
         f"up: there is no body {name!r} with a shape; the scene has {', '.join(names)}"

@@ -13,7 +13,7 @@ force of a motor by at most `GIVES`.
 
 import numpy as np
 
-from warpbots.scene import Joint, Scene, Servo, Torque
+from warpbots.scene import JOINTS, Joint, Scene, Servo, Torque
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
 
 __all__ = ["GIVES", "TIME", "drive_stiffness", "is_angle", "limit_laws"]
@@ -52,7 +52,7 @@ def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> 
 
 def is_angle(joint: Joint) -> np.ndarray:
     """Which coordinates of a joint with limits are angles, shape (velocities,)."""
-    return np.arange(joint.freedom) >= {"revolute": 0, "free_2d": 2}.get(joint.kind, joint.freedom)
+    return JOINTS[joint.kind].angular
 
 
 def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndarray:

@@ -11,7 +11,7 @@ from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDO
 
 __all__ = ["Element", "ArticulatedRobot", "joint_of", "placed", "robot_of"]
 
-_AXES = np.eye(3)
+_TYPES = {"prismatic": PRISMATIC, "revolute": REVOLUTE, "ball": BALL}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -165,30 +165,16 @@ def _parents_first(parents: tuple[int, ...]) -> list[int]:
 
 def _elementary(joint: Joint) -> list[tuple[int, np.ndarray]]:
     """Kinds and axes of the elementary joints that make up a joint."""
-    x, y, z = ((PRISMATIC, axis) for axis in _AXES)
-    kinds = {
-        "fixed": [(FIXED, _AXES[2])],
-        "revolute": [(REVOLUTE, np.array(joint.axis))],
-        "prismatic": [(PRISMATIC, np.array(joint.axis))],
-        "planar": [x, y],
-        "translational": [x, y, z],
-        "ball": [(BALL, _AXES[2])],
-        "free_2d": [x, y, (REVOLUTE, _AXES[2])],
-        "free": [x, y, z, (BALL, _AXES[2])],
-    }
-    return kinds[joint.kind]
+    chain = JOINTS[joint.kind].chain
+    return [(_TYPES[part.type], part.direction(joint.axis)) for part in chain] or [(FIXED, np.eye(3)[2])]
 
 
 def _start(joint: Joint) -> tuple[np.ndarray, np.ndarray]:
-    freedom, count = JOINTS[joint.kind]
-    position = np.zeros(count)
-    if joint.kind in ("ball", "free"):
-        position[-1] = 1.0
-    if joint.start is not None:
-        position[:] = joint.start
-    if joint.kind in ("ball", "free"):
+    kind = JOINTS[joint.kind]
+    position = kind.zero if joint.start is None else np.array(joint.start, dtype=np.float64)
+    if kind.ball:
         position[-4:] /= np.linalg.norm(position[-4:])
-    return position, np.zeros(freedom) if joint.start_velocity is None else np.array(joint.start_velocity)
+    return position, np.zeros(kind.freedom) if joint.start_velocity is None else np.array(joint.start_velocity)
 
 
 def _refuse_weightless(bodies: tuple[RigidBody, ...], joints: tuple[Joint, ...], parents: tuple[int, ...]) -> None:

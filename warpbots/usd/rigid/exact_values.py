@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 from pxr import Usd
 
-from warpbots.scene import Joint
+from warpbots.scene import JOINTS, Joint
 from warpbots.usd.stage.attributes import authored, clear, create
 from warpbots.usd.stage.exact_fields import EXACT, JOINT_FIELDS
 from warpbots.usd.stage.schema import rows
@@ -18,12 +18,6 @@ __all__ = ["exact_joint", "exact_pose", "agree", "load_exact", "store_exact"]
 
 _AGREE = 1e-5
 """Largest difference [1, m or rad] between numbers of single precision and exact ones, along a chain of joints."""
-
-_TURNS = {"revolute": 0, "free_2d": 2}
-"""Index of the coordinate of a joint that is an angle."""
-
-_SPHERES = {"ball": 0, "free": 3}
-"""Index at which the quaternion of a joint begins."""
 
 _NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_damping")
 
@@ -97,32 +91,28 @@ def _given(values: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _frame(said: dict[str, np.ndarray], plain: Joint) -> dict:
-    """Rotation and axis; of a revolute or prismatic joint only the direction in the world is compared."""
+    """Rotation and axis; of a joint with an axis only the direction in the world is compared."""
     R = np.array(plain.rotation)
     exact = said["rotation"].reshape(3, 3) if "rotation" in said and said["rotation"].size == 9 else R
     axis = said.get("axis", np.array(plain.axis))
-    one = plain.kind in ("revolute", "prismatic")
-    agrees = agree(exact @ axis, R @ plain.axis) if one else agree(exact, R)
+    agrees = agree(exact @ axis, R @ plain.axis) if JOINTS[plain.kind].has_axis else agree(exact, R)
     return {"rotation": tuple(map(tuple, exact.tolist())), "axis": tuple(axis.tolist())} if agrees else {}
 
 
 def _same_start(exact: np.ndarray, plain: Joint) -> bool:
-    count = len(plain.start) if plain.start is not None else exact.size
-    rest = np.zeros(count)
-    if count and plain.kind in _SPHERES:
-        rest[-1] = 1.0
+    kind = JOINTS[plain.kind]
+    rest = kind.zero if plain.start is not None or exact.size else np.zeros(0)
     here = np.array(plain.start) if plain.start is not None else rest
     there = exact.copy() if exact.size else (rest if here.size == rest.size else exact)
     if here.shape != there.shape:
         return False
-    if plain.kind in _SPHERES and here.size:
-        k = _SPHERES[plain.kind]
+    k = kind.straight
+    if kind.ball and here.size:
         norm = np.linalg.norm(there[k:])
         there[k:] = there[k:] / norm if norm > 0.0 else there[k:]
         there[k:] *= -1.0 if np.dot(here[k:], there[k:]) < 0.0 else 1.0
-    if plain.kind in _TURNS and here.size:
-        k = _TURNS[plain.kind]
-        there[k] -= 2.0 * np.pi * np.round((there[k] - here[k]) / (2.0 * np.pi))
+    if here.size:
+        there[:k] -= 2.0 * np.pi * np.round((there[:k] - here[:k]) / (2.0 * np.pi)) * kind.angular[:k]
     return agree(there, here)
 
 

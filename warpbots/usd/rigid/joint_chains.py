@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Usd
 
-from warpbots.scene import Joint, RigidBody, SceneError
+from warpbots.scene import JOINTS, Joint, JointKind, RigidBody, SceneError
 from warpbots.usd.rigid.body_tree import Branch
 from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
 from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
@@ -112,49 +112,50 @@ def joint_chain(
     return JointChain(steps, between, rest)
 
 
-def _columns(joint: JointPrim) -> tuple[tuple[Freedom, ...], np.ndarray]:
-    """Degrees of freedom in the order of a planar or free_2d joint, and its axes in the joint frame as columns."""
-    lengths = {f.axis: f for f in joint.freedoms if not f.angular}
-    k = next(axis for axis in range(3) if axis not in lengths)
-    a, b = (k + 1) % 3, (k + 2) % 3
-    angles = tuple(f for f in joint.freedoms if f.angular)
-    return (lengths[a], lengths[b], *angles), np.eye(3)[:, [a, b, k]]
+def _loose(freedom: Freedom) -> bool:
+    """Whether a degree of freedom has neither limits nor a drive."""
+    return freedom.drive is None and not np.isfinite([freedom.lower, freedom.upper]).any()
 
 
-def _kind(joint: JointPrim, back: bool) -> str | None:
-    """The kind of joint of a scene with the same motion; None if a chain of several is needed."""
-    if joint.ball:
-        return "ball"
-    lengths, angles = ([f for f in joint.freedoms if f.angular is t] for t in (False, True))
-    loose = all(f.drive is None and not np.isfinite([f.lower, f.upper]).any() for f in angles)
-    plain = {(0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic"}.get((len(lengths), len(angles)))
-    if plain:
-        return plain
-    if len(angles) == 3 and not lengths and loose:
-        return "ball"
-    if len(angles) == 3 and len(lengths) == 3 and loose:
-        limited = any(f.drive or np.isfinite([f.lower, f.upper]).any() for f in lengths)
-        return None if limited else "free"
-    if back:  # the coordinates of other kinds are those of the other side
+def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ...] | None:
+    """Degrees of freedom of a joint in the order of the velocities of a kind; None if they are others.
+
+    Args:
+        joint: The joint of a file.
+        kind: The kind.
+        shift: Axes x, y and z of the kind are the axes shift, shift + 1 and shift + 2 (modulo 3) of the joint;
+            `Joint.axis` is the axis `shift`.
+    """
+    free = {(f.angular, f.axis): f for f in joint.freedoms}
+    wanted = []
+    for part in kind.chain:
+        letters = "xyz" if part.type == "ball" else part.axis or "x"
+        wanted += [(part.type != "prismatic", ("xyz".index(letter) + shift) % 3) for letter in letters]
+    turns = [key for key in free if key[0]]
+    if set(wanted) != set(free) or [key for key in wanted if key[0]] != turns:  # rotations do not commute
         return None
-    if not angles:
-        return "planar" if len(lengths) == 2 else "translational"
-    across = len(lengths) == 2 and len(angles) == 1 and angles[0].axis not in [f.axis for f in lengths]
-    return "free_2d" if across else None
+    if kind.ball and not all(map(_loose, joint.freedoms)):
+        return None
+    return tuple(free[key] for key in wanted)
 
 
 def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
-    kind, sign = _kind(joint, back), -1.0 if back else 1.0
-    if kind in ("planar", "free_2d"):
-        freedoms, axes = _columns(joint)
-        place = place @ matrix_of(axes, np.zeros(3))
-        return [_Link(kind, np.eye(3)[2], place, joint, freedoms, joint.name)]
-    if kind in ("revolute", "prismatic"):
-        axis = sign * np.eye(3)[joint.freedoms[0].axis]
-        return [_Link(kind, axis, place, joint, joint.freedoms, joint.name)]
-    if kind is not None:
-        freedoms = joint.freedoms if kind == "translational" else ()
-        return [_Link(kind, np.eye(3)[2], place, joint, freedoms, joint.name)]
+    """Joints of a scene with the same motion: one if there is such a kind, or a chain of several."""
+    sign = -1.0 if back else 1.0
+    if joint.ball:
+        return [_Link("ball", np.eye(3)[2], place, joint, (), joint.name)]
+    for name, kind in JOINTS.items():
+        if back and len(kind.chain) > 1 and name != "free":
+            continue  # the coordinates of the other side are no coordinates of the same kind
+        for shift in range(3):
+            freedoms = _matched(joint, kind, shift)
+            if freedoms is None:
+                continue
+            freedoms = () if kind.ball else freedoms
+            if kind.has_axis:
+                return [_Link(name, sign * np.eye(3)[shift], place, joint, freedoms, joint.name)]
+            turned = place @ matrix_of(np.roll(np.eye(3), -shift, axis=1), np.zeros(3)) if shift else place
+            return [_Link(name, np.eye(3)[2], turned, joint, freedoms, joint.name)]
     return [
         _Link(
             "revolute" if f.angular else "prismatic", sign * np.eye(3)[f.axis], place, joint, (f,),
@@ -230,7 +231,7 @@ def _joint(
     lower, upper = ([getattr(f, side) for f in link.freedoms] for side in ("lower", "upper"))
     limited = np.isfinite([*lower, *upper]).any()
     place, prim = snap(link.place), link.prim.prim
-    moving = start[:-1] if link.kind in ("ball", "free") else start
+    moving = start[:-1] if JOINTS[link.kind].ball else start
     rates = _rates(link, frame)
     try:
         joint = Joint(
@@ -265,8 +266,7 @@ def _soft_limits(link: _Link, frame: Frame, note: Note) -> dict[str, float]:
 
 def _passive(link: _Link, frame: Frame) -> dict[str, tuple[float, ...]]:
     """Stiffness, damping and armature of a joint, the same for all of its velocities."""
-    several = {"ball": (True,) * 3, "free": (False,) * 3 + (True,) * 3}
-    angular = several.get(link.kind, [f.angular for f in link.freedoms])
+    angular = JOINTS[link.kind].angular.tolist()
     drives = [f.drive for f in link.freedoms] or [None] * len(angular)
     idle = [d.damping if d and not d.stiffness else 0.0 for d in drives]
     found = {field: [_value(link.prim.prim, field, t, frame) for t in angular] for field in _UNITS}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.scene import JOINTS, Joint
+from warpbots.scene import JOINTS, ElementaryJoint, Joint
 from warpbots.usd.stage.transforms import inverse, matrix_of, quaternion_matrix
 
 __all__ = ["carried", "displacement", "misfit", "solve", "start_coordinates"]
@@ -17,45 +17,51 @@ def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
     """Pose of the moving side of a joint in its frame at the given coordinates."""
-    q = np.asarray(coordinates, dtype=np.float64)
-    if kind == "revolute":
-        return matrix_of(_rotation_about(axis, q[0]), np.zeros(3))
-    if kind == "prismatic":
-        return matrix_of(np.eye(3), q[0] * np.asarray(axis))
-    if kind == "planar":
-        return matrix_of(np.eye(3), [q[0], q[1], 0.0])
-    if kind == "translational":
-        return matrix_of(np.eye(3), q)
-    if kind == "free_2d":
-        return matrix_of(_rotation_about(np.array([0.0, 0.0, 1.0]), q[2]), [q[0], q[1], 0.0])
-    if kind == "ball":
-        return matrix_of(quaternion_matrix(*q), np.zeros(3))
-    if kind == "free":
-        return matrix_of(quaternion_matrix(*q[3:]), q[:3])
-    return np.eye(4)
+    q, pose, first = np.asarray(coordinates, dtype=np.float64), np.eye(4), 0
+    for part in JOINTS[kind].chain:
+        own, direction = q[first : first + part.coordinates], part.direction(axis)
+        first += part.coordinates
+        if part.type == "prismatic":
+            pose = pose @ matrix_of(np.eye(3), own[0] * direction)
+        else:
+            R = _rotation_about(direction, own[0]) if part.type == "revolute" else quaternion_matrix(*own)
+            pose = pose @ matrix_of(R, np.zeros(3))
+    return pose
 
 
 def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Coordinates at which the displacement of a joint is closest to `target`."""
-    R, p = target[:3, :3], target[:3, 3]
-    if kind == "revolute":
-        sine = 0.5 * np.dot(axis, [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-        cosine = 0.5 * (np.trace(R) - axis @ R @ axis)
-        return np.array([np.arctan2(sine, cosine)])
-    if kind == "prismatic":
-        return np.array([np.dot(axis, p)])
-    if kind == "planar":
-        return p[:2]
-    if kind == "translational":
-        return p
-    if kind == "free_2d":
-        return np.array([p[0], p[1], np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])])
-    if kind in ("ball", "free"):
+    """Coordinates at which the displacement of a joint is closest to `target`.
+
+    In closed form for orthogonal translations before one rotation, by least squares for all other kinds.
+    """
+    chain = JOINTS[kind].chain
+    turns = [part for part in chain if part.type != "prismatic"]
+    directions = np.array([part.direction(axis) for part in chain if part.type == "prismatic"]).reshape(-1, 3)
+    if len(turns) > 1 or turns != list(chain[len(directions) :]) or np.any(np.triu(directions @ directions.T, 1)):
+        return _closest(kind, axis, target)
+    q = directions @ target[:3, 3]
+    return np.concatenate([q, *(_rotation_coordinates(part, axis, target[:3, :3]) for part in turns)])
+
+
+def _rotation_coordinates(part: ElementaryJoint, axis: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """The angle about an axis, or the quaternion, that is closest to a rotation matrix."""
+    if part.type == "ball":
         from scipy.spatial.transform import Rotation
 
-        turned = Rotation.from_matrix(R).as_quat(canonical=True)
-        return turned if kind == "ball" else np.concatenate([p, turned])
-    return np.zeros(0)
+        return Rotation.from_matrix(R).as_quat(canonical=True)
+    n = part.direction(axis)
+    sine = 0.5 * np.dot(n, [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    cosine = 0.5 * (np.trace(R) - n @ R @ n)
+    return np.array([np.arctan2(sine, cosine)])
+
+
+def _closest(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
+    from scipy.optimize import least_squares
+
+    def error(q: np.ndarray) -> np.ndarray:
+        return (displacement(kind, axis, q) - target)[:3].ravel()
+
+    return least_squares(error, JOINTS[kind].zero, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
 
 
 def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
@@ -73,7 +79,4 @@ def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarr
 
 def start_coordinates(joint: Joint) -> np.ndarray:
     """Coordinates q of a joint at time 0; quaternions (x, y, z, w)."""
-    result = np.zeros(JOINTS[joint.kind][1])
-    if joint.kind in ("ball", "free"):
-        result[-1] = 1.0
-    return result if joint.start is None else np.array(joint.start)
+    return JOINTS[joint.kind].zero if joint.start is None else np.array(joint.start)

@@ -3,7 +3,7 @@
 import numpy as np
 from pxr import Gf, Usd, UsdPhysics
 
-from warpbots.scene import Joint, Scene, Servo, Torque
+from warpbots.scene import JOINTS, Joint, Scene, Servo, Torque
 from warpbots.usd.stage.attributes import apply, author_row, create, quaternion
 from warpbots.usd.stage.prim_editing import Target, rename
 from warpbots.usd.stage.schema import rows
@@ -17,20 +17,24 @@ _TYPES = {
     "ball": "PhysicsSphericalJoint",
 }  # fmt: skip
 
-_FREE = {
-    "planar": ("transX", "transY"), "translational": ("transX", "transY", "transZ"),
-    "free_2d": ("transX", "transY", "rotZ"),
-    "free": ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"),
-    "revolute": ("angular",), "prismatic": ("linear",),
-}  # fmt: skip
-"""Axes of the velocities of each kind of joint, by their names in UsdPhysics."""
-
-_ALL = _FREE["free"]
+_ALL = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _TURNS = ("angular", "rotX", "rotY", "rotZ")
 _LOCKED = (1.0, -1.0)
 """Limits that mean "locked" in UsdPhysics: the lower one is above the upper one."""
 
 _NEWTON_JOINT = "NewtonJointAPI"
+
+
+def _tokens(joint: Joint) -> tuple[str, ...]:
+    """Axes of the velocities of a joint, by their names in UsdPhysics; none for spherical joints."""
+    if joint.kind in _TYPES:
+        return {"revolute": ("angular",), "prismatic": ("linear",)}.get(joint.kind, ())
+    along = "XYZ"[_aligned(np.array(joint.axis))[0]]
+    tokens = []
+    for part in JOINTS[joint.kind].chain:
+        axes = "XYZ" if part.type == "ball" else part.axis.upper() if part.axis else along
+        tokens += [f"{'trans' if part.type == 'prismatic' else 'rot'}{axis}" for axis in axes]
+    return tuple(tokens)
 
 
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
@@ -46,9 +50,10 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
     prim = target.stage.DefinePrim(target.path("Joints", joint.name), _TYPES.get(joint.kind, "PhysicsJoint"))
     rename(prim, joint.name)
     place = matrix_of(joint.rotation, joint.position)
-    if joint.kind in ("revolute", "prismatic"):
+    if JOINTS[joint.kind].has_axis:
         k, aligned = _aligned(np.array(joint.axis))
         place = place @ matrix_of(aligned, np.zeros(3))
+    if joint.kind in ("revolute", "prismatic"):
         create(prim, rows("axis of a joint")[0].name, "token", "XYZ"[k], uniform=True)
     rest = {b.name: matrix_of(b.rotation, b.position) for b in scene.rigid}
     physics = UsdPhysics.Joint(prim)
@@ -84,7 +89,7 @@ def _per(token: str, frame: Frame) -> float:
 
 
 def _write_limits(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
-    tokens = _FREE.get(joint.kind, ())
+    tokens = _tokens(joint)
     limits = {
         token: (-np.inf, np.inf) if joint.lower is None else (joint.lower[k], joint.upper[k])
         for k, token in enumerate(tokens)
@@ -112,7 +117,7 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> N
     """For other programs, the first motor of each axis as a drive."""
     if joint.kind == "free":
         return
-    for k, token in enumerate(_FREE.get(joint.kind, ())):
+    for k, token in enumerate(_tokens(joint)):
         motor = next(
             (a for a in scene.actuators if isinstance(a, Torque | Servo) and (a.joint, a.axis) == (joint.name, k)), None
         )
@@ -137,9 +142,7 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> N
 
 def _write_passive(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
     """Armature and damping, if they are the same for all velocities."""
-    angular = {
-        "ball": {True}, "free": {True, False}
-    }.get(joint.kind, {token in _TURNS for token in _FREE.get(joint.kind, ())})  # fmt: skip
+    angular = set(JOINTS[joint.kind].angular.tolist())
     for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):
         values = set(getattr(joint, field))
         if len(values) != 1 or len(angular) != 1 or values == {0.0}:

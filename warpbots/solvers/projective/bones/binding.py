@@ -8,7 +8,7 @@ import warp as wp
 from scipy.sparse import csc_matrix
 
 from warpbots.numerics import launch_all, real, real_numpy
-from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
 from warpbots.solvers.articulated.inertia import Moments
@@ -226,15 +226,12 @@ def _refuse_contacts(scene: Scene) -> None:
 def _refuse_starts(scene: Scene) -> None:
     """Raise if a joint does not start where soft bodies are at rest."""
     for joint in scene.joints:
-        if joint.start is not None:
-            quaternion = joint.kind in ("ball", "free")
-            zero = (0.0,) * (len(joint.start) - 1) + (1.0,) if quaternion else (0.0,) * len(joint.start)
-            if not np.allclose(joint.start, zero, atol=1e-9):
-                raise SceneError(
-                    f"Joint {joint.name!r}: it starts at {joint.start}, but soft bodies are at rest where all joints "
-                    f"are at zero; "
-                    f"{remedy(scene, 'ProjectiveDynamics', 'leave out start, drive the joint there with a Servo,')}"
-                )
+        if joint.start is not None and not np.allclose(joint.start, JOINTS[joint.kind].zero, atol=1e-9):
+            raise SceneError(
+                f"Joint {joint.name!r}: it starts at {joint.start}, but soft bodies are at rest where all joints "
+                f"are at zero; "
+                f"{remedy(scene, 'ProjectiveDynamics', 'leave out start, drive the joint there with a Servo,')}"
+            )
 
 
 def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:

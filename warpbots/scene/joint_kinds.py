@@ -1,0 +1,131 @@
+"""Kinds of joints, each a chain of elementary joints: the one table that all solvers, readers and writers follow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpbots.scene.record import record
+
+__all__ = ["JOINTS", "ElementaryJoint", "JointKind"]
+
+_TYPES = ("prismatic", "revolute", "ball")
+_AXES = ("x", "y", "z")
+
+
+@record
+class ElementaryJoint:
+    """One translation, one rotation about an axis, or a rotation about any axis.
+
+    Attributes:
+        type: ``"prismatic"``, ``"revolute"`` or ``"ball"``.
+        axis: ``"x"``, ``"y"`` or ``"z"`` of the frame of the joint; None for `Joint.axis`, and for a ball.
+    """
+
+    type: str
+    axis: str | None = None
+
+    def __post_init__(self):
+        if self.type not in _TYPES:
+            raise ValueError(f"ElementaryJoint: type must be one of {', '.join(_TYPES)}, got {self.type!r}")
+        if self.axis not in (*_AXES, None) or (self.type == "ball" and self.axis is not None):
+            raise ValueError(
+                f"ElementaryJoint: the axis of a {self.type} joint must be "
+                f"{'None' if self.type == 'ball' else 'x, y, z or None'}, got {self.axis!r}"
+            )
+
+    @property
+    def freedom(self) -> int:
+        """Number of joint velocities."""
+        return 3 if self.type == "ball" else 1
+
+    @property
+    def coordinates(self) -> int:
+        """Number of joint coordinates."""
+        return 4 if self.type == "ball" else 1
+
+    def direction(self, axis: Sequence[float]) -> np.ndarray:
+        """Its axis in the frame of the joint, shape (3,); z for a ball, which has none.
+
+        Args:
+            axis: `Joint.axis`, a unit vector, shape (3,).
+        """
+        if self.axis is not None:
+            return np.eye(3)[_AXES.index(self.axis)]
+        return np.eye(3)[2] if self.type == "ball" else np.array(axis, dtype=np.float64)
+
+
+@record
+class JointKind:
+    """A chain of elementary joints, of which each moves all that follow, and the last one the child.
+
+    Coordinates and velocities of a joint are those of its elementary joints, in their order.
+
+    Attributes:
+        chain: The elementary joints; a ball can only be the last one.
+    """
+
+    chain: Sequence[ElementaryJoint] = ()
+
+    def __post_init__(self):
+        if any(joint.type == "ball" for joint in self.chain[:-1]):
+            raise ValueError("JointKind: a ball can only be the last elementary joint; make it two joints")
+
+    @property
+    def freedom(self) -> int:
+        """Number of joint velocities."""
+        return sum(joint.freedom for joint in self.chain)
+
+    @property
+    def coordinates(self) -> int:
+        """Number of joint coordinates; the last four of a kind with a ball are a quaternion (x, y, z, w)."""
+        return sum(joint.coordinates for joint in self.chain)
+
+    @property
+    def ball(self) -> bool:
+        """Whether the last elementary joint is a ball."""
+        return bool(self.chain) and self.chain[-1].type == "ball"
+
+    @property
+    def straight(self) -> int:
+        """Number of joint velocities that are rates of one coordinate each; velocities after them rotate a ball."""
+        return self.freedom - 3 * self.ball
+
+    @property
+    def has_axis(self) -> bool:
+        """Whether `Joint.axis` is the axis of one of its elementary joints."""
+        return any(joint.axis is None and joint.type != "ball" for joint in self.chain)
+
+    @property
+    def travels(self) -> bool:
+        """Whether the child can move along a line."""
+        return any(joint.type == "prismatic" for joint in self.chain)
+
+    @property
+    def angular(self) -> np.ndarray:
+        """Which velocities are angular, shape (freedom,), bool."""
+        return np.array([j.type != "prismatic" for j in self.chain for _ in range(j.freedom)], dtype=bool)
+
+    @property
+    def zero(self) -> np.ndarray:
+        """Coordinates with the child in its pose at zero, shape (coordinates,): zeros, and for a ball (0, 0, 0, 1)."""
+        q = np.zeros(self.coordinates)
+        q[-1:] = self.ball
+        return q
+
+
+def _slides(axes: str) -> tuple[ElementaryJoint, ...]:
+    return tuple(ElementaryJoint("prismatic", axis) for axis in axes)
+
+
+JOINTS = {
+    "fixed": JointKind(),
+    "revolute": JointKind((ElementaryJoint("revolute"),)),
+    "prismatic": JointKind((ElementaryJoint("prismatic"),)),
+    "cylindrical": JointKind((ElementaryJoint("prismatic"), ElementaryJoint("revolute"))),
+    "planar": JointKind(_slides("xy")),
+    "translational": JointKind(_slides("xyz")),
+    "ball": JointKind((ElementaryJoint("ball"),)),
+    "free_2d": JointKind((*_slides("xy"), ElementaryJoint("revolute", "z"))),
+    "free": JointKind((*_slides("xyz"), ElementaryJoint("ball"))),
+}
+"""Kinds of joints by name. To add one, add a line: see "A joint kind" in CONTRIBUTING.md."""
