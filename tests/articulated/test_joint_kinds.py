@@ -42,10 +42,9 @@ def chain(first, second, start, rate):
 
 
 def motion(scene, steps=20):
-    """Pose of the body over time."""
+    """Coordinates and velocities over time."""
     sim = wb.Simulation(scene, wb.Articulated(), 5e-3)
-    states = sim.rollout(None, steps, keep="all").states
-    return torch.stack([torch.cat([s.q, s.qd], dim=-1) for s in states])
+    return sim.rollout(None, steps, observe=lambda s: torch.cat([s.q, s.qd], dim=-1)).observation
 
 
 @pytest.mark.verification
