@@ -72,7 +72,7 @@ def checked(function: Callable) -> Callable:
 
 
 def _refuse_seed(name: str, value: Any, what: str) -> None:
-    """Raise for a seed that NumPy does not take, under whichever function or record."""
+    """Raise if the field or argument `name` of `what` is a seed that NumPy does not accept."""
     if name == "seed" and isinstance(value, int) and value < 0:
         raise ValueError(f"{what}: seed must be at least 0, got {value}")
 
@@ -131,7 +131,7 @@ def _row_of(kind: Any) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is one of some literals, a function of so many arguments, or has what a protocol asks for."""
+    """Whether a value is one of the literals, a function of the right number of arguments, or implements a protocol."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in parts)
@@ -146,12 +146,12 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _takes(function: Callable, count: int) -> bool:
-    """Whether a function can be called with so many arguments."""
+    """Whether a function can be called with `count` arguments."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # what is written in C may have no signature
+    except ValueError:  # functions written in C may have no signature
         return True
     return True
 
@@ -161,7 +161,7 @@ def _is_protocol(kind: Any) -> bool:
 
 
 def _offers(value: type, protocol: Any) -> bool:
-    """Whether instances of a class would have what a protocol asks for."""
+    """Whether instances of a class would implement a protocol."""
     return _is_protocol(protocol) and _public(protocol) <= set(dir(value))
 
 

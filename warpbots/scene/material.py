@@ -14,7 +14,7 @@ _LARGEST = 32
 
 @record
 class Material:
-    """A homogeneous material, isotropic but for its fibres, and hyperelastic but for its branches and where it yields.
+    """A homogeneous material: isotropic except for fibres, hyperelastic except for branches, plastic flow and damping.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
@@ -31,7 +31,7 @@ class Material:
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
         plasticity: How matter flows under MPM, `VonMises`, `DruckerPrager` or `CamClay`, which need the law
-            ``hencky``; None for matter that does not.
+            ``hencky``; None for matter that does not flow.
         fibres: Families of fibres that reinforce it, under MPM.
         branches: Maxwell branches, whose stress fades, under MPM.
 
