@@ -1,4 +1,4 @@
-"""Static equilibrium under torch: where bodies rest, and its derivatives by the implicit function theorem."""
+"""Static equilibrium under torch: the state at rest and its derivatives by the implicit function theorem."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -26,8 +26,8 @@ _MOST = 1000
 class StaticEquilibrium:
     """The fixed point x = step(x, parameters) of steps of the solver that start without motion.
 
-    Its derivative follows from that of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient g solves
-    y = g + step_x^T y, as a series whose terms fall like the distance from the equilibrium in steps forwards.
+    Its derivative follows from the derivative of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient
+    g solves y = g + step_x^T y. The series for y converges as fast as the forward steps approach the equilibrium.
     """
 
     def __init__(self, solver: Statics, model: Model, inputs: Inputs, bridge: Callable[[float], Bridge]):
@@ -95,7 +95,7 @@ class _Adjoint:
 
 
 class _Implicit(torch.autograd.Function):
-    """The identity, whose gradient is that of the fixed point."""
+    """The identity, with the gradient of the fixed point."""
 
     @staticmethod
     def forward(ctx: Any, adjoint: _Adjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:
