@@ -3,7 +3,8 @@
     Psi = K (J - 1)^p,   K = E / (3 (1 - 2 nu)),   p even
     tau = K p (J - 1)^(p - 1) J I
 
-The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >= 2; an odd one attracts in compression.
+The paper prints 2 - 2 nu instead of 1 - 2 nu in the bulk modulus K, and allows any p >= 2; an odd p attracts in
+compression.
 """
 
 import warp as wp
