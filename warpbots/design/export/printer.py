@@ -1,4 +1,4 @@
-"""What a printer can do."""
+"""Limits of a printer."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ class Printer:
         bed: Largest width, depth and height of a part [m], shape (3,).
         wall: Thinnest wall [m]; two lines of a nozzle.
         overhang_angle: Largest angle from the vertical that prints without supports [degrees].
-        overhang_share: Share of the surface of a part that may hang over without a word in the report [1].
+        overhang_share: Share of the surface of a part that may overhang without a remark in the report [1].
 
     Raises:
         SceneError: A value is out of range.

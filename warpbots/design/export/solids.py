@@ -83,10 +83,10 @@ def body_solid(body: RigidBody) -> "Manifold":
 def welded(solid: "Manifold") -> "Manifold":
     """A solid without the tiny edges that booleans leave where surfaces meet.
 
-    Their ends are closer together than single precision can tell, so that a file would hold an open mesh.
+    Their ends are closer together than single precision can resolve, so that a file would hold an open mesh.
 
     Raises:
-        ValueError: What is left is not closed.
+        ValueError: The rest is not closed.
     """
     import trimesh
     from scipy.sparse import coo_array
@@ -115,7 +115,7 @@ def _meshes(shape: Shape) -> Iterator["trimesh.Trimesh"]:
 
 
 def _with_volume(mesh: "trimesh.Trimesh") -> "trimesh.Trimesh":
-    """A mesh in mm, without vertices that no face has.
+    """A mesh in mm, without unused vertices.
 
     Raises:
         ValueError: It has no volume.
