@@ -1,4 +1,4 @@
-"""Checks of input files before they are read: what they are, their size, and which files they may refer to."""
+"""Checks of input files before they are read: their kind, their size, and the files that they may refer to."""
 
 import contextlib
 import contextvars
@@ -102,7 +102,7 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
 
 
 def size_doubts(what: str, size: float, argument: str) -> list[tuple[str, str]]:
-    """The note for a warning about a file whose size is unlikely for a robot; none for another one.
+    """The note for a warning about a file whose size is unlikely for a robot; none for other sizes.
 
     Args:
         what: What has this size, for the message.

@@ -41,7 +41,7 @@ def sparing(paths: Collection[str | Path]) -> Iterator[None]:
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths are one file, also by links, or in other letters on a disk that does not tell case."""
+    """Whether two paths are one file, also by links, or in other letter case on a case-insensitive disk."""
     try:
         return Path(a).samefile(b)
     except OSError:  # one does not exist
@@ -50,7 +50,7 @@ def is_same_file(a: str | Path, b: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _mark(folders: Iterable[Path]) -> Iterator[str]:
-    """A part of a name for temporary files in some folders, from which those of dead processes are removed first."""
+    """A part of a name for temporary files in some folders; files of dead processes there are removed first."""
     for folder in dict.fromkeys(folders):
         _remove_left_over(folder)
     mark = f".warpbots-{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Former public names: whoever uses one is told the new one."""
+"""Former public names: using one raises an error with the new name."""
 
 import importlib.abc
 import sys
@@ -68,7 +68,7 @@ class FormerAttribute:
     """The former name of an attribute of a class."""
 
     def __init__(self, new: str):
-        """Under a former name, `new` is the name that the attribute has now."""
+        """`new` is the present name of the attribute."""
         self._new, self._old = new, ""
 
     def __set_name__(self, owner: type, name: str):
@@ -81,7 +81,7 @@ class FormerAttribute:
 class FormerModules(importlib.abc.MetaPathFinder):
     """Refuses ``import warpbots.old`` and ``from warpbots import old`` with the new name.
 
-    It is asked last, for what nothing else has found.
+    It is asked last, for modules that no other finder has found.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> None:
