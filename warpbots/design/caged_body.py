@@ -108,7 +108,7 @@ class CagedBody:
             at = self._culprit(handles.detach())
             raise ValueError(
                 f"CagedBody {self.name!r}: its handles turn it inside out, the mesh encloses {volume:.3g} m^3; handle "
-                f"{at} at {handles[at].tolist()} m does most of it, which was at {self.cage.handles[at].tolist()} m: "
+                f"{at} at {handles[at].tolist()} m, at rest at {self.cage.handles[at].tolist()} m, contributes most: "
                 f"change the design less"
             )
         return vertices

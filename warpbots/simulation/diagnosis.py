@@ -109,8 +109,8 @@ class Diagnosis:
                 return at(substep, _first(int(torch.nonzero(wrong)[0, 0]), before, bad)), reason
             given = given | after
         return at(self._time_step.substeps - 1, None), (
-            "the state is not finite, but it is when the interval is computed again: it is at the edge of what its "
-            "steps can follow; use smaller ones"
+            "the state is not finite, but it is finite when the interval is computed again: the motion is at the limit "
+            "of what steps of this length can follow; use shorter steps"
         )
 
     def _place(self, step: int, substep: int, where: "_Where | None") -> FailurePoint:

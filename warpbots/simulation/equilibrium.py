@@ -89,8 +89,8 @@ class _Adjoint:
             if all(b.norm() <= enough * a.norm() for a, b in zip(found, term, strict=True)):
                 return found
         raise RuntimeError(
-            f"equilibrium: the adjoint has not converged in {_MOST} steps, since the slowest motion takes much longer "
-            f"than one; use a longer dt, or hold what floats"
+            f"equilibrium: the adjoint has not converged in {_MOST} steps, because the slowest motion takes much "
+            f"longer than one step; use a longer dt, or constrain bodies that float"
         )
 
 

@@ -450,7 +450,7 @@ class Simulation(Generic[TensorState_co]):
             ValueError: A control or a parameter has the wrong shape or an illegal value.
         """
         if not isinstance(self.solver, Senses):
-            raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
+            raise TypeError(f"{type(self.solver).__name__} measures nothing; read the fields of its states")
         return self._readings.of(self._states.own(state, "sense: state"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:

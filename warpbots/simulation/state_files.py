@@ -75,8 +75,8 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
     for what, words in (("scene", "another scene"), ("rest", "another mesh, lattice or set of particles")):
         if data.get(what) != expected[what]:
             raise ValueError(
-                f"load_state: {path} is a state of {words} than {scene.name!r} as it is simulated here; make the "
-                f"simulation as the one that wrote it"
+                f"load_state: {path} is a state of {words} than {scene.name!r} in this simulation; make the simulation "
+                f"with the same arguments as the one that wrote it"
             )
     return type(rest)(**{name: fields[name].to(field.device) for name, field in own.items()})
 
