@@ -15,10 +15,10 @@ WRITTEN = "left out or written differently"
 """Heading of a warning about a file that was written."""
 
 _MANY = 3
-"""Places that share a reason and are still listed one by one."""
+"""Largest number of places with one reason that are listed one by one."""
 
 _LINES, _LONG = 24, 400
-"""Lines of a message, and characters of a line, at most."""
+"""Largest number of lines of a message, and of characters of a line."""
 
 
 class FileWarning(UserWarning):

@@ -23,11 +23,11 @@ _MARK = re.compile(r"\.warpbots-([0-9a-f]{6})-([0-9]+)-[0-9a-f]{8}")
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 _FOREIGN = 86400.0
-"""Age from which temporary files of other hosts are left over [s]: their processes cannot be looked up here."""
+"""Age from which temporary files of other hosts count as left over [s]: their processes cannot be looked up here."""
 
 _spared: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("spared", default=())
 _own: set[str] = set()
-"""Marks that this process is using."""
+"""Marks that this process uses."""
 
 
 @contextlib.contextmanager

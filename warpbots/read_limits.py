@@ -21,10 +21,10 @@ _SMALL = 2**24
 """Unpacked size that is allowed at any ratio [bytes]."""
 
 _HEADER = 2**20
-"""Length of the text in which counts are looked for where a file is not text throughout [bytes]."""
+"""Length of the text that is searched for counts in files that are partly binary [bytes]."""
 
 _ROOM = 2**30
-"""Memory that a reader may take besides that of its file, for libraries that it loads [bytes]."""
+"""Memory that a reader may take in addition to its file, for libraries that it loads [bytes]."""
 
 _TAGS = 1e7
 """Largest tag of nodes that any file may have."""
@@ -85,7 +85,7 @@ def refuse_claims(path: Path) -> None:
 
 
 Claims = Iterator[tuple[str, float, float]]
-"""What is claimed, how many of it, and the least number of bytes for each."""
+"""Kind of the claimed elements, their number, and the least number of bytes for each."""
 
 
 def _ply(path: Path) -> Claims:
@@ -181,7 +181,7 @@ _CLAIMS: dict[str, Callable[[Path], Claims]] = {
     ".ply": _ply, ".off": _off, ".msh": _gmsh, ".vtk": _vtk, ".vtu": _vtu, ".xdmf": _xdmf, ".xmf": _xdmf, ".glb": _glb,
     ".gltf": _gltf, ".node": _count_first, ".ele": _count_first, ".mesh": _medit,
 }  # fmt: skip
-"""What the headers of a format claim, by its ending; a binary STL is checked by its readers."""
+"""Claims of the headers of a format, by its ending; a binary STL is checked by its readers."""
 
 
 def _start(path: Path) -> bytes:

@@ -41,7 +41,7 @@ _NEW_NAMES = {
     "warpbots.solvers.mass_spring.Readings": "warpbots.solvers.mass_spring.MassSpringReadings",
     "warpbots.solvers.mpm.Readings": "warpbots.solvers.mpm.MPMReadings",
 }
-"""The new name of every former one, in full."""
+"""The new name for every former name, in full."""
 
 
 def refuse_former(module: str) -> Callable[[str], Never]:

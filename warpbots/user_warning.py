@@ -7,7 +7,7 @@ import warnings
 __all__ = ["user_frame", "warn_user"]
 
 _BETWEEN = {"warpbots", "torch"}
-"""Packages whose functions call one another on the way from a program to a warning."""
+"""Packages whose functions may lie between the user's program and a warning."""
 
 
 def user_frame() -> tuple[types.FrameType, int]:

@@ -16,7 +16,7 @@ _SIZES = ("length", "in.width", "in.height", "out.width", "out.height")
 _LOW, _HIGH = (8, 0, 2, 4, 6), (9, 1, 3, 5, 7)
 """Handles of the faces at the start and at the end: middle, then corners (-y, -z), (+y, -z), (-y, +z), (+y, +z)."""
 _BACK = (8, 2, 0, 6, 4)
-"""Those at the start as seen along -x."""
+"""The handles at the start, seen along -x."""
 
 
 @checked

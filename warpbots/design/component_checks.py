@@ -13,7 +13,7 @@ _CORNERS = np.array([(0.0, 0.0), (-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0
 """Handles of a port in its frame, in widths along y and heights along z."""
 
 _SAME = 1e-12
-"""How much entries of a layout may differ that are the same [1]."""
+"""Largest difference of entries of a layout that count as equal [1]."""
 
 
 def check_sizes(own: "Component") -> None:

@@ -19,12 +19,12 @@ from warpbots.scene.field_types import checked
 __all__ = ["joint", "knuckle", "palm", "phalanx", "tip"]
 
 ROOT = Section(16e-3, 32.4e-3)
-"""Where a finger joins a palm."""
+"""Section where a finger joins a palm."""
 FINGER = Section(26e-3, 26e-3)
-"""Where the parts of a finger join."""
+"""Section where the parts of a finger join."""
 
 _ROUNDING = 0.3
-"""How much of the corners of a cross-section is rounded away, 0 for a rectangle and 0.5 for an ellipse [1]."""
+"""Rounding of the corners of a cross-section, from 0 for a rectangle to 0.5 for an ellipse [1]."""
 _DOME = 0.1
 """Height of the dome at the end of a tip, per length [1]."""
 

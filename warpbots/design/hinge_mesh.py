@@ -19,7 +19,7 @@ _EYE = 2e-3
 _TONGUE = 0.4
 """Thickness of the tongue per height of the hinge [1]."""
 _BESIDE = 0.7
-"""Where the cheeks have vertices between their sides, per half height [1]."""
+"""Position of vertices of the cheeks between their sides, per half height [1]."""
 
 
 def hinge_meshes(

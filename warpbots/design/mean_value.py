@@ -25,13 +25,13 @@ from warpbots.scene.field_types import checked
 __all__ = ["mean_value_weights"]
 
 _CHUNK = 1 << 21
-"""Pairs of points and faces that are looked at together."""
+"""Number of pairs of points and faces that are computed together."""
 
 _FLAT = 1e-3
 """Six times the volume of a tetrahedron on a face, per product of the edges at the point, below which it is flat."""
 
 _ON = 1e-14
-"""How far a point on a face may be from it, per length of the face, and its barycentric coordinates below zero."""
+"""Largest distance of a point on a face from it, per length of the face, and of its barycentric coordinates below 0."""
 
 
 @checked

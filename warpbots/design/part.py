@@ -16,7 +16,7 @@ from warpbots.scene.field_types import checked, conform
 __all__ = ["Part"]
 
 _IN_PLANE = 1e-9
-"""How far a vertex may be from a plane that it is in [m]."""
+"""Largest distance of a vertex from a plane that contains it [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

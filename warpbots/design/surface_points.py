@@ -11,7 +11,7 @@ from warpbots.scene.field_types import checked
 __all__ = ["SurfacePoints", "surface_points"]
 
 _PATCHES = 32
-"""Patches of the surface for each point, which go to the point that is nearest to them."""
+"""Patches of the surface for each point; a patch belongs to the nearest point."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

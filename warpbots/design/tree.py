@@ -12,7 +12,7 @@ from warpbots.scene.field_types import checked, conform
 __all__ = ["Instance", "Node", "chain", "instances_of"]
 
 _FIT = 1e-9
-"""How much ports may differ that join [m]."""
+"""Largest difference of the sections of ports that join [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

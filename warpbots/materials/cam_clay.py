@@ -35,10 +35,10 @@ from warpbots.numerics import exp_symmetric, matrix, real
 __all__ = ["cam_clay"]
 
 _ITERATIONS = 20
-"""Newton iterations for x at most; two to five are needed."""
+"""Largest number of Newton iterations for x; two to five are needed."""
 
 _OUTER = 40
-"""Iterations for v' at most; one to three are needed, and bisection where hardening is very strong."""
+"""Largest number of iterations for v'; one to three are needed, and bisection where hardening is very strong."""
 
 _ROUNDING = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-14}[real]))
 

@@ -19,14 +19,14 @@ LAWS: dict[str, Definition] = {}
 """Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
 
 DIFFERENTIALS: dict[Definition, Differential] = {}
-"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of what
-dP takes from F, a function that makes it of (F, mu, lambda), and dP(point, dF)."""
+"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of the
+terms of dP at F, its function of (F, mu, lambda), and dP(point, dF)."""
 
 FLUIDS = ("weakly_compressible",)
-"""Laws of fluids, which forget their shear after each step; MPM alone takes them."""
+"""Laws of fluids, which forget their shear after each step; only under MPM."""
 
 _REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
-"""What has been registered under each name, in the order of its first use."""
+"""Laws that have been registered under each name, in the order of their first use."""
 
 
 class Law(NamedTuple):

@@ -21,7 +21,7 @@ from warpbots.solvers.projective import ProjectiveModel
 __all__ = ["shaped"]
 
 _ROUNDING = 1e-9
-"""Part by which particles may be further apart than the grid permits."""
+"""Relative excess of the spacing of particles over the limit of the grid that counts as rounding."""
 
 
 @checked

@@ -23,7 +23,7 @@ _ATMOSPHERE = 101325.0
 
 _SIGN = "the sign of the control gives the direction"
 _STIFFNESS = "without stiffness it does nothing: leave it out"
-"""Why numbers have to be positive, in messages."""
+"""Reasons in messages why numbers have to be positive."""
 
 
 @record

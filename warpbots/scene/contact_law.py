@@ -9,7 +9,7 @@ from warpbots.scene.shapes.field_checks import assign, positive
 __all__ = ["IMPACTS", "Contact", "contacts_between"]
 
 IMPACTS = ("compliant", "instant")
-"""Whether an impact takes the time in which a contact yields, or none."""
+"""Kinds of impact: one that takes time while the contact yields, or one that takes none."""
 
 
 @record

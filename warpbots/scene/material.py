@@ -9,7 +9,7 @@ from warpbots.scene.record import SceneError, record
 __all__ = ["Material"]
 
 _LARGEST = 32
-"""Largest exponent p for which (J - 1)^p has an effect: halving the volume adds K 2^-p, at 32 less than rounding."""
+"""Largest exponent p with which (J - 1)^p has an effect: halving the volume adds K 2^-p, below rounding for p = 32."""
 
 
 @record

@@ -16,10 +16,10 @@ from warpbots.scene.field_types import checked
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
 _BYTES = 25.0
-"""Memory for one byte of a file while it is read, at most [bytes]: 22 for an OBJ."""
+"""Largest memory for one byte of a file while it is read [bytes]: 22 for an OBJ."""
 
 _UNPACKED = 60
-"""Unpacked bytes of a packed format for one of its bytes, at most."""
+"""Largest number of unpacked bytes per byte of a packed format."""
 
 _PIXELS = 4e7
 """Largest number of pixels of an image with a silhouette."""

@@ -28,7 +28,7 @@ class Cost:
 
 
 _ENDS = (type, types.ModuleType, types.FunctionType, types.MethodType, wp.Device, wp.Kernel, wp.Function)
-"""Objects that are no parts of a model, but lead to everything else in the process."""
+"""Objects that are not parts of a model, but refer to everything else in the process."""
 
 
 def device_memory(*roots: object) -> int:

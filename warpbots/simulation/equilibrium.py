@@ -16,11 +16,11 @@ __all__ = ["StaticEquilibrium"]
 _MOTION = ("velocity", "qd")
 """Fields of a state that are zero at rest."""
 _PLACE = ("position", "q")
-"""Fields that say where bodies rest."""
+"""Fields with the places where bodies rest."""
 _CONVERGED = 1e-3
 """Relative change of an adjoint below which its series has converged, per unit roundoff to the power of one half."""
 _MOST = 1000
-"""Most terms of that series."""
+"""Largest number of terms of the series."""
 
 
 class StaticEquilibrium:

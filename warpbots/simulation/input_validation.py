@@ -17,9 +17,9 @@ from warpbots.trajectory import TensorState_co
 __all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
-"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
+"""A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
 
-The time is a number, or a tensor of shape (worlds,) where worlds are of different age."""
+The time is a number, or a tensor of shape (worlds,) where the worlds differ in age."""
 
 
 class Seen:

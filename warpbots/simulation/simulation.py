@@ -57,10 +57,10 @@ from warpbots.trajectory import TensorState_co, Trajectory
 __all__ = ["Simulation"]
 
 _UNREAD = 16
-"""Control intervals of a rollout on a GPU whose faults wait to be read together, at most."""
+"""Largest number of control intervals of a rollout on a GPU whose faults are read together."""
 
 _ALL = sys.maxsize
-"""Those of a backward pass, which is read when it ends."""
+"""The same for a backward pass, whose faults are read at its end."""
 
 
 class Simulation(Generic[TensorState_co]):

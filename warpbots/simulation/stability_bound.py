@@ -11,13 +11,13 @@ from warpbots.user_warning import warn_user
 __all__ = ["MOST_SUBSTEPS", "ControlInterval"]
 
 MOST_SUBSTEPS = 2**31
-"""Substeps that no control interval has."""
+"""A number of substeps that no control interval reaches."""
 
 _INTERVAL = 0.01
-"""Length of a control interval that nothing else says [s]."""
+"""Default length of a control interval [s]."""
 
 _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""By how much the safe number of substeps is multiplied where the solver advises against it."""
+"""Factors on the safe number of substeps, tried where the solver advises against it."""
 
 
 class ControlInterval:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Collision", "Sweep", "sweep"]
 
 _NEAR = 1.0
-"""Distances are measured up to it [mm]; it takes long to measure larger ones."""
+"""Largest distance that is measured [mm]; larger ones are slow to measure."""
 
 _SAMPLES = 12
-"""Poses behind the beginning of a collision, of which that with the largest overlap is reported."""
+"""Poses after the start of a collision, of which the one with the largest overlap is reported."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _refuse_ranges(scene: Scene, ranges: Mapping[str, tuple[Any, Any]]) -> None:
 
 
 _Way = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Coordinates of where a way starts, a collision on it begins, and the way ends."""
+"""Coordinates of the start of a path, of the start of a collision on it, and of the end of the path."""
 
 
 def _core(solid: "Manifold", depth: float) -> "Manifold":

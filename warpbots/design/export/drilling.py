@@ -19,7 +19,7 @@ _SIDES, _ARCS = 64, 32
 """Sides of a round hole, and of the ball at a bend of a channel."""
 
 _BEYOND = 0.01
-"""How much longer a hole is at both ends, so that one which ends on a face leaves no film there [mm]."""
+"""Extension of a hole at both ends, so that a hole that ends on a face leaves no film there [mm]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from warpbots.scene import Joint, Scene
 __all__ = ["Move", "JointPath", "moves_of", "path_between"]
 
 _TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
-"""Range of what has no limits, to both sides: of a hinge and of a ball [rad], of a slide [mm]."""
+"""Default range to both sides without limits: of a hinge and of a ball [rad], of a slide [mm]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

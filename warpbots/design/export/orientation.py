@@ -18,7 +18,7 @@ _ON_BED = 0.01
 """Faces up to this height are on the bed [mm]."""
 
 _CANDIDATES = 200
-"""Most sides that are tried."""
+"""Largest number of sides that are tried."""
 
 _APART = np.cos(np.radians(2.0))
 """Sides whose normals include less than 2 degrees count as one."""

@@ -18,13 +18,13 @@ MM = 1000.0
 """Millimetres in a metre."""
 
 _RESOLUTION = 1e-3
-"""Edges and slivers below it are removed from a solid, and what is thinner has no volume [mm]."""
+"""Edges and slivers below this size are removed from a solid, and thinner solids have no volume [mm]."""
 
 _OVERLAP = 1e-5
-"""How far shapes of one body are grown before they are united, so that those that touch overlap [mm]."""
+"""Growth of the shapes of a body before they are united, so that touching shapes overlap [mm]."""
 
 _WELD = 1e-4
-"""Vertices closer than it are one [mm]: more than the overlap, and than single precision makes of them in a file."""
+"""Distance below which vertices are merged [mm]: above the overlap, and above single-precision rounding in files."""
 
 
 def manifold_of(mesh: "trimesh.Trimesh") -> "Manifold":

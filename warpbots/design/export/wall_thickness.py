@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["Wall", "thickness_at", "thinnest_wall"]
 
 _SAMPLES = (2000, 20000)
-"""Fewest and most points of the surface from which rays start."""
+"""Smallest and largest number of points of the surface from which rays start."""
 
 _OPPOSITE = np.cos(np.radians(30.0))
 """Two surfaces are the sides of a wall if they include less than 30 degrees."""
 
 _SPOTS, _AROUND, _ROUNDS = 8, 60, 6
-"""The thinnest spots around which more rays start, how many, and how often, each time half as far away."""
+"""Number of thinnest spots around which more rays start, rays around each, and passes, each half as far away."""
 
 
 @dataclasses.dataclass(frozen=True)

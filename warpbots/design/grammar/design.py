@@ -21,7 +21,7 @@ __all__ = ["Design"]
 
 _FORMAT = "warpbots design 1"
 _SAME = 1e-9
-"""Relative difference of sizes that are the same."""
+"""Largest relative difference of sizes that count as equal."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from warpbots.design.grammar.topology import Topology
 __all__ = ["Grammar"]
 
 _LARGEST = 200
-"""Largest number of components of a topology, which is kept well below the depth to which Python recurs."""
+"""Largest number of components of a topology, well below the recursion limit of Python."""
 _PATIENCE = 100
-"""How many random topologies are drawn for each distinct one that is wanted."""
+"""Largest number of random draws for each distinct topology that is requested."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ HAND_RULES: Mapping[str, Sequence[str]] = {
     "finger": ["knuckle segment", "segment"],
     "segment": ["joint phalanx tip", "joint phalanx segment"],
 }
-"""Rules of hands; those of a grammar of your own may begin with them: ``{**HAND_RULES, "segment": [...]}``."""
+"""Rules of hands; your own grammar may begin with them: ``{**HAND_RULES, "segment": [...]}``."""
 
 
 def hand_components() -> dict[str, Component]:

@@ -12,10 +12,10 @@ from warpbots.design.grammar.term import Term
 __all__ = ["Symmetry", "canonical", "symmetries"]
 
 _SAME = 1e-9
-"""How much lengths may differ that are the same [m], and entries of unit vectors [1]."""
+"""Largest difference of lengths that count as equal [m], and of entries of unit vectors [1]."""
 
 Symmetry: TypeAlias = tuple[Mapping[str, str], bool]
-"""The port to which each port goes, and whether the component is mirrored."""
+"""The image of each port, and whether the component is mirrored."""
 
 _Canonical: TypeAlias = tuple[str, tuple]
 """A symbol, and port and canonical form of each child; of all images of a term, the first in order."""
