@@ -32,7 +32,7 @@ _own: set[str] = set()
 
 @contextlib.contextmanager
 def sparing(paths: Collection[str | Path]) -> Iterator[None]:
-    """Let no file of `paths`, such as those that a command has read so far, be replaced within the block."""
+    """Protect the files of `paths`, such as the inputs of a command, from being replaced within the block."""
     token = _spared.set(paths)
     try:
         yield
@@ -156,7 +156,7 @@ def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
                 source.replace(path)
     except OSError as error:
         raise _unwritten(paths[-1], error) from error
-    except Exception as error:  # libraries have exceptions of their own for a full disk
+    except Exception as error:  # libraries raise their own exceptions for a full disk
         if refusal := _refusal(temporary):
             raise _unwritten(paths[-1], refusal) from error
         raise

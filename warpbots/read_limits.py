@@ -36,7 +36,7 @@ _CLAIM = "{}: it claims to have {} {}, and with its {} bytes it can have {} at m
 
 
 def refuse_unpacking(path: Path, each: float = 1.0) -> None:
-    """Raise if a file is an archive that unpacks to much more than itself, or one whose size is unknown.
+    """Raise if a file is an archive that unpacks to much more than its size, or to an unknown size.
 
     Args:
         path: The file.

@@ -51,8 +51,8 @@ def refuse_former(module: str) -> Callable[[str], Never]:
         module: Its name.
 
     Returns:
-        A function of the name of an attribute that is not there. It raises an AttributeError, with the new name if the
-        name is a former one.
+        A function of the name of a missing attribute. It raises an AttributeError, with the new name if the name is a
+        former one.
     """
 
     def refuse(name: str) -> Never:

@@ -53,7 +53,7 @@ class Simulated(Protocol):
         """One control interval."""
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """What the solver measures of a state."""
+        """The readings of a state."""
 
     def state(self, **fields: torch.Tensor) -> Any:
         """The scene at rest."""
@@ -73,8 +73,8 @@ class Trajectory(Generic[TensorState_co]):
         start: State at time 0, without gradient.
         final: State after the last control interval; differentiable.
         control: Controls, shape (worlds, steps, channels); differentiable.
-        observation: What `observe` returned after each interval, shape (worlds, steps, ...); differentiable. None
-            without `observe`.
+        observation: Results of `observe` after each interval, shape (worlds, steps, ...); differentiable. None without
+            `observe`.
         parameters: Parameters that were replaced, without gradient.
         lost: Control interval in which a world was lost, after which it stays as it was before the step, or -1 for a
             world that reached the end, shape (worlds,), int. A mean over ``lost < 0`` leaves lost worlds out.

@@ -56,7 +56,7 @@ class Cage:
     def weights(self, points: torch.Tensor) -> torch.Tensor:
         """Mean value coordinates of points: the weights by which they follow the handles [1], shape (n, k).
 
-        ``weights @ handles`` are the points; with moved handles, it is the moved points.
+        ``weights @ handles`` are the points; with moved handles, they are the moved points.
 
         Args:
             points: Points [m], shape (n, 3).

@@ -1,9 +1,9 @@
 """Parametric parts of hands: palms, knuckles, joints, phalanges and tips.
 
-Nominal sizes are those of Xu et al. 2021 (DiffHand), whose fingers consist of such parts; the meshes are our own. A
-part lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two. Knuckles
-and joints are hinges of a clevis and a tongue on an axle of standard size, so that they can be scaled along the axle
-only (section III-A of the paper, the fabrication constraint).
+Nominal sizes are from Xu et al. 2021 (DiffHand), whose fingers consist of these parts; the meshes are our own. A part
+lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two. Knuckles and
+joints are hinges of a clevis and a tongue on an axle of standard size, so that they can be scaled along the axle only
+(section III-A of the paper, the fabrication constraint).
 """
 
 import numpy as np

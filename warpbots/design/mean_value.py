@@ -14,7 +14,7 @@ to one and reproduce x, and with it every linear function. Cross products are ta
 p_{i+1}), and denominators with the normal of the face; both keep their digits close to a face and far away.
 
 Close to the plane of a face the quotient has few digits; there the system itself is solved, which leaves no residual
-whatever its condition. On a face, an edge or a vertex the coordinates are the barycentric ones.
+whatever its condition. On a face, an edge or a vertex they are barycentric coordinates.
 """
 
 import torch

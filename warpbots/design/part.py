@@ -107,7 +107,7 @@ class Part:
 
     @checked
     def moved(self, rotation: np.ndarray) -> "Part":
-        """The part in a frame that is turned: x' = R x."""
+        """The part in a rotated frame: x' = R x."""
         return dataclasses.replace(self, vertices=self.vertices @ rotation.T)
 
     @functools.cached_property

@@ -13,7 +13,7 @@ __all__ = ["differential"]
 
 
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa].
+    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa].
 
     A law without a closed form is differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
 

@@ -54,7 +54,7 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
 
 def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     p = real(exponent)
     factors = wp.constant(exponent - 2)

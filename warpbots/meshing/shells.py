@@ -18,7 +18,7 @@ def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndar
             whose faces are left out because there is matter already, or ``"void"``.
 
     Returns:
-        The faces, and the number of such surfaces.
+        The faces, and the number of surfaces to which `inner` applies.
     """
     import trimesh
 

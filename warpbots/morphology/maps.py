@@ -69,7 +69,7 @@ class Stretch:
     """Stretch of the matter between two planes perpendicular to an axis; matter beyond the end moves along unchanged.
 
     x' = x + (s - 1) clamp(x_axis, start, end - start) e_axis, counted from the start. It makes a link longer, or a foot
-    higher, and carries along what is fixed to its end.
+    higher, and moves parts fixed to its end.
 
     Attributes:
         factor: The factor s [1], a number or a tensor of shape ().

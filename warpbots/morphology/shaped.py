@@ -114,7 +114,7 @@ def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 
 def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = False) -> None:
-    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid are no such parts."""
+    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid can."""
     rigid: tuple[RigidBody, ...] = () if bones else scene.rigid
     parts = {
         "rigid body": rigid, "attachment": scene.attachments, "load": scene.loads,

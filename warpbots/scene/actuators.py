@@ -1,4 +1,4 @@
-"""Actuators: what a control signal in [-1, 1] does to a body. Data only; `warpbots.actuation_laws` has the forces."""
+"""Actuators: effects of a control signal in [-1, 1] on a body. Data only; `warpbots.actuation_laws` has the forces."""
 
 from collections.abc import Sequence
 
@@ -117,8 +117,8 @@ class PneumaticCell:
 
     The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
     has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A linear
-    tetrahedron has one such point and is one chamber, a quadratic tetrahedron has four, and a hexahedron eight. At u =
-    0 cells are at rest in the undeformed body, and resist a change of volume. The stress of a `Pressure`, in contrast,
+    tetrahedron has one such point and is one chamber, a quadratic tetrahedron has four, and a hexahedron eight. Cells
+    are at rest in the undeformed body at u = 0, and resist a change of volume. The stress of a `Pressure`, in contrast,
     does not depend on the volume.
 
     Attributes:
@@ -142,10 +142,10 @@ class PneumaticCell:
 class Cavity:
     """A chamber of air in a soft body: pressure on its walls, normal to them wherever they move.
 
-    The chamber is the void that the one closed surface within `region` encloses: faces of solids and sheets whose
-    vertices all lie in the shape of the region, and which together have no open edge. A shape that contains the void
-    and some matter around it is enough, and so is a shape that contains a whole hollow body, because its outer surface
-    does not count.
+    The chamber is the void enclosed by the only closed surface within `region`. This surface consists of the faces of
+    solids and sheets whose vertices all lie in the shape of the region; together they have no open edge. A shape that
+    contains the void and some matter around it is enough, and so is a shape that contains a whole hollow body, because
+    its outer surface does not count.
 
     The gauge pressure p, the pressure inside minus the pressure outside, is either given,
 
@@ -254,7 +254,7 @@ class Expansion:
 
 @record
 class Oscillation:
-    """Matter of a region that oscillates by itself: its rest lengths become (1 + e) L.
+    """Matter of a region that oscillates on its own: its rest lengths become (1 + e) L.
 
     The strain is
 

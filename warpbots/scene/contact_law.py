@@ -41,9 +41,9 @@ class Contact:
 
     Sticking contacts creep: a body of mass m on an incline of angle t, with the area A in contact, slides down at the
     speed m g sin t / (A viscosity), which is 0.4 mm/s for 1 kg on 4 cm^2 at 30 degrees and 3e7 Pa s/m. Near the angle
-    of friction the speed is greater if the centre of mass is above the contact points: the upper points carry less and
-    slide first, so the lower ones carry the rest (8 % more for four points 20 cm apart, 2 cm below the centre of mass,
-    at tan t = 0.98 friction).
+    of friction the speed is higher if the centre of mass is above the contact points: the upper points carry less and
+    slide first, and the lower points carry the rest (8 % more for four points 20 cm apart, 2 cm below the centre of
+    mass, at tan t = 0.98 friction).
 
     Attributes:
         points: Name of the body, or of the surface, that has the contact points.
@@ -133,8 +133,8 @@ def contacts_between(
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m].
-        restitution: Coefficients of restitution by name; a name that is missing counts as 0, and a pair of which both
-            are missing has damping alone.
+        restitution: Coefficients of restitution by name; a missing name counts as 0, and a pair with both missing has
+            only damping.
     """
     bounces = restitution or {}
 

@@ -12,7 +12,7 @@ __all__ = ["Field"]
 class Field:
     """Values of a parameter of a solver's model, for example after training: see `warpbots.Simulation.scene_with`.
 
-    Exactly one of `places` and `recorded` says what the values belong to.
+    Exactly one of `places` and `recorded` states to which things the values belong.
 
     Attributes:
         name: Name of the parameter, such as ``"youngs_modulus"``; unique in the scene.

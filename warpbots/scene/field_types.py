@@ -31,7 +31,7 @@ def conform(instance: Any) -> None:
     """Convert the fields of a dataclass to their annotated types, in its constructor.
 
     Raises:
-        ValueError: A field has another type, or a seed is negative; the message names the field and what it takes.
+        ValueError: A field has another type, or a seed is negative; the message names the field and the accepted type.
     """
     name = getattr(instance, "name", None)
     what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
@@ -80,16 +80,16 @@ def _refuse_seed(name: str, value: Any, what: str) -> None:
 def fitted(value: Any, kind: Any, what: str) -> Any:
     """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
 
-    Tensors of torch stay what they are, with their gradient.
+    Tensors of torch stay unchanged, with their gradient.
 
     Args:
         value: Any object.
         kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, ``torch.Tensor``, a function, a protocol,
-            literals, or a tuple, sequence, mapping or union of such.
+            literals, or a tuple, sequence, mapping or union of these.
         what: Name of the value in messages.
 
     Raises:
-        ValueError: It has another type, or contains a number that is not finite.
+        ValueError: `value` has another type, or contains a number that is not finite.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
@@ -170,7 +170,7 @@ def _public(kind: type) -> set[str]:
 
 
 def _is_runtime(protocol: type) -> bool:
-    """Whether ``isinstance`` knows a protocol."""
+    """Whether ``isinstance`` accepts a protocol."""
     try:
         isinstance(None, protocol)
     except TypeError:

@@ -33,7 +33,7 @@ class Material:
         plasticity: How matter flows under MPM, `VonMises`, `DruckerPrager` or `CamClay`, which need the law
             ``hencky``; None for matter that does not flow.
         fibres: Families of fibres that reinforce it, under MPM.
-        branches: Maxwell branches, whose stress fades, under MPM.
+        branches: Maxwell branches, whose stress relaxes, under MPM.
 
     Raises:
         SceneError: A value is out of range.

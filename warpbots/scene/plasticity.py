@@ -1,4 +1,4 @@
-"""How matter yields: what a material of MPM does beyond its elastic range."""
+"""Plasticity: the behaviour of MPM materials beyond their elastic range."""
 
 from warpbots.scene.record import SceneError, record
 

@@ -125,7 +125,7 @@ class RigidBody:
         name: Unique name of the body.
         shape: Its solid in its own frame; None for a body without extent, which is massless without an `inertia`.
         density: Density [kg/m^3], from which mass and moments of inertia follow.
-        inertia: Mass and moments, instead of those of shape and density.
+        inertia: Mass and moments, instead of the values from shape and density.
         position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
         points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, spheres, capsules

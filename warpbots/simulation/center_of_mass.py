@@ -23,7 +23,7 @@ class CenterOfMass:
         """Nothing is computed yet.
 
         Args:
-            scene: What is simulated, with its fields.
+            scene: The scene, with its fields.
             model: Has the masses.
             region: `Simulation.region`.
             sense: `Simulation.sense`.

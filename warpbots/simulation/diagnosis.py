@@ -16,7 +16,7 @@ __all__ = ["Diagnosis", "SimulationError"]
 
 
 class SimulationError(RuntimeError):
-    """A simulation left the realm of physics. The message says when, where and why.
+    """A simulation diverged or cannot go on. The message says when, where and why.
 
     Attributes:
         place: When and where, as a `FailurePoint`; None where the error is not about a step of a simulation.
@@ -42,7 +42,7 @@ class Diagnosis:
         """Nothing runs yet.
 
         Args:
-            scene: What is simulated.
+            scene: The scene.
             solver: The method.
             time_step: Its step.
             inputs: Checks the inputs of its steps.
@@ -138,7 +138,7 @@ def _rows(worlds: torch.Tensor, field: torch.Tensor) -> torch.Tensor:
 
 
 def _newly_lost(before: Tensors, after: Tensors) -> torch.Tensor:
-    """Which worlds are lost after but not before, shape (worlds,), bool; none where a state does not say."""
+    """Which worlds are lost after but not before, shape (worlds,), bool; none if the state has no such field."""
     if LOST not in after:
         return torch.zeros(1, dtype=torch.bool)
     return after[LOST].detach() > before[LOST].detach()

@@ -35,7 +35,7 @@ class StaticEquilibrium:
 
         Args:
             solver: The method.
-            model: What it simulates.
+            model: The model of the scene.
             inputs: Checks controls and parameters.
             bridge: Makes a `Bridge` for one step of a given length [s].
         """

@@ -32,7 +32,7 @@ class Measurement:
 
         Args:
             solver: The method.
-            model: What it simulates.
+            model: The model of the scene.
             make: Makes arrays for the results, such as `Senses.readings`.
             measure: Writes them, such as `Senses.sense`.
             bridge: Makes a `Bridge` from the names of the results and a function that makes replays.

@@ -75,12 +75,12 @@ class Simulation(Generic[TensorState_co]):
     called a few more times, and gradients that are not finite have been added to ``.grad``.
 
     Attributes:
-        scene: What is simulated.
+        scene: The scene.
         solver: The method.
         model: The scene as the solver's arrays.
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
-        checkpoints: What rollouts keep for their backward pass.
+        checkpoints: States that rollouts keep for their backward pass.
         rollouts: Rollouts in progress, the innermost last; the memory of an observer belongs to one of them.
         mimebundle: The content that a notebook shows of a simulation; `warpbots` puts a table with a picture here.
     """
@@ -106,15 +106,15 @@ class Simulation(Generic[TensorState_co]):
         of the simulation shows them, too.
 
         Args:
-            scene: What to simulate.
+            scene: The scene to simulate.
             solver: The method, such as ``MPM(dx=0.01)``; without a cell size the solver chooses one by the rule in the
                 docstring of its `sized`.
-            dt: Time between two control signals [s]; None for that of the scene's task, or else 0.01 s.
+            dt: Time between two control signals [s]; None for the interval of the scene's task, or else 0.01 s.
             substeps: Solver steps in that time; None for the fewest that stay well below the stability bound and, if
                 `dt` is None, too, resolve the contacts of rigid bodies, up to 128.
             worlds: Number of independent copies of the scene.
             device: Warp device; None for the current one.
-            checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
+            checkpoints: States that rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
 
         Raises:
             ValueError: An argument is of another kind, `dt` or `substeps` is not positive, the solver step is over its
@@ -257,7 +257,7 @@ class Simulation(Generic[TensorState_co]):
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
     def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
-        """A parameter with values per region, in the shape in which steps and rollouts take it; differentiable.
+        """A parameter with values per region, in the shape that steps and rollouts accept; differentiable.
 
         Example: ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle,
         a mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is in the
@@ -378,7 +378,7 @@ class Simulation(Generic[TensorState_co]):
         return state_files.load(path, self.state(), self.scene, self.solver)
 
     def cost(self, intervals: int = 5) -> Cost:
-        """Measure what a simulation costs: seconds of simulation per second of computing, and memory.
+        """Measure the cost of a simulation: simulated seconds per second of computing, and memory.
 
         The run starts from rest, without control and without gradient; kernels are compiled before the clock starts.
         Implicit methods take longer under contacts and fast motion. `print` of the simulation shows the last
@@ -437,7 +437,7 @@ class Simulation(Generic[TensorState_co]):
         here, too.
 
         Args:
-            state: What to measure.
+            state: The state to measure.
             control: Control signal, on which the torques of motors depend, shape (worlds, channels) or (channels,);
                 None for no control.
             parameters: Tensors instead of the model's parameters, by name.
@@ -498,7 +498,8 @@ class Simulation(Generic[TensorState_co]):
             state: Where to begin; None for the scene at rest. Its velocities are ignored.
             dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
             steps: Number of steps after which to give up.
-            tolerance: Largest displacement of a node in the last step [mean edges]; None for that of the solver.
+            tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of the
+                solver.
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:

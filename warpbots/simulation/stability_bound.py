@@ -33,7 +33,7 @@ class ControlInterval:
 
         Args:
             solver: The method.
-            model: What it simulates.
+            model: The model of the scene.
             dt: Length of the control interval [s]; None for the interval of the scene's task, or else 0.01 s.
             substeps: Number of steps of the solver in it; None for the fewest that are safe. If `dt` is None, too, and
                 the solver advises against this number (`Cautious`), it is multiplied by up to 128 until the solver

@@ -53,7 +53,7 @@ class PartMeasures:
     Attributes:
         size: Width, depth and height as it lies on the bed [mm], shape (3,).
         volume: Volume [mm^3].
-        wall: Its thinnest wall, or None if nothing of it is a wall.
+        wall: Its thinnest wall, or None if it has no wall.
         overhang: Share of its surface that overhangs [1].
     """
 

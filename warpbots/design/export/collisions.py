@@ -153,7 +153,7 @@ class _Pair:
 
     Attributes:
         reach: Largest displacement of a point per unit of each coordinate [mm/rad or 1], shape (n,).
-        inner: The core of the first part, once it is needed.
+        inner: The core of the first part, computed on first use.
     """
 
     def __init__(

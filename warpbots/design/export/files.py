@@ -46,11 +46,11 @@ def write(
     Args:
         folder: Folder of the files; it is made if its parent exists.
         report: The result of `check`.
-        format: ``"stl"``, binary, or ``"3mf"``, which says that its unit is the millimetre.
+        format: ``"stl"``, binary, or ``"3mf"``, which contains the unit, the millimetre.
         anyway: Whether to write parts that have faults, too; the report names these.
 
     Returns:
-        Paths of the files of the parts, then that of the report.
+        Paths of the files of the parts, then the path of the report.
 
     Raises:
         PrintError: There are faults that prevent printing.

@@ -24,7 +24,7 @@ class Move:
     Attributes:
         joint: Name of the joint.
         turns: Whether it is a rotation by the vector q axes [rad], or a translation by it [mm].
-        origin: A point that the rotation leaves where it is, with all coordinates at zero [mm], shape (3,).
+        origin: A fixed point of the rotation, with all coordinates at zero [mm], shape (3,).
         axes: Unit axes in the world with all coordinates at zero, shape (k, 3).
         lower: Lower ends of the ranges [rad or mm], shape (k,).
         upper: Upper ends of the ranges [rad or mm], shape (k,).
@@ -105,7 +105,7 @@ def _shown(value: float, turns: bool) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JointPath:
-    """The joints between two bodies, and their coordinates: those of the first body's branch, then the second's.
+    """The joints between two bodies, and their coordinates: first the branch of the first body, then of the second.
 
     Attributes:
         up: Moves from the last common body of both branches to the first body.

@@ -28,7 +28,7 @@ class PrintedPart:
     Attributes:
         name: Name of the body.
         mesh: Its surface as it lies on the bed, in the first octant [mm], a `trimesh.Trimesh`.
-        pose: From the frame of the body [mm] to that of the mesh, shape (4, 4).
+        pose: Transformation from the frame of the body [mm] to the frame of the mesh, shape (4, 4).
         placed: The solid in the world with all joint coordinates at zero [mm], a `manifold3d.Manifold`.
         density: Density of the body [kg/m^3].
         drilled: The cuts of its holes.

@@ -11,7 +11,7 @@ __all__ = ["Printer"]
 
 @record
 class Printer:
-    """Limits of a printer that melts filament; the defaults are those of an ordinary one with a nozzle of 0.4 mm.
+    """Limits of a printer that melts filament; the defaults suit a common printer with a nozzle of 0.4 mm.
 
     Attributes:
         bed: Largest width, depth and height of a part [m], shape (3,).

@@ -55,7 +55,7 @@ def mesh_of(solid: "Manifold") -> "trimesh.Trimesh":
 
 
 def enclosed_volume(mesh: "trimesh.Trimesh") -> float:
-    """Volume within a mesh by the divergence theorem, in its unit; also where it is zero."""
+    """Volume within a mesh by the divergence theorem, in cubes of its unit; it may be zero."""
     return float((mesh.triangles_center * mesh.face_normals).sum(axis=1) @ mesh.area_faces) / 3.0
 
 

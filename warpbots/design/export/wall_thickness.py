@@ -61,7 +61,7 @@ def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, lon
 
 @checked
 def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
-    """The thinnest wall of a solid; None if nothing of it is a wall.
+    """The thinnest wall of a solid; None if it has no wall.
 
     Rays start from points spread evenly over the surface, about half a limit apart, at least 2000 and at most 20000;
     then from points around the thinnest places, closer in each pass. Edges sharper than 30 degrees are walls, too: they

@@ -116,7 +116,7 @@ class Design:
     @classmethod
     @checked
     def load(cls, path: str | Path, components: Mapping[str, Component]) -> "Design":
-        """Read what `save` has written.
+        """Read a file of `save`.
 
         Args:
             path: The file.
@@ -143,7 +143,7 @@ def _reason(fault: Exception) -> str:
 
 
 def _refuse_changes(there: Mapping[str, Mapping[str, float]], here: Mapping[str, Component]) -> None:
-    """Raise if components have other sizes than those of the file."""
+    """Raise if components have other sizes than in the file."""
     for name, sizes in there.items():
         if name not in here:
             raise ValueError(f"it needs a component {name!r}; there are {', '.join(here)}")

@@ -41,8 +41,8 @@ class Grammar:
         start: The rule that every topology begins with; None for the first one.
 
     Raises:
-        ValueError: A rule never ends, has no productions or twice the same, or a weight that is not positive; a name is
-            unknown, or names both a rule and a component; or components do not fit.
+        ValueError: A rule never ends, has no productions, the same production twice, or a weight that is not positive;
+            a name is unknown, or names both a rule and a component; or components do not fit.
     """
 
     rules: Mapping[str, Sequence[str] | Mapping[str, float]]

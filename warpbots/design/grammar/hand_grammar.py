@@ -39,8 +39,8 @@ def hand_grammar(
     segment`` and ``segment -> joint phalanx tip | joint phalanx segment``.
 
     Args:
-        rules: Rules besides `HAND_RULES`, or in place of those of the same name.
-        components: Components besides `hand_components`, or in place of those of the same name.
+        rules: Rules in addition to `HAND_RULES`; they replace rules of the same name.
+        components: Components in addition to `hand_components`; they replace components of the same name.
 
     Raises:
         ValueError: See `Grammar`.
