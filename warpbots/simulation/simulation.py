@@ -572,7 +572,7 @@ class Simulation(Generic[TensorState_co]):
         return Bridge(outputs, make, self.solver.lost_gradient, watch, grow)
 
     def _grow(self) -> bool:
-        """Enlarge the arrays of the model where the last steps ran out of room. Returns whether they did."""
+        """Enlarge arrays of the model that were too small in the last steps; whether there were any."""
         grown = self.solver.grown(self.model) if isinstance(self.solver, Grows) else None
         if grown is not None:
             self.model = self._inputs.model = grown
