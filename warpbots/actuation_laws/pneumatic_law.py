@@ -3,8 +3,8 @@
     Psi = k/2 |F - R|^2,   P = k (F - R),   R = argmin |F - R|  with  det R = a
 
 where a is the target volume of the cell relative to the undeformed volume. Because |F - R| is minimal, F - R is normal
-to all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix R = U diag(r)
-V^T obeys
+to all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix
+R = U diag(r) V^T obeys
 
     r_i (r_i - s_i) = c,   r_1 r_2 r_3 = a.
 
@@ -25,8 +25,8 @@ V. With q_i = 2 r_i - s_i and d_i = r_i - s_i,
     antisymmetric  -(d_i + d_j) / (s_i + s_j) (M_ij - M_ji) / 2,
 
 which also holds where singular values coincide, as in every body at rest. The exception is s_i + s_j = 0, a reflection,
-whose rotation is not unique. No second derivative exceeds k, because |F|^2 / 2 - Psi / k is convex: the largest of R :
-F - |R|^2 / 2 over all R.
+whose rotation is not unique. No second derivative exceeds k, because |F|^2 / 2 - Psi / k is convex: the largest of
+R : F - |R|^2 / 2 over all R.
 """
 
 import functools

@@ -20,8 +20,8 @@ For a given v' the first equation is solved for x by Newton's method on 1 / sqrt
 linear in x (Moré and Sorensen 1983), and the second for v' by Newton's method, safeguarded by bisection: g grows with
 v' except where matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow from the
 derivatives of h and g. Because flow is associated, f is convex and e = 0 is never beyond f = 0, flow dissipates energy
-on every path. Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e, F' = exp(e' -
-e) F. In 2D, dev is the deviator in the plane.
+on every path. Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e,
+F' = exp(e' - e) F. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -50,8 +50,13 @@ class Clay:
     shear: (q / M)^2 [Pa^2].
     p: Pressure [Pa].
     volume: tr(e) [1].
-    v: Logarithm of the plastic volume ratio before the step [1]. a: 3 / M^2 [1]. b: K / mu [1]. K: Bulk modulus [Pa].
-    p_0: Initial preconsolidation pressure [Pa]. beta: Cohesion [1]. xi: Hardening coefficient [1].
+    v: Logarithm of the plastic volume ratio before the step [1].
+    a: 3 / M^2 [1].
+    b: K / mu [1].
+    K: Bulk modulus [Pa].
+    p_0: Initial preconsolidation pressure [Pa].
+    beta: Cohesion [1].
+    xi: Hardening coefficient [1].
     """
 
     shear: real

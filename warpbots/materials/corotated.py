@@ -54,7 +54,10 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         """The rotation and its derivative.
 
         R: R.
-        Y: Terms of `rotation_differential` at F. mu: mu [Pa]. lam: lambda [Pa]. across: lambda (R : F - d) - 2 mu [Pa].
+        Y: Terms of `rotation_differential` at F.
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        across: lambda (R : F - d) - 2 mu [Pa].
         """
 
         R: mat

@@ -49,7 +49,7 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
         """Points of the law and of the volumetric energy.
 
         law: Point of the law.
-            volumetric: Point of the volumetric energy.
+        volumetric: Point of the volumetric energy.
         """
 
         law: LawPoint

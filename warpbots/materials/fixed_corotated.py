@@ -56,7 +56,10 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         F: F.
         C: cof F.
         R: R.
-        Y: Terms of `rotation_differential` at F. mu: mu [Pa]. lam: lambda [Pa]. across: lambda (J - 1) [Pa].
+        Y: Terms of `rotation_differential` at F.
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        across: lambda (J - 1) [Pa].
         """
 
         F: mat

@@ -52,7 +52,8 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         F: F.
         C: cof F.
         mu: mu [Pa].
-        along: Derivative of P with respect to J, per cof F [Pa]. across: (lambda ln(J) - mu) / J [Pa].
+        along: Derivative of P with respect to J, per cof F [Pa].
+        across: (lambda ln(J) - mu) / J [Pa].
         """
 
         F: mat
