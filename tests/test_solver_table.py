@@ -25,7 +25,7 @@ SOLVERS = wb.MPM(dx=0.025), wb.MassSpring(0.025), wb.ProjectiveDynamics(0.05)
 
 def said() -> dict[str, list[bool]]:
     """For each name in the table: whether each of the solvers takes it."""
-    table = PAGE.read_text().split("## What each of them takes")[1].split("\n\n")[1]
+    table = PAGE.read_text().split("## What each solver supports")[1].split("\n\n")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     return {name: [cell == "yes" for cell in row[1:]] for row in rows for name in re.findall(r"`(\w+)`", row[0])}
 

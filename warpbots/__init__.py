@@ -96,10 +96,10 @@ _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
     **dict.fromkeys(("design", "morphology", "robots", "usd", "view"), ""),
 }
-"""Names whose modules take long to import, and where they are; nothing for modules."""
+"""Names whose modules are slow to import, and the modules that have them; empty for modules."""
 
 
-if not TYPE_CHECKING:  # type checkers would take any name for one that is there
+if not TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in _LOADED_WHEN_USED:
@@ -115,26 +115,26 @@ def __dir__() -> list[str]:
 
 
 def _mimebundle(trajectory: Trajectory[Any]) -> dict:
-    """What a notebook shows of a trajectory."""
+    """The content that a notebook shows of a trajectory."""
     from warpbots.view import mimebundle
 
     return mimebundle(trajectory)
 
 
 def _scene_text(scene: Scene) -> str:
-    """What `print` shows of a scene: a table."""
+    """The text that `print` shows of a scene: a table."""
     return _scene_table(scene).text()
 
 
 def _scene_mimebundle(scene: Scene) -> dict:
-    """What a notebook shows of a scene."""
+    """The content that a notebook shows of a scene."""
     from warpbots.view import table_with_picture
 
     return table_with_picture(scene, _scene_table(scene))
 
 
 def _simulation_mimebundle(simulation: Simulation[Any], table: _Table) -> dict:
-    """What a notebook shows of a simulation."""
+    """The content that a notebook shows of a simulation."""
     from warpbots.view import table_with_picture
 
     return table_with_picture(simulation.scene, table, simulation.model.matter)

@@ -1,4 +1,4 @@
-"""Actuators: what the channels of a control signal in [-1, 1] do to soft matter, cavities, cables and joints."""
+"""Actuators: effects of the channels of a control signal in [-1, 1] on soft matter, cavities, cables and joints."""
 
 from warpbots.scene import (
     Cable,

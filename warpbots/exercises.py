@@ -2,7 +2,7 @@
 
 An exercise is a question and two cells: in the first the reader replaces three dots by an answer, the second calls
 `check`. Graders such as nbgrader give a cell its points unless it raises or writes to stderr: a check raises unless the
-answer is right, and what is said while it looks, warnings among it, is printed.
+answer is right, and prints all messages of the check, warnings included.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ class WrongAnswer(AssertionError):
     """An answer does not pass its check."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback."""
+        """The lines that IPython shows instead of a traceback."""
         return [str(self)]
 
 
@@ -35,7 +35,7 @@ def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
     Args:
         exercise: Its name.
         passes: Function of the answers, whose parameters have the names of the variables that hold them.
-        hint: What to think about if the answer is wrong, as a sentence.
+        hint: Hint for a wrong answer, as a sentence.
 
     Raises:
         WrongAnswer: There is no answer yet, it does not pass, cannot be checked, or a cell above has not run.
@@ -73,7 +73,7 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer is what a notebook begins with: dots, nothing, dots in a list, or a function without a body."""
+    """Whether an answer is still a placeholder: dots, nothing, dots in a list, or a function without a body."""
     match answer:
         case None | types.EllipsisType():
             return True
@@ -90,7 +90,7 @@ def _is_open(answer: Any) -> bool:
 
 @contextlib.contextmanager
 def _on_stdout(exercise: str) -> Iterator[None]:
-    """Print what would go to stderr meanwhile: warnings, records of logs, and what compiled code writes."""
+    """Print what would go to stderr in the block: warnings, log records, and the output of compiled code."""
     said, loggers = io.StringIO(), logging.getLogger().handlers
     logs = [log for log in loggers if isinstance(log, logging.StreamHandler) and log.stream is sys.stderr]
     with contextlib.ExitStack() as kept:

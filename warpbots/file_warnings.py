@@ -1,4 +1,4 @@
-"""The one warning about a file: what of it is left out, read or written differently, or doubtful."""
+"""The one warning about a file: parts that are left out, read or written differently, or doubtful."""
 
 import os
 import warnings
@@ -15,14 +15,14 @@ WRITTEN = "left out or written differently"
 """Heading of a warning about a file that was written."""
 
 _MANY = 3
-"""Places that share a reason and are still listed one by one."""
+"""Largest number of places with one reason that are listed one by one."""
 
 _LINES, _LONG = 24, 400
-"""Lines of a message, and characters of a line, at most."""
+"""Largest number of lines of a message, and of characters of a line."""
 
 
 class FileWarning(UserWarning):
-    """A file says something that warpbots leaves out, reads or writes differently, or doubts.
+    """A file has content that warpbots leaves out, reads or writes differently, or doubts.
 
     There is one such warning for each file that is read or written. It is attributed to the line of the user's
     program, and silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The message has a
@@ -30,8 +30,8 @@ class FileWarning(UserWarning):
 
     Attributes:
         path: The file.
-        notes: Every place in the file, such as the path of a prim, "" for the file as a whole, and what is said of it.
-        heading: What the notes have in common.
+        notes: Every place in the file, such as the path of a prim, "" for the file as a whole, and the note on it.
+        heading: Common subject of the notes.
     """
 
     def __init__(self, path: str, notes: Iterable[tuple[str, str]], heading: str = READ):
@@ -47,12 +47,12 @@ class FileWarning(UserWarning):
 
 
 def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], heading: str = READ) -> None:
-    """Issue the warning about a file at the user's line, if there is anything to say; each time that it is read.
+    """Issue the warning about a file at the user's line if there are notes, each time that the file is read.
 
     Args:
         path: The file.
-        notes: Places in it, "" for all of it, and what is said of them.
-        heading: What the notes have in common.
+        notes: Places in the file, "" for all of it, and the notes on them.
+        heading: Common subject of the notes.
     """
     warning = FileWarning(str(path), notes, heading)
     if not warning.notes:

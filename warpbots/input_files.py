@@ -1,4 +1,4 @@
-"""Checks of input files before they are read: what they are, their size, and which files they may refer to."""
+"""Checks of input files before they are read: their kind, their size, and the files that they may refer to."""
 
 import contextlib
 import contextvars
@@ -37,7 +37,7 @@ def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
 
     Args:
         path: The file.
-        each: Memory for one of its bytes while it is read, at most [bytes].
+        each: Largest memory for one of its bytes while it is read [bytes].
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -65,7 +65,7 @@ def asset_root(path: str | os.PathLike, said: str | os.PathLike | None = None) -
     """The folder that must contain all files that a file refers to.
 
     A file from an untrusted source may refer to any place on the disk. References are followed within the folder above
-    its own, because packages have folders side by side; but not if that is the home folder or one above it.
+    its own, because packages have folders side by side; but not if this is the home folder or a folder above it.
 
     Args:
         path: The file.
@@ -102,10 +102,10 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
 
 
 def size_doubts(what: str, size: float, argument: str) -> list[tuple[str, str]]:
-    """The note for a warning about a file whose size is unlikely for a robot; none for another one.
+    """The note for a warning about a file whose size is unlikely for a robot; none for other sizes.
 
     Args:
-        what: What has this size, for the message.
+        what: Name of the object of this size in the message.
         size: Its largest extent [m].
         argument: The argument that can correct it.
     """

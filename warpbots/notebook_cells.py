@@ -27,7 +27,7 @@ class CellLine:
         self._handle: Any = None
 
     def show(self, html: str, text: str) -> None:
-        """Show the line, or replace what it said.
+        """Show the line, or replace its text.
 
         Args:
             html: For notebooks.

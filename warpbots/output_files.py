@@ -23,16 +23,16 @@ _MARK = re.compile(r"\.warpbots-([0-9a-f]{6})-([0-9]+)-[0-9a-f]{8}")
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 _FOREIGN = 86400.0
-"""Age from which temporary files of other hosts are left over [s]: their processes cannot be looked up here."""
+"""Age from which temporary files of other hosts count as left over [s]: their processes cannot be looked up here."""
 
 _spared: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("spared", default=())
 _own: set[str] = set()
-"""Marks that this process is using."""
+"""Marks that this process uses."""
 
 
 @contextlib.contextmanager
 def sparing(paths: Collection[str | Path]) -> Iterator[None]:
-    """Let no file of `paths`, such as those that a command has read so far, be replaced within the block."""
+    """Protect the files of `paths`, such as the inputs of a command, from being replaced within the block."""
     token = _spared.set(paths)
     try:
         yield
@@ -41,7 +41,7 @@ def sparing(paths: Collection[str | Path]) -> Iterator[None]:
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths are one file, also by links, or in other letters on a disk that does not tell case."""
+    """Whether two paths are one file, also by links, or in other letter case on a case-insensitive disk."""
     try:
         return Path(a).samefile(b)
     except OSError:  # one does not exist
@@ -50,7 +50,7 @@ def is_same_file(a: str | Path, b: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _mark(folders: Iterable[Path]) -> Iterator[str]:
-    """A part of a name for temporary files in some folders, from which those of dead processes are removed first."""
+    """A part of a name for temporary files in some folders; files of dead processes there are removed first."""
     for folder in dict.fromkeys(folders):
         _remove_left_over(folder)
     mark = f".warpbots-{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -156,7 +156,7 @@ def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
                 source.replace(path)
     except OSError as error:
         raise _unwritten(paths[-1], error) from error
-    except Exception as error:  # libraries have exceptions of their own for a full disk
+    except Exception as error:  # libraries raise their own exceptions for a full disk
         if refusal := _refusal(temporary):
             raise _unwritten(paths[-1], refusal) from error
         raise

@@ -1,4 +1,4 @@
-"""Limits on what a file may take while it is read: what it claims to hold, and what it unpacks to."""
+"""Limits on the memory that a file may take while it is read, from its claimed contents and its unpacked size."""
 
 import contextlib
 import json
@@ -21,10 +21,10 @@ _SMALL = 2**24
 """Unpacked size that is allowed at any ratio [bytes]."""
 
 _HEADER = 2**20
-"""Length of the text in which counts are looked for where a file is not text throughout [bytes]."""
+"""Length of the text that is searched for counts in files that are partly binary [bytes]."""
 
 _ROOM = 2**30
-"""Memory that a reader may take besides that of its file, for libraries that it loads [bytes]."""
+"""Memory that a reader may take in addition to its file, for libraries that it loads [bytes]."""
 
 _TAGS = 1e7
 """Largest tag of nodes that any file may have."""
@@ -36,14 +36,14 @@ _CLAIM = "{}: it claims to have {} {}, and with its {} bytes it can have {} at m
 
 
 def refuse_unpacking(path: Path, each: float = 1.0) -> None:
-    """Raise if a file is an archive that unpacks to much more than itself, or one whose size is unknown.
+    """Raise if a file is an archive that unpacks to much more than its size, or to an unknown size.
 
     Args:
         path: The file.
         each: Memory for one of its unpacked bytes [bytes].
 
     Raises:
-        SceneError: It is.
+        SceneError: The file is such an archive.
     """
     with path.open("rb") as file:
         start = file.read(8)
@@ -69,10 +69,10 @@ def refuse_unpacking(path: Path, each: float = 1.0) -> None:
 def refuse_claims(path: Path) -> None:
     """Raise if the header of a mesh claims more elements than the file has bytes for, or see `refuse_unpacking`.
 
-    Readers allocate what a header claims before they look whether it is there.
+    Readers allocate memory for the claims of a header before they check the contents.
 
     Raises:
-        SceneError: It does.
+        SceneError: The header claims more, or see `refuse_unpacking`.
     """
     refuse_unpacking(path)
     find = _CLAIMS.get(path.suffix.lower())
@@ -85,7 +85,7 @@ def refuse_claims(path: Path) -> None:
 
 
 Claims = Iterator[tuple[str, float, float]]
-"""What is claimed, how many of it, and the least number of bytes for each."""
+"""Kind of the claimed elements, their number, and the least number of bytes for each."""
 
 
 def _ply(path: Path) -> Claims:
@@ -103,7 +103,7 @@ def _off(path: Path) -> Claims:
 
 
 def _gmsh(path: Path) -> Claims:
-    """Counts after the name of a section; from version 4 on, also largest tags, which readers make arrays for."""
+    """Counts after the name of a section; from version 4 on, also largest tags, for which readers allocate arrays."""
     for section in re.finditer(rb"\$(Nodes|Elements|Periodic|Entities|PhysicalNames)\s+([\d \t]+)", path.read_bytes()):
         numbers = [float(number) for number in section[2].split()]
         for number in numbers[:2]:
@@ -126,7 +126,7 @@ def _vtu(path: Path) -> Claims:
 
 
 def _xdmf(path: Path) -> Claims:
-    """Numbers that are in the file itself; those in others are bounded by them."""
+    """Numbers in the file itself; numbers in other files are bounded by them."""
     for item in re.finditer(rb"<(?:\w+:)?DataItem\b[^>]*>", path.read_bytes()):
         dimensions = re.search(rb"\bDimensions\s*=\s*[\"']([\d\s]+)", item[0])
         if dimensions and not re.search(rb"Format\s*=\s*[\"'](HDF|Binary)", item[0]):
@@ -153,7 +153,7 @@ def _gltf(path: Path) -> Claims:
 
 
 def _accessors(text: bytes, size: int) -> Claims:
-    """Counts of accessors; those of buffers in other files may exceed what this file could have."""
+    """Counts of accessors; counts for buffers in other files may exceed the capacity of this file."""
     try:
         accessors = json.loads(text).get("accessors", [])
         counts = [float(accessor["count"]) for accessor in accessors]
@@ -165,7 +165,7 @@ def _accessors(text: bytes, size: int) -> Claims:
 
 
 def _count_first(path: Path) -> Claims:
-    """Formats whose first numbers are counts: those of TetGen."""
+    """Formats whose first numbers are counts: the formats of TetGen."""
     found = re.search(rb"(?m)^\s*(\d+)\b", re.sub(rb"#[^\n]*", b"", _start(path)))
     if found:
         yield "entries", float(found[1]), 2.0
@@ -181,7 +181,7 @@ _CLAIMS: dict[str, Callable[[Path], Claims]] = {
     ".ply": _ply, ".off": _off, ".msh": _gmsh, ".vtk": _vtk, ".vtu": _vtu, ".xdmf": _xdmf, ".xmf": _xdmf, ".glb": _glb,
     ".gltf": _gltf, ".node": _count_first, ".ele": _count_first, ".mesh": _medit,
 }  # fmt: skip
-"""What the headers of a format claim, by its ending; a binary STL is checked by its readers."""
+"""Claims of the headers of a format, by its ending; a binary STL is checked by its readers."""
 
 
 def _start(path: Path) -> bytes:
@@ -191,10 +191,9 @@ def _start(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def bounded_memory(path: Path, each: float) -> Iterator[None]:
-    """Let the block, which reads a file, take no more memory than the file can need; elsewhere than on Linux, any.
+    """Limit the memory of the block, which reads a file, to the largest need of the file; only on Linux.
 
-    Formats have more places for counts than headers. An allocation beyond the bound fails, instead of filling the
-    memory.
+    Formats have counts outside of headers, too. An allocation beyond the bound fails, instead of filling the memory.
 
     Args:
         path: The file.

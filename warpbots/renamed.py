@@ -1,4 +1,4 @@
-"""Former public names: whoever uses one is told the new one."""
+"""Former public names: using one raises an error with the new name."""
 
 import importlib.abc
 import sys
@@ -41,7 +41,7 @@ _NEW_NAMES = {
     "warpbots.solvers.mass_spring.Readings": "warpbots.solvers.mass_spring.MassSpringReadings",
     "warpbots.solvers.mpm.Readings": "warpbots.solvers.mpm.MPMReadings",
 }
-"""The new name of every former one, in full."""
+"""The new name for every former name, in full."""
 
 
 def refuse_former(module: str) -> Callable[[str], Never]:
@@ -51,8 +51,8 @@ def refuse_former(module: str) -> Callable[[str], Never]:
         module: Its name.
 
     Returns:
-        A function of the name of an attribute that is not there. It raises an AttributeError, with the new name if the
-        name is a former one.
+        A function of the name of a missing attribute. It raises an AttributeError, with the new name if the name is a
+        former one.
     """
 
     def refuse(name: str) -> Never:
@@ -68,7 +68,7 @@ class FormerAttribute:
     """The former name of an attribute of a class."""
 
     def __init__(self, new: str):
-        """Under a former name, `new` is the name that the attribute has now."""
+        """`new` is the present name of the attribute."""
         self._new, self._old = new, ""
 
     def __set_name__(self, owner: type, name: str):
@@ -81,7 +81,7 @@ class FormerAttribute:
 class FormerModules(importlib.abc.MetaPathFinder):
     """Refuses ``import warpbots.old`` and ``from warpbots import old`` with the new name.
 
-    It is asked last, for what nothing else has found.
+    It is asked last, for modules that no other finder has found.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> None:

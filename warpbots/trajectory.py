@@ -1,4 +1,4 @@
-"""What a rollout returns: where it ended, how it was driven, and every state in between on request."""
+"""The result of a rollout: its final state, its controls, and every state in between on request."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ __all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory"]
 
 
 class MatterState(Protocol):
-    """A state of soft bodies, whatever the solver, as tensors: what type checkers take a state for if nothing is said.
+    """A state of soft bodies of any solver, as tensors: the default type of a state for type checkers.
 
     Attributes:
         position: Positions [m], shape (worlds, n, dim).
@@ -43,7 +43,7 @@ class MatterState(Protocol):
 
 
 class Simulated(Protocol):
-    """What a trajectory asks of the simulation that it came from: see `warpbots.Simulation`."""
+    """The part of `warpbots.Simulation` that a trajectory uses."""
 
     scene: Scene
     model: Model
@@ -53,7 +53,7 @@ class Simulated(Protocol):
         """One control interval."""
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """What the solver measures of a state."""
+        """The readings of a state."""
 
     def state(self, **fields: torch.Tensor) -> Any:
         """The scene at rest."""
@@ -69,16 +69,16 @@ class Trajectory(Generic[TensorState_co]):
     It can be pickled and deep-copied: the copy has the same states, but no gradient leads through it.
 
     Attributes:
-        simulation: What was simulated.
+        simulation: The simulation.
         start: State at time 0, without gradient.
         final: State after the last control interval; differentiable.
         control: Controls, shape (worlds, steps, channels); differentiable.
-        observation: What `observe` returned after each interval, shape (worlds, steps, ...); differentiable. None
-            without `observe`.
+        observation: Results of `observe` after each interval, shape (worlds, steps, ...); differentiable. None without
+            `observe`.
         parameters: Parameters that were replaced, without gradient.
-        lost: Control interval in which a world could not go on, after which it stayed as it was before the step, or -1
-            for a world that went on to the end, shape (worlds,), int. A mean over ``lost < 0`` leaves such worlds out.
-        mimebundle: What a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
+        lost: Control interval in which a world was lost, after which it stays as it was before the step, or -1 for a
+            world that reached the end, shape (worlds,), int. A mean over ``lost < 0`` leaves lost worlds out.
+        mimebundle: The content that a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 
     mimebundle: ClassVar[Callable[["Trajectory[Any]"], dict]] = staticmethod(
@@ -105,15 +105,15 @@ class Trajectory(Generic[TensorState_co]):
 
     @property
     def scene(self) -> Scene:
-        """What moved."""
+        """The scene of the simulation."""
         return self.simulation.scene
 
     @property
     def designed(self) -> Scene:
-        """What moved in the first world: the scene with what was replaced, see `Simulation.scene_with`.
+        """The scene of the first world, with replaced parameters baked in, see `Simulation.scene_with`.
 
-        This is the parameters, and the state in which the motion began, if it was not that of the scene. A scene from a
-        file keeps its records, so that robots of other programs stay as they are.
+        It includes the state in which the motion began, if this is not the start of the scene. A scene from a file
+        keeps its records, so that robots of other programs stay unchanged.
         """
         rest, names = self.simulation.state(), [f.name for f in dataclasses.fields(self.start)]
         moved = any(not torch.equal(getattr(self.start, name)[0], getattr(rest, name)[0]) for name in names)
@@ -177,7 +177,7 @@ class Trajectory(Generic[TensorState_co]):
 
     @checked
     def poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """Times [s] and where the rigid bodies of one world are, in the order of `Scene.rigid`.
+        """Times [s] and poses of the rigid bodies of one world, in the order of `Scene.rigid`.
 
         Args:
             every: Every `every`-th control interval, besides the start and the end.
@@ -198,7 +198,7 @@ class Trajectory(Generic[TensorState_co]):
             yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
 
     def __reduce__(self) -> tuple:
-        """What is pickled and deep-copied: the same motion, without the graph of its gradient."""
+        """Arguments for pickle and deepcopy: the same motion, without the graph of its gradient."""
         kept = None if self.observation is None else self.observation.detach()
         final = self.final.mapped(lambda field: field.detach())
         rest = self.control.detach(), kept, self.parameters, self.lost

@@ -1,4 +1,4 @@
-"""Warnings are attributed to the line of the user's program, however many calls lie between it and what warns."""
+"""Warnings are attributed to the line of the user's program, however many calls lie in between."""
 
 import inspect
 import types
@@ -7,13 +7,13 @@ import warnings
 __all__ = ["user_frame", "warn_user"]
 
 _BETWEEN = {"warpbots", "torch"}
-"""Packages whose functions call one another on the way from a program to a warning."""
+"""Packages whose functions may lie between the user's program and a warning."""
 
 
 def user_frame() -> tuple[types.FrameType, int]:
-    """The innermost frame of neither warpbots nor torch, or the outermost one, and how many calls it is away.
+    """The innermost frame of neither warpbots nor torch, or the outermost one, and its distance in calls.
 
-    Modules are told by their names, as functions that are generated, such as those of dataclasses, have no file.
+    Modules are recognised by their names, because generated functions, such as those of dataclasses, have no file.
     """
     frame, calls = inspect.currentframe(), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
@@ -22,7 +22,7 @@ def user_frame() -> tuple[types.FrameType, int]:
 
 
 def warn_user(warning: str | Warning) -> None:
-    """Issue a warning at the user's line, which sees it once, as Python has it.
+    """Issue a warning at the user's line, once per line by Python's default.
 
     Args:
         warning: The message of a `UserWarning`, or a warning.

@@ -1,4 +1,4 @@
-"""The sign of a control signal: whether what it drives contracts or expands."""
+"""The sign of a control signal: whether an actuator contracts or expands."""
 
 from warpbots.scene import Actuator, Cavity, Expansion, PneumaticCell, Pressure
 
@@ -6,5 +6,5 @@ __all__ = ["contraction"]
 
 
 def contraction(actuator: Actuator, signal: float) -> float:
-    """Contraction of what `actuator` drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
+    """Contraction of `actuator`, in [-1, 1]: 1 is full contraction, -1 full expansion."""
     return -signal if isinstance(actuator, Pressure | PneumaticCell | Cavity | Expansion) else signal

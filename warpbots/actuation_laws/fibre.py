@@ -1,12 +1,12 @@
 """Fibres of a muscle, which pull matter towards a length.
 
-They are those of the soft multi-body paper (appendix D) and of Min et al. 2019, "SoftCon":
+The law is from the soft multi-body paper (appendix D) and Min et al. 2019, "SoftCon":
 
     Psi = k/2 (|y| - L)^2,   y = F m,   dPsi/dy = k (y - L y / |y|),   P = dPsi/dy m^T
 
 for a fibre along the unit vector m of the undeformed body, whose stretch at rest is L = 1 - u max_contraction. The
-paper prints |(1 - r) y| with r = L / |y|; its square is meant. A fibre that is crushed to a point pulls nowhere. No
-second derivative is above k.
+paper prints |(1 - r) y| with r = L / |y|; its square is meant. A fibre of zero length exerts no force. No second
+derivative exceeds k.
 """
 
 import functools

@@ -2,8 +2,8 @@
 
     Psi = k/2 |F - R|^2,   P = k (F - R),   R = argmin |F - R|  with  det R = a
 
-where a is the volume that the cell is to have over that of the undeformed body. As |F - R| is least, F - R is normal to
-all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix
+where a is the target volume of the cell relative to the undeformed volume. Because |F - R| is minimal, F - R is normal
+to all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix
 R = U diag(r) V^T obeys
 
     r_i (r_i - s_i) = c,   r_1 r_2 r_3 = a.
@@ -12,20 +12,20 @@ All r_i follow from the smallest one, t = r_3: c = t (t - s_3) and r_i = (s_i + 
 that Newton's method has one unknown, ln t. The slope of ln(r_1 r_2 r_3) is between 1 and 3 for t > s_3 / 2, and
 eight steps reach rounding from anywhere, a dozen in the case below.
 
-Of an inverted tetrahedron s_3 is negative, while all r_i are positive: it is drawn through zero to the right side. If
-det F is so far above a that no t > s_3 / 2 is small enough (never below 2 a, always above 8 a), the volume is made up
-for with a t below, by the smallest value alone. Where s_2 is close to s_3 there are two such matrices about
-det F = 7 a, and a cell that is stretched so far jumps from one to the other.
+In an inverted tetrahedron s_3 is negative, while all r_i are positive: the stress pulls it through zero to the right
+side. If det F is so far above a that no t > s_3 / 2 is small enough (never below 2 a, always above 8 a), a t < s_3 / 2
+restores the volume by the smallest value alone. Where s_2 is close to s_3, two such matrices exist near det F = 7 a,
+and a cell that is stretched so far jumps from one to the other.
 
-The change of F - R with that of F, M in the frame of U and V, and of a needs no derivative of U and V. With
-q_i = 2 r_i - s_i and d_i = r_i - s_i,
+The change of F - R that follows from the changes of F (M in the frame of U and V) and of a needs no derivative of U and
+V. With q_i = 2 r_i - s_i and d_i = r_i - s_i,
 
     diagonal       (d_i M_ii - dc) / q_i,   dc sum_i 1 / (r_i q_i) = da / a - sum_i M_ii / q_i
     symmetric      (d_i + d_j) / (q_i + q_j) (M_ij + M_ji) / 2
     antisymmetric  -(d_i + d_j) / (s_i + s_j) (M_ij - M_ji) / 2,
 
-which is as good where singular values coincide, as in every body at rest. What remains is s_i + s_j = 0, a reflection,
-whose rotation is not unique. No second derivative is above k, because |F|^2 / 2 - Psi / k is convex: the largest of
+which also holds where singular values coincide, as in every body at rest. The exception is s_i + s_j = 0, a reflection,
+whose rotation is not unique. No second derivative exceeds k, because |F|^2 / 2 - Psi / k is convex: the largest of
 R : F - |R|^2 / 2 over all R.
 """
 
@@ -43,8 +43,8 @@ def cell_functions() -> tuple[wp.Function, wp.Function, wp.Function]:
     """Warp functions of a cell in space.
 
     Returns:
-        ``stress(F, k, a)``, P [Pa]; ``frame(F, a)``, the tuple U, s, r, V; and ``change(s, r, a, M, da)``, that of
-        F - R in this frame.
+        ``stress(F, k, a)``, P [Pa]; ``frame(F, a)``, the tuple U, s, r, V; and ``change(s, r, a, M, da)``, the change
+        of F - R in this frame.
     """
     vec, mat = vector(3), matrix(3)
     tolerance = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-15}[real]))

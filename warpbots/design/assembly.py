@@ -1,4 +1,4 @@
-"""Robots assembled of components, whose shapes follow a few scale factors."""
+"""Robots assembled from components, whose shapes follow a few scale factors."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -31,9 +31,10 @@ class AssemblyShape:
 
     Attributes:
         parts: Vertices of the parts of each link [m], each of shape (n, 3).
-        origins: Origins of the frames of links in those of their parents [m], each of shape (3,); zero for the root.
+        origins: Origins of the frames of links in the frames of their parents [m], each of shape (3,); zero for the
+            root.
         contact_points: Contact points of each link [m], each of shape (n, 3).
-        contact_areas: Areas for which they stand [m^2], each of shape (n,).
+        contact_areas: Areas that the contact points represent [m^2], each of shape (n,).
         masses: Mass, centre of mass and moments of inertia of each link.
         handles: Handles of each instance in the frame of its component [m], each of shape (k, 3).
         component_origins: Origin of the frame of its component, for each part of each instance [m], each of shape (3,).
@@ -52,9 +53,9 @@ class Assembly:
     """A tree of components as articulated bodies.
 
     Components that join without a hinge that can turn are one body, a link. The first link has the name of the root,
-    with "-base" if that is a hinge; any other that of the hinge that carries it, which its joint has, too. The frame of
-    the first link is that of the root; the others have their origin on the axis of their hinge, and the axes of its
-    component.
+    with "-base" appended if the root is a hinge. Every other link, and its joint, has the name of the hinge that
+    carries it. The frame of the first link is the frame of the root; the frame of every other link has its origin on
+    the axis of its hinge, and the axes of the component with this hinge.
 
     Attributes:
         instances: The components, parents before children.
@@ -68,7 +69,7 @@ class Assembly:
 
         Args:
             root: The tree of components.
-            constant: Names of parameters that are not free, or patterns of such, as ``"palm.*"``.
+            constant: Names of parameters that are not free, or patterns of names, such as ``"palm.*"``.
             density: Density [kg/m^3].
 
         Raises:
@@ -102,8 +103,7 @@ class Assembly:
             factors: Scale factors in the order of `names` [1], shape (n,).
 
         Raises:
-            ValueError: A factor is not positive, there are more or fewer of them than names, or they turn a
-                component inside out.
+            ValueError: A factor is not positive, the number of factors is wrong, or they turn a component inside out.
         """
         sizes = self._parameters.sizes(factors)
         handles = [layout @ own for layout, own in zip(self._layouts, sizes, strict=True)]
@@ -171,7 +171,7 @@ class Assembly:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: As in `bodies`.
             rotation: As in `bodies`.
-            limits: Whether they are limited to angles at which their parts do not collide.
+            limits: Whether joints are limited to angles at which their parts do not collide.
             **options: Further fields of every `Joint`, such as `damping`.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
@@ -188,12 +188,12 @@ class Assembly:
     def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
         """Parameters of a model in another shape, for `Simulation.step` and `rollout`.
 
-        Masses, contact points and their areas, the origins of joints, and limits that joints leave open follow; all are
-        differentiable with respect to the scale factors.
+        These are masses, contact points and their areas, origins of joints, and the stiffness and damping of limits
+        where joints leave them open; all are differentiable with respect to the scale factors.
 
         Args:
             sim: A simulation of a scene with `bodies` and `joints`, under `Articulated`.
-            shape: From `shape`.
+            shape: The result of `shape`.
 
         Raises:
             KeyError: The scene lacks a body or a joint.
@@ -205,12 +205,12 @@ class Assembly:
         return model_parameters(sim, bodies, {link.name: origin for link, origin in moved if link.parent >= 0})
 
     def carried(self, name: str, points: Sequence[Sequence[float]], shape: AssemblyShape) -> tuple[str, torch.Tensor]:
-        """Where points of the cage of a component go with its handles, such as the end of a finger.
+        """Positions of points of the cage of a component that move with its handles, such as the end of a finger.
 
         Args:
-            name: Name of the instance; where it has a hinge, the points are behind it.
+            name: Name of the instance; if it has a hinge, the points are on the part behind the hinge.
             points: Points in the frame of the component with the nominal shape, in the cage or on it [m], shape (n, 3).
-            shape: From `shape`.
+            shape: The result of `shape`.
 
         Returns:
             The name of their link, and the points in its frame [m], shape (n, 3).

@@ -16,7 +16,7 @@ _SIZES = ("length", "in.width", "in.height", "out.width", "out.height")
 _LOW, _HIGH = (8, 0, 2, 4, 6), (9, 1, 3, 5, 7)
 """Handles of the faces at the start and at the end: middle, then corners (-y, -z), (+y, -z), (-y, +z), (+y, +z)."""
 _BACK = (8, 2, 0, 6, 4)
-"""Those at the start as seen along -x."""
+"""The handles at the start, seen along -x."""
 
 
 @checked
@@ -37,19 +37,19 @@ def box_component(
     "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
 
     Args:
-        name: What it is.
+        name: Name of the component.
         length: Its length [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
-        parts: Its mesh, or those before and behind the hinge.
+        parts: Its mesh, or the meshes before and behind the hinge.
         hinge: Its hinge.
-        along: The only dimension that can be scaled, "width" or "height", of a component of standard sizes, as one
-            with a hinge along y or z is; None where all of them can.
+        along: The only dimension that can be scaled, "width" or "height", of a component of standard sizes, such as one
+            with a hinge along y or z; None if all dimensions can.
         joins: Its ports: "in" at the start, "out" at the end, and "back", for a child at the start.
         centered: Whether the origin is half-way along x instead of at the start, for a root without the port "in".
 
     Raises:
-        ValueError: `along` or a port is none of these, or the component is not sound, as `Component` says.
+        ValueError: `along` or a port is none of these, or the component is invalid, see `Component`.
     """
     if along not in (None, "width", "height"):
         raise ValueError(f"Component {name!r}: along must be 'width', 'height' or None, got {along!r}")

@@ -1,4 +1,4 @@
-"""Cages: closed triangle meshes whose vertices, as handles, deform what is in them."""
+"""Cages: closed triangle meshes whose vertices, as handles, deform the space inside."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -54,9 +54,9 @@ class Cage:
 
     @checked
     def weights(self, points: torch.Tensor) -> torch.Tensor:
-        """Mean value coordinates of points, by which they follow the handles [1], shape (n, k).
+        """Mean value coordinates of points: the weights by which they follow the handles [1], shape (n, k).
 
-        ``weights @ handles`` are the points; with other handles it is where they go.
+        ``weights @ handles`` are the points; with moved handles, they are the moved points.
 
         Args:
             points: Points [m], shape (n, 3).
@@ -93,10 +93,10 @@ class CageMap:
 
     Attributes:
         cage: The cage.
-        handles: Where its handles are now [m], shape (k, 3); what a design is made of.
+        handles: Present positions of the handles [m], shape (k, 3): the parameters of a design.
 
     Raises:
-        ValueError: The handles have another shape than those of the cage.
+        ValueError: The handles have another shape than the handles of the cage.
     """
 
     cage: Cage
@@ -110,7 +110,7 @@ class CageMap:
             )
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m], shape (n, 3).
+        """Images of the points [m], shape (n, 3).
 
         Raises:
             ValueError: A point is outside of the cage.
@@ -189,7 +189,7 @@ def _ends(who: str, lower: Sequence[float], upper: Sequence[float]) -> np.ndarra
 
 
 def _refuse_open(faces: np.ndarray) -> None:
-    """Raise if an edge has not one face on each side."""
+    """Raise if an edge does not have one face on each side."""
     edges = np.concatenate([faces[:, [i, (i + 1) % 3]] for i in range(3)])
     found = {tuple(edge): 0 for edge in edges.tolist()}
     for edge in edges.tolist():
@@ -203,7 +203,7 @@ def _refuse_open(faces: np.ndarray) -> None:
 
 
 def _winding(points: torch.Tensor, corner: torch.Tensor, near: float) -> torch.Tensor:
-    """How often a closed mesh winds around points: 1 inside, 0 outside; 1 on it, within a distance `near` [m].
+    """Winding number of a closed mesh around points: 1 inside and within a distance `near` [m] of it, 0 outside.
 
     Van Oosterom & Strackee 1983, "The solid angle of a plane triangle".
     """

@@ -1,4 +1,4 @@
-"""Rigid bodies whose meshes follow the handles of cages, and what they are as parameters of `warpbots.Articulated`."""
+"""Rigid bodies whose meshes follow the handles of cages, and their parameters under `warpbots.Articulated`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ class CagedBody:
     """A rigid body whose mesh is in a cage.
 
     Weights are computed once; a design moves the handles. Everything is in the frame of the body, which does not move
-    with them.
+    with the handles.
 
     Attributes:
         name: Name of the body.
@@ -52,8 +52,8 @@ class CagedBody:
             faces: Vertices of its faces, counter-clockwise seen from outside, shape (m, 3), int.
             cage: The cage.
             density: Density [kg/m^3].
-            points: About how many contact points to spread over the mesh, or points on it, such as those of
-                ``surface_points(vertices, faces[some], 100)``, on a part of it.
+            points: Approximate number of contact points spread over the mesh, or points on it, such as
+                ``surface_points(vertices, faces[some], 100)`` on a part of it.
 
         Raises:
             ValueError: The mesh is not within the cage, or has no volume.
@@ -88,13 +88,14 @@ class CagedBody:
 
     @checked
     def deformed(self, handles: torch.Tensor) -> torch.Tensor:
-        """Vertices of the mesh where the handles have moved [m], shape (n, 3).
+        """Vertices of the mesh with moved handles [m], shape (n, 3).
 
         Args:
-            handles: Where the handles are [m], shape (k, 3).
+            handles: Positions of the handles [m], shape (k, 3).
 
         Raises:
-            ValueError: They have another shape, or turn the mesh inside out; the handle that does most of it is named.
+            ValueError: `handles` has another shape, or turns the mesh inside out; the message names the handle that
+                contributes most.
         """
         if tuple(handles.shape) != self.cage.handles.shape:
             raise ValueError(
@@ -107,13 +108,13 @@ class CagedBody:
             at = self._culprit(handles.detach())
             raise ValueError(
                 f"CagedBody {self.name!r}: its handles turn it inside out, the mesh encloses {volume:.3g} m^3; handle "
-                f"{at} at {handles[at].tolist()} m does most of it, which was at {self.cage.handles[at].tolist()} m: "
+                f"{at} at {handles[at].tolist()} m, at rest at {self.cage.handles[at].tolist()} m, contributes most: "
                 f"change the design less"
             )
         return vertices
 
     def _culprit(self, handles: torch.Tensor) -> int:
-        """The handle that takes most volume, of its mesh half-way to where handles are."""
+        """The handle that takes most volume, to first order half-way between rest and `handles`."""
         with torch.enable_grad():
             half = (0.5 * (self.rest + handles.to(self.rest))).requires_grad_()
             volume = mass_properties(self.weights @ half, self.faces).volume
@@ -121,11 +122,11 @@ class CagedBody:
         return int((slope * (handles.to(self.rest) - self.rest)).sum(dim=1).argmin())
 
     def carried(self, points: Sequence[Sequence[float]] | torch.Tensor, handles: torch.Tensor) -> torch.Tensor:
-        """Where points of the cage go with its handles [m], such as ends and origins of joints, shape (n, 3).
+        """Positions of points of the cage that move with its handles [m], such as origins of joints, shape (n, 3).
 
         Args:
             points: Points with the handles at rest, on the cage or in it [m], shape (n, 3).
-            handles: Where the handles are [m], shape (k, 3).
+            handles: Positions of the handles [m], shape (k, 3).
 
         Raises:
             ValueError: A point is outside of the cage.
@@ -134,13 +135,13 @@ class CagedBody:
         return self.cage.weights(at_rest) @ handles.to(torch.float64)
 
     def shape(self, handles: torch.Tensor) -> BodyShape:
-        """What a model knows of its shape, differentiable with respect to the handles.
+        """The shape as parameters of a model, differentiable with respect to the handles.
 
         Args:
-            handles: Where the handles are [m], shape (k, 3).
+            handles: Positions of the handles [m], shape (k, 3).
 
         Raises:
-            ValueError: As of `deformed`.
+            ValueError: See `deformed`.
         """
         vertices = self.deformed(handles)
         points, areas = vertices.new_zeros(0, 3), vertices.new_zeros(0)
@@ -153,7 +154,7 @@ class CagedBody:
         """The body as a part of a scene.
 
         Args:
-            handles: Where the handles are [m], shape (k, 3); None for rest.
+            handles: Positions of the handles [m], shape (k, 3); None for rest.
             **options: Further fields of `RigidBody`, such as `position`.
         """
         handles = self.rest if handles is None else handles.detach()
@@ -172,14 +173,14 @@ def designed_parameters(
 ) -> dict[str, torch.Tensor]:
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
-    Masses, centres and moments of inertia are those of the deformed meshes, contact points and their areas those of
-    their surfaces, and the samples of solids that contacts have of them those of their distances. Limits that joints
-    leave open follow from the new inertia, and the frame of a body that floats without a position of its joint follows
-    its new centre of mass. All is differentiable with respect to the handles; what is not designed keeps its value.
+    Masses, centres and moments of inertia follow from the deformed meshes, contact points and their areas from the
+    deformed surfaces, and the samples of solids in contacts from the deformed distances. Limits that joints leave open
+    follow from the new inertia, and the frame of a floating body whose joint has no position follows the new centre of
+    mass. All results are differentiable with respect to the handles; all other parameters keep their values.
 
     Args:
         sim: A simulation of a scene that has the bodies, under `Articulated`.
-        bodies: Where the handles of each designed body are [m], shape (k, 3).
+        bodies: Positions of the handles of each designed body [m], shape (k, 3).
         joints: For joints whose origin moves with a designed body, by name: the body, which is their parent, and the
             origin in its frame with the handles at rest [m], shape (3,).
 

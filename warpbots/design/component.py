@@ -1,4 +1,4 @@
-"""Components of which robots are assembled: meshes in a cage, with ports where they join others."""
+"""Components from which robots are assembled: meshes in a cage, with ports where they join others."""
 
 import dataclasses
 import functools
@@ -20,14 +20,14 @@ class Port:
     """A rectangle on the cage of a component, where another one joins it.
 
     Its corners and its middle are handles, and the four triangles between these are faces of the cage. Where two ports
-    join, their handles are the same, and by the mean value coordinates of points on a face so are both surfaces,
-    however the handles move (Xu et al. 2021, section III-A).
+    join, their handles coincide. Points on a face follow its corners alone by their mean value coordinates, so both
+    surfaces coincide, too, however the handles move (Xu et al. 2021, section III-A).
 
     Attributes:
         handles: Its middle, the origin of its frame, then its corners (-y, -z), (+y, -z), (-y, +z), (+y, +z), shape
             (5,).
-        rotation: Axes of its frame in that of the component, as columns, shape (3, 3); x points out of the component,
-            but into it at the port "in".
+        rotation: Axes of its frame in the frame of the component, as columns, shape (3, 3); x points out of the
+            component, but into it at the port "in".
         width: Name of the size along its y axis.
         height: Name of the size along its z axis.
     """
@@ -43,7 +43,7 @@ class Port:
 
 @dataclasses.dataclass(frozen=True)
 class Hinge:
-    """The axis about which the second part of a component turns against the first.
+    """The axis about which the second part of a component turns relative to the first.
 
     Attributes:
         position: A point of the axis in the frame of the component with the handles at rest [m], shape (3,).
@@ -74,15 +74,17 @@ class Hinge:
 class Component:
     """One mesh, or two on a hinge, in a cage whose handles depend linearly on a few sizes.
 
-    Axles, screws and bearings have standard sizes. A component with a hinge can therefore be scaled along its axis
-    alone, which leaves round what turns; its other sizes must be `fixed` (Xu et al. 2021, the fabrication constraint).
+    Axles, screws and bearings have standard sizes. A component with a hinge can therefore be scaled only along the axis
+    of the hinge, so that turning parts stay round; its other sizes must be `fixed` (Xu et al. 2021, the fabrication
+    constraint).
 
     Attributes:
-        name: What it is, such as "phalanx".
+        name: Name of the component, such as "phalanx".
         sizes: Its sizes by name [m].
         layout: Handles per size [1], shape (k, 3, n_sizes): ``layout @ sizes`` are the handles.
         faces: Vertices of the faces of the cage, counter-clockwise seen from outside, shape (m, 3), int.
-        ports: Where others join it, by name; with "in", whose frame is its own, it joins its parent.
+        ports: Ports by name, where other components join it; it joins its parent at the port "in", whose frame is its
+            frame.
         parts: Its mesh, or the meshes before and behind its hinge; ports other than "in" are on the last one.
         hinge: Its hinge; None for one part.
         fixed: Sizes that cannot change.
@@ -90,8 +92,8 @@ class Component:
 
     Raises:
         ValueError: A size is not positive, or named and missing; handles of a port are not its corners for all sizes; a
-            mesh or the hinge is not within the cage; parts and hinge do not go together; or a size that is not fixed
-            moves handles across the axis of the hinge.
+            mesh or the hinge is not within the cage; parts and hinge do not match; or a size that is not fixed moves
+            handles across the axis of the hinge.
     """
 
     name: str
@@ -111,7 +113,7 @@ class Component:
             for name in self.ports:
                 check_port(self, name)
             check_hinge(self)
-            _ = self.weights  # refuses what is outside of the cage
+            _ = self.weights  # raises for points outside the cage
             _ = self.hinge and self.hinge_weights
         except ValueError as fault:
             raise ValueError(f"Component {self.name!r}: {fault}") from None

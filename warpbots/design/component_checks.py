@@ -1,4 +1,4 @@
-"""What a component must be for ports to stay together and hinges to stay round in all sizes."""
+"""Checks of components: ports must stay together and hinges must stay round in all sizes."""
 
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,14 @@ _CORNERS = np.array([(0.0, 0.0), (-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0
 """Handles of a port in its frame, in widths along y and heights along z."""
 
 _SAME = 1e-12
-"""How much entries of a layout may differ that are the same [1]."""
+"""Largest difference of entries of a layout that count as equal [1]."""
 
 
 def check_sizes(own: "Component") -> None:
-    """Sizes must be positive, those that are named must exist, and the layout must have a column for each.
+    """Check that sizes are positive, that named sizes exist, and that the layout has a column for each size.
 
     Raises:
-        ValueError: They are not.
+        ValueError: A check fails.
     """
     for name, size in own.sizes.items():
         if not 0.0 < size < np.inf:
@@ -35,10 +35,10 @@ def check_sizes(own: "Component") -> None:
 
 
 def check_port(own: "Component", name: str) -> None:
-    """Handles of a port must be the middle and the corners of a rectangle of the cage, whatever the sizes are.
+    """Check that the handles of a port are the middle and the corners of a rectangle of the cage in all sizes.
 
     Raises:
-        ValueError: They are not, or the frame of the port "in" is not that of the component.
+        ValueError: They are not, or the frame of the port "in" is not the frame of the component.
     """
     port, count = own.ports[name], len(own.layout)
     if len(port.handles) != 5 or not all(0 <= k < count for k in port.handles):
@@ -64,7 +64,7 @@ def check_port(own: "Component", name: str) -> None:
 
 
 def check_hinge(own: "Component") -> None:
-    """A component has a part, or two and a hinge, and changes along the axis of the hinge alone.
+    """Check that a component has one part, or two and a hinge, and changes only along the axis of the hinge.
 
     Raises:
         ValueError: It has other parts, or a size that is not fixed moves handles across the axis.

@@ -40,12 +40,12 @@ def surface_of_cells(nodes: np.ndarray, filled: np.ndarray) -> tuple[np.ndarray,
 
 
 def check_grid(what: str, length: float, detail: int) -> None:
-    """Refuse what makes no grid.
+    """Raise if the arguments make no grid.
 
     Args:
-        what: For whom.
-        length: Its length [m].
-        detail: How many times finer than usual it is.
+        what: Name of the part in messages.
+        length: Length of the part [m].
+        detail: Refinement of the grid, a factor.
 
     Raises:
         ValueError: The length is not positive, or `detail` no integer from 1 on.

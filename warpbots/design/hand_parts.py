@@ -1,9 +1,9 @@
 """Parametric parts of hands: palms, knuckles, joints, phalanges and tips.
 
-Nominal sizes are those of Xu et al. 2021 (DiffHand), whose fingers consist of such parts; the meshes are our own. A
-part lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two. Knuckles
-and joints are hinges of a clevis and a tongue on an axle of standard size, so that they can be scaled along the axle
-only (section III-A of the paper, the fabrication constraint).
+Nominal sizes are from Xu et al. 2021 (DiffHand), whose fingers consist of these parts; the meshes are our own. A part
+lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two. Knuckles and
+joints are hinges of a clevis and a tongue on an axle of standard size, so that they can be scaled along the axle only
+(section III-A of the paper, the fabrication constraint).
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ from warpbots.scene.field_types import checked
 __all__ = ["joint", "knuckle", "palm", "phalanx", "tip"]
 
 ROOT = Section(16e-3, 32.4e-3)
-"""Where a finger joins a palm."""
+"""Section where a finger joins a palm."""
 FINGER = Section(26e-3, 26e-3)
-"""Where the parts of a finger join."""
+"""Section where the parts of a finger join."""
 
 _ROUNDING = 0.3
-"""How much of the corners of a cross-section is rounded away, 0 for a rectangle and 0.5 for an ellipse [1]."""
+"""Rounding of the corners of a cross-section, from 0 for a rectangle to 0.5 for an ellipse [1]."""
 _DOME = 0.1
 """Height of the dome at the end of a tip, per length [1]."""
 
@@ -34,10 +34,10 @@ def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail:
     """A palm for one finger at its port "out", or two with "back", with its frame in the middle.
 
     Args:
-        section: Of its ports.
+        section: Section of its ports.
         length: Length between them [m].
-        points: Contact points.
-        detail: How many times finer its mesh is.
+        points: Number of contact points.
+        detail: Refinement of its mesh, a factor.
     """
     block = _block("palm", section, length, (2, 4, 6), detail) - [length / 2.0, 0.0, 0.0]
     part = Part.of_cells(block, hidden=((0, length / 2.0),), points=points)
@@ -49,10 +49,10 @@ def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57
     """A phalanx, with edges that are rounded between its ends.
 
     Args:
-        section: Of its ports.
+        section: Section of its ports.
         length: Length between them [m].
-        points: Contact points.
-        detail: How many times finer its mesh is.
+        points: Number of contact points.
+        detail: Refinement of its mesh, a factor.
     """
     block = _block("phalanx", section, length, (6, 6, 6), detail)
     _round_edges(block, section, np.sin(np.pi * block[:, 0, 0, 0] / length) ** 2)
@@ -65,10 +65,10 @@ def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, de
     """The tip of a finger, with a rounded end.
 
     Args:
-        section: Of its port and of the face of its cage at its end.
+        section: Section of its port and of the face of its cage at its end.
         length: Length between them [m].
-        points: Contact points.
-        detail: How many times finer its mesh is.
+        points: Number of contact points.
+        detail: Refinement of its mesh, a factor.
     """
     block = _block("tip", section, length, (6, 6, 6), detail)
     s = (block[:, 0, 0, 0] / length)[:, None, None]
@@ -90,11 +90,11 @@ def joint(
     """A hinge about y, which bends a finger; its width can be scaled.
 
     Args:
-        section: Of its ports.
+        section: Section of its ports.
         length: Length between them [m].
-        axis_at: How far its axis is from its port "in" [m].
-        points: Contact points before and behind the axis.
-        detail: How many times finer its meshes are.
+        axis_at: Distance of its axis from its port "in" [m].
+        points: Number of contact points before and behind the axis.
+        detail: Refinement of its meshes, a factor.
     """
     turned = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # z to y
     across = Section(section.height, section.width)
@@ -116,12 +116,12 @@ def knuckle(
     """A hinge about z, which spreads fingers; its height can be scaled.
 
     Args:
-        root: Of its port "in".
-        section: Of its port "out".
+        root: Section of its port "in".
+        section: Section of its port "out".
         length: Length between them [m].
-        axis_at: How far its axis is from its port "in" [m].
-        points: Contact points before and behind the axis.
-        detail: How many times finer its meshes are.
+        axis_at: Distance of its axis from its port "in" [m].
+        points: Number of contact points before and behind the axis.
+        detail: Refinement of its meshes, a factor.
     """
     parts, angle = hinge_meshes("knuckle", length, axis_at, root, section, points, detail)
     hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 0.0, 1.0), -angle, angle)

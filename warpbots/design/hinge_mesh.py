@@ -19,7 +19,7 @@ _EYE = 2e-3
 _TONGUE = 0.4
 """Thickness of the tongue per height of the hinge [1]."""
 _BESIDE = 0.7
-"""Where the cheeks have vertices between their sides, per half height [1]."""
+"""Position of vertices of the cheeks between their sides, per half height [1]."""
 
 
 def hinge_meshes(
@@ -38,13 +38,13 @@ def hinge_meshes(
     as both ends permit.
 
     Args:
-        what: Of which component.
+        what: Name of the component in messages.
         length: Length of the hinge [m].
-        axis_at: How far its axis is from its start [m].
+        axis_at: Distance of its axis from its start [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
         points: Contact points of clevis and tongue.
-        detail: How many times finer the meshes are.
+        detail: Refinement of the meshes, a factor.
 
     Raises:
         ValueError: A size is not positive, or there is no room for the eyes or for the tongue.
@@ -81,7 +81,7 @@ def hinge_meshes(
 
 
 def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: Section) -> float:
-    """How far the blocks can be from the axis [m]."""
+    """Largest possible distance of the blocks from the axis [m]."""
     radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
     if not radius >= _EYE:
         raise ValueError(
@@ -99,16 +99,16 @@ def _eye_on_block(
     """Grid of a block between two planes of constant x and of a half cylinder about z that stands on it.
 
     Args:
-        origin: Where the block begins [m].
-        face: Where the half cylinder begins [m].
-        axis_at: Where its axis is [m].
-        radius: Its radius [m].
+        origin: Start of the block along x [m].
+        face: Start of the half cylinder along x [m].
+        axis_at: Position of the axis of the half cylinder along x [m].
+        radius: Radius of the half cylinder [m].
         levels: Heights of the nodes [m], shape (k + 1,).
-        held: Between which of them it stands, shape (k,), bool.
-        detail: How many times finer the grid is.
+        held: Layers between these levels that the half cylinder fills, shape (k,), bool.
+        detail: Refinement of the grid, a factor.
 
     Returns:
-        Nodes [m], shape (i + 1, j + 1, k + 1, 3), the outermost of axis 1 in the middle, and filled cells.
+        Nodes [m], shape (i + 1, j + 1, k + 1, 3), with the outermost ones of axis 1 at y = 0, and filled cells, bool.
     """
     outward = math.copysign(1.0, face - origin)
     y = -radius * np.cos(np.linspace(0.0, np.pi, 8 * detail + 1))

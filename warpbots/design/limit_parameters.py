@@ -1,6 +1,6 @@
-"""Stiffness and damping of limits that follow from the inertia beyond them, in another shape, with gradients.
+"""Stiffness and damping of joint limits in another shape, from the inertia that the joints carry, with gradients.
 
-The law is `warpbots.solvers.articulated.joint_limits`, of masses and frames that are tensors.
+The law of `warpbots.solvers.articulated.joint_limits`, with masses and frames as tensors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,11 +19,12 @@ __all__ = ["limit_parameters", "matrices"]
 def limit_parameters(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], changed: Iterable[int]
 ) -> dict[str, torch.Tensor]:
-    """Parameters of the limits that a joint leaves open and that carry a body of another shape.
+    """Limit parameters that are left open, of joints that carry a body of another shape.
 
     Args:
         sim: A simulation under `Articulated`.
-        found: Parameters of bodies and joints in the new shape, by name; the model's stand for those that are absent.
+        found: Parameters of bodies and joints in the new shape, by name; parameters that are absent are taken from the
+            model.
         changed: Indices of the bodies whose mass, or whose children's joints, have changed.
 
     Returns:
@@ -52,7 +53,7 @@ def limit_parameters(
 
 
 def _beyond(parents: tuple[int, ...], k: int) -> list[int]:
-    """A body and all that it carries."""
+    """A body and all bodies that it carries."""
     carried = [k]
     for own in carried:
         carried += [child for child, parent in enumerate(parents) if parent == own]

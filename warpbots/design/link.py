@@ -1,4 +1,4 @@
-"""Links: components that are joined without a hinge, and where they are in them."""
+"""Links: components that are joined without a hinge, and their placement in a link."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ __all__ = ["Link", "Placement", "links_of", "places_of"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a part of a component is, as far as it does not depend on sizes.
+    """Placement of a part of a component, as far as it does not depend on sizes.
 
     Attributes:
         link: Number of the link that it belongs to.
@@ -31,8 +31,8 @@ class Link:
         name: Name of its body, and of the joint that carries it.
         parent: Number of the link that carries it, -1 for the root.
         hinge: Number of the instance whose hinge carries it, -1 for the root.
-        parts: Its parts, as numbers of their instances and of parts in these.
-        rotation: Axes of its frame in that of its parent with the angle at zero, as columns, shape (3, 3).
+        parts: Its parts: the number of an instance, and of a part of this instance.
+        rotation: Axes of its frame in the frame of its parent with the angle at zero, as columns, shape (3, 3).
     """
 
     name: str
@@ -46,7 +46,7 @@ def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tup
     """Links, parents before children, and the place of each part of each instance."""
     identity = torch.eye(3, dtype=torch.float64)
     first, hinge = instances[0].name, instances[0].component.hinge
-    turns = hinge is not None and not hinge.locked  # what is behind it has its name
+    turns = hinge is not None and not hinge.locked  # parts behind a hinge have its name
     links = [Link(f"{first}-base" if turns else first, -1, -1, (), identity)]
     places: list[tuple[Placement, ...]] = []
     for n, instance in enumerate(instances):
@@ -69,7 +69,7 @@ def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tup
 def places_of(
     instances: Sequence[Instance], places: Sequence[Sequence[Placement]], handles: Sequence[torch.Tensor]
 ) -> tuple[list[list[torch.Tensor]], dict[int, torch.Tensor]]:
-    """Where parts and hinges are, for handles in the frames of their components.
+    """Positions of parts and hinges, for handles in the frames of their components.
 
     Args:
         instances: The components, parents before children.
@@ -77,8 +77,8 @@ def places_of(
         handles: Handles of each component in its own frame [m], each of shape (k, 3).
 
     Returns:
-        Origin of the frame of the component in that of the link, for each part of each instance [m], each of shape
-        (3,), and the origin of the frame of a link in that of its parent [m], by the number of its instance.
+        Origin of the frame of the component in the frame of the link, for each part of each instance [m], each of shape
+        (3,), and the origin of the frame of a link in the frame of its parent [m], by the number of its instance.
     """
     origins: list[list[torch.Tensor]] = []
     hinges: dict[int, torch.Tensor] = {}

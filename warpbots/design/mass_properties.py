@@ -12,7 +12,7 @@ __all__ = ["MassProperties", "mass_properties"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MassProperties:
-    """What a solid weighs.
+    """Mass properties of a solid.
 
     Attributes:
         volume: Volume [m^3], shape ().
@@ -43,7 +43,7 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         density: Density [kg/m^3].
 
     Raises:
-        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
+        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
     """
     check_mesh(vertices, faces, "mass_properties")
     if isinstance(density, torch.Tensor) and density.numel() != 1:

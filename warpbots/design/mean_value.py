@@ -10,11 +10,11 @@ and the weights of its corners are the solution of sum_i w_i r_i = m:
     w_i = (n_i . m) / (n_i . r_i)
 
 Over a closed mesh the normals add up to zero, so that sum_i w_i (p_i - x) = 0: after normalisation the weights add up
-to one and reproduce x, and with it every linear function. Cross products are those with an edge, r_{i+1} x (p_{i+2} -
-p_{i+1}), and the denominators those of the face's normal, which keep their digits close to a face and far away.
+to one and reproduce x, and with it every linear function. Cross products are taken with an edge, r_{i+1} x (p_{i+2} -
+p_{i+1}), and denominators with the normal of the face; both keep their digits close to a face and far away.
 
 Close to the plane of a face the quotient has few digits; there the system itself is solved, which leaves no residual
-whatever its condition. On a face, an edge or a vertex the coordinates are the barycentric ones.
+whatever its condition. On a face, an edge or a vertex they are barycentric coordinates.
 """
 
 import torch
@@ -25,20 +25,20 @@ from warpbots.scene.field_types import checked
 __all__ = ["mean_value_weights"]
 
 _CHUNK = 1 << 21
-"""Pairs of points and faces that are looked at together."""
+"""Number of pairs of points and faces that are computed together."""
 
 _FLAT = 1e-3
 """Six times the volume of a tetrahedron on a face, per product of the edges at the point, below which it is flat."""
 
 _ON = 1e-14
-"""How far a point on a face may be from it, per length of the face, and its barycentric coordinates below zero."""
+"""Largest distance of a point on a face from it, per length of the face, and of its barycentric coordinates below 0."""
 
 
 @checked
 def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Mean value coordinates of points with respect to the vertices of a closed triangle mesh.
 
-    Differentiable with respect to the points, but for those on the mesh, where the coordinates have a kink.
+    Differentiable with respect to the points, except for points on the mesh, where the coordinates have a kink.
 
     Args:
         points: Points anywhere [m], shape (n, 3), float64.
@@ -49,7 +49,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
         Weights [1], shape (n, k); each row adds up to one.
 
     Raises:
-        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
+        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
     """
     check_mesh(vertices, faces, "mean_value_weights")
     if points.dim() != 2 or points.shape[1] != 3:
@@ -59,7 +59,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
 
 
 def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
-    """The same for a few points."""
+    """As `mean_value_weights`, for a few points."""
     corner = vertices[faces]  # (m, 3 corners, 3)
     r = corner - points[:, None, None]  # (n, m, 3 corners, 3)
     first, second = r.roll(-1, dims=2), r.roll(-2, dims=2)

@@ -1,4 +1,4 @@
-"""Vertices and faces of meshes, as arrays or tensors: whether they belong together."""
+"""Checks of vertices and faces of meshes, as arrays or tensors."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ __all__ = ["check_mesh"]
 
 
 def check_mesh(vertices: Any, faces: Any, who: str) -> None:
-    """Raise if arrays or tensors are no vertices in space and triangles of them.
+    """Raise if arrays or tensors are not vertices in space and triangles between them.
 
     Args:
         vertices: Vertices [m], shape (n, 3).
         faces: Vertices of the faces, shape (m, 3), int.
-        who: Who is given them, for messages.
+        who: Name of the caller in messages.
 
     Raises:
         ValueError: They are not.

@@ -15,9 +15,9 @@ __all__ = ["mesh_distance"]
 def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Signed distance of points to a closed triangle mesh, concave or not [m], negative inside, shape (n,).
 
-    Exact but for the rounding of double precision. With the nearest point x_c = sum_k l_k v_k, on a face with corners
-    v_k, and the normal n = (x - x_c) / d, the nearest point of a moved mesh is that which moves with the face, to first
-    order (envelope theorem):
+    Exact up to rounding in double precision. With the nearest point x_c = sum_k l_k v_k, on a face with corners v_k,
+    and the normal n = (x - x_c) / d, the nearest point of a moved mesh moves with the face, to first order (envelope
+    theorem):
 
         d = n . (x - x_c),   dd/dx = n,   dd/dv_k = -l_k n
 
@@ -30,7 +30,7 @@ def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Ten
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
 
     Raises:
-        ValueError: An argument is of another kind or shape, or faces name vertices that there are not.
+        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
         NotImplementedError: A second derivative is asked for.
     """
     check_mesh(vertices, faces, "mesh_distance")

@@ -18,12 +18,12 @@ __all__ = ["BodyShape", "model_parameters"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BodyShape:
-    """What a model knows of the shape of a body, in its frame.
+    """The shape of a body as parameters of a model, in the frame of the body.
 
     Attributes:
         mass: Mass, centre of mass and moments of inertia.
         points: Contact points [m], shape (n, 3).
-        areas: Areas for which they stand [m^2], shape (n,).
+        areas: Areas that the contact points represent [m^2], shape (n,).
         meshes: Meshes of its solid: vertices [m], shape (k, 3), and the vertices of faces, shape (m, 3), int.
     """
 
@@ -36,7 +36,7 @@ class BodyShape:
 def model_parameters(
     sim: Simulation[Any], bodies: Mapping[str, BodyShape], origins: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Parameters for `Simulation.step` and `rollout`, in all worlds; what is not given keeps its value.
+    """Parameters for `Simulation.step` and `rollout`, in all worlds; all others keep their values.
 
     Args:
         sim: A simulation under `Articulated`.
@@ -48,8 +48,8 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: The simulation is under another solver, or a body has other contact points in it or is another
-            solid; or its mesh has left the samples of its solid.
+        ValueError: The simulation is under another solver, a body has other contact points or another solid there, or
+            its mesh has left the samples of its solid.
         SceneError: Most of the surface of a solid is lost between its samples.
     """
     if not isinstance(sim.solver, Articulated):
@@ -96,7 +96,7 @@ def model_parameters(
 def _centred_frames(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], rows: Sequence[int]
 ) -> dict[str, torch.Tensor]:
-    """Frames of bodies that float about their centre of mass, which the frames of their joints follow."""
+    """Frames of bodies that float about their centre of mass, and of their joints, moved with this centre."""
     given = {joint.child for joint in sim.scene.joints if joint.position is not None}
     floating = [k for k in rows if sim.model.robot.bodies[k] not in given]
     if not floating:

@@ -16,7 +16,7 @@ from warpbots.scene.field_types import checked, conform
 __all__ = ["Part"]
 
 _IN_PLANE = 1e-9
-"""How far a vertex may be from a plane that it is in [m]."""
+"""Largest distance of a vertex from a plane that contains it [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,11 +27,11 @@ class Part:
         vertices: Vertices with the handles of its cage at rest [m], shape (n, 3).
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
         exposed: Which faces other bodies can touch, shape (m,), bool.
-        points: About how many contact points to spread over these.
+        points: Approximate number of contact points spread over these.
 
     Raises:
-        ValueError: The mesh is open or encloses no volume, arrays do not fit, or points are wanted where nothing is
-            exposed.
+        ValueError: The mesh is open or encloses no volume, arrays do not fit, or contact points are requested but no
+            face is exposed.
     """
 
     vertices: np.ndarray
@@ -71,13 +71,13 @@ class Part:
     def of_mesh(
         cls, vertices: np.ndarray, faces: np.ndarray, hidden: Sequence[tuple[int, float]] = (), points: int = 0
     ) -> "Part":
-        """A mesh whose faces can be touched but for those in some planes.
+        """A mesh whose faces can be touched, except those in some planes.
 
         Args:
             vertices: Vertices [m], shape (n, 3).
             faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
             hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
-            points: About how many contact points to spread over the rest.
+            points: Approximate number of contact points spread over the rest.
         """
         vertices, faces = np.array(vertices, dtype=np.float64), np.array(faces, dtype=np.int64)
         exposed = np.ones(len(faces), dtype=bool)
@@ -100,14 +100,14 @@ class Part:
             nodes: Positions of the nodes of the grid [m], shape (i + 1, j + 1, k + 1, 3).
             filled: Which cells belong to the solid, shape (i, j, k), bool; None for all.
             hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
-            points: About how many contact points to spread over the rest.
+            points: Approximate number of contact points spread over the rest.
         """
         cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
         return cls.of_mesh(*surface_of_cells(nodes, cells), hidden, points)
 
     @checked
     def moved(self, rotation: np.ndarray) -> "Part":
-        """The part in a frame that is turned: x' = R x."""
+        """The part in a rotated frame: x' = R x."""
         return dataclasses.replace(self, vertices=self.vertices @ rotation.T)
 
     @functools.cached_property

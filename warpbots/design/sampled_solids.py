@@ -36,7 +36,7 @@ def mesh_samples(
     solids: Sequence[int] | np.ndarray,
     meshes: Sequence[tuple[torch.Tensor, torch.Tensor]],
 ) -> list[tuple[slice, torch.Tensor]]:
-    """Samples of a rigid body as a solid where its meshes have moved, differentiable with respect to their vertices.
+    """Distance samples of a rigid body whose meshes have moved, differentiable with respect to their vertices.
 
     Args:
         sim: A simulation of a scene that has the body, under `Articulated`.
@@ -46,8 +46,8 @@ def mesh_samples(
             counter-clockwise seen from outside, shape (m, 3), int.
 
     Returns:
-        For each mesh, which of the samples of the parameter `solid_distance` are its own, and their coefficients [m],
-        shape (n,); nothing if no contact has the body as a solid.
+        For each mesh, which samples of the parameter `solid_distance` belong to it, and their coefficients [m], shape
+        (n,); nothing if no contact has the body as a solid.
 
     Raises:
         ValueError: The scene has another shape of the body than these meshes, or a mesh has left its samples.

@@ -17,7 +17,7 @@ class Section:
         height: Its size along z [m].
 
     Raises:
-        ValueError: They are not positive.
+        ValueError: A size is not positive.
     """
 
     width: float

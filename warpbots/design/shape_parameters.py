@@ -17,14 +17,15 @@ __all__ = ["ShapeParameters", "shape_parameters"]
 class ShapeParameters:
     """Sizes of all components as functions of a few scale factors.
 
-    Two ports that join have the same section, so its width and height are one number each. Where one of its components
-    is of standard size, so is the other there; what is left are the free parameters (Xu et al. 2021, section III-A).
+    Two ports that join have the same section, so its width and height are one number each. If one of the two components
+    has a standard size there, so has the other; the remaining sizes are the free parameters (Xu et al. 2021, section
+    III-A).
 
     Attributes:
         names: Name of each factor.
-        index: The factor of each size, -1 for one that is constant, shape (n_sizes,), int.
+        index: The factor of each size, -1 for a constant size, shape (n_sizes,), int.
         nominal: Sizes with all factors at 1 [m], shape (n_sizes,).
-        starts: Where the sizes of each instance begin, shape (n_instances + 1,), int.
+        starts: First size of each instance, one more for the end, shape (n_instances + 1,), int.
     """
 
     names: tuple[str, ...]
@@ -52,7 +53,7 @@ def shape_parameters(instances: Sequence[Instance], constant: Sequence[str]) -> 
 
     Args:
         instances: From `instances_of`.
-        constant: Patterns, as of `fnmatch`, of names of parameters that stay as they are.
+        constant: Patterns, as for `fnmatch`, of names of constant parameters.
 
     Raises:
         ValueError: A pattern matches nothing.
@@ -103,7 +104,7 @@ def _groups(count: int, ties: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _name(instances: Sequence[Instance], sizes: Sequence[_Size]) -> str:
-    """Name of a group of sizes: of its hinge or its only component, or of both components that join there."""
+    """Name of a group of sizes, from its hinge, its only component, or both components that join there."""
     owners = list(dict.fromkeys(n for n, _ in sizes))
     owners = [n for n in owners if instances[n].component.hinge is not None][:1] or owners
     own = [size for n, size in sizes if n == owners[0]]

@@ -20,9 +20,9 @@ def star_palm(
 ) -> Component:
     """A palm for fingers around its axis, a prism along z with its frame in the middle.
 
-    Its base is a polygon of 2 n sides under equal angles, of which every second one is a port, from "finger-0" along x
-    on counter-clockwise; x of a port points outwards and z upwards. Its sizes are the "gap" between neighbouring ports
-    and their "width" and "height". The ports are at a distance
+    Its base is a polygon of 2 n sides with equal angles. Every second side is a port, counter-clockwise from "finger-0"
+    along x; x of a port points outwards and z upwards. Its sizes are the "gap" between neighbouring ports and their
+    "width" and "height". The ports are at a distance
 
         r = width / (2 tan(pi/n)) + gap / (2 sin(pi/n))
 
@@ -31,12 +31,12 @@ def star_palm(
     Args:
         fingers: Number n of its ports, at least 3.
         gap: Length of the sides between the ports [m].
-        section: Of its ports.
-        points: About how many contact points to spread over the rest of its surface.
-        detail: How often the faces of its cage are cut in four for its mesh.
+        section: Section of its ports.
+        points: Approximate number of contact points spread over the rest of its surface.
+        detail: Number of times that the faces of its cage are cut in four for its mesh.
 
     Raises:
-        ValueError: There are less than three fingers, or a size is not positive.
+        ValueError: There are fewer than three fingers, or a size is not positive.
     """
     if fingers != int(fingers) or fingers < 3:
         raise ValueError(f"star_palm: fingers must be an integer of at least 3, got {fingers!r}; `palm` is for 1 and 2")
@@ -90,7 +90,7 @@ def _port(k: int, n: int) -> Port:
 
 
 def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
-    """The cage itself with finer faces; what is on its ports cannot be touched."""
+    """The cage itself with finer faces; faces on its ports cannot be touched."""
     from trimesh.remesh import subdivide
 
     vertices, faces = cage.handles, cage.faces
@@ -104,7 +104,7 @@ def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
 
 
 def _inherited(exposed: np.ndarray, pieces: dict[int, np.ndarray], count: int) -> np.ndarray:
-    """What faces are, for the faces that they are cut into."""
+    """Values of faces, passed on to the faces that they are cut into."""
     found = np.zeros(count, dtype=bool)
     for face, own in pieces.items():
         found[own] = exposed[face]

@@ -1,4 +1,4 @@
-"""Points on the surface of a mesh that move with it, and the areas for which they stand."""
+"""Points on the surface of a mesh that move with it, and the areas that they represent."""
 
 import dataclasses
 
@@ -11,12 +11,12 @@ from warpbots.scene.field_types import checked
 __all__ = ["SurfacePoints", "surface_points"]
 
 _PATCHES = 32
-"""Patches of the surface for each point, which go to the point that is nearest to them."""
+"""Patches of the surface for each point; a patch belongs to the nearest point."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurfacePoints:
-    """Points fixed to the faces of a triangle mesh, which share its surface.
+    """Points fixed to the faces of a triangle mesh, each with a share of its surface.
 
     Attributes:
         faces: Vertices of the faces of the mesh, shape (m, 3), int.
@@ -31,11 +31,11 @@ class SurfacePoints:
     share: torch.Tensor
 
     def positions(self, vertices: torch.Tensor) -> torch.Tensor:
-        """Where the points are when the mesh has these vertices [m], shape (n, 3)."""
+        """Positions of the points on a mesh with these vertices [m], shape (n, 3)."""
         return (self.barycentric.to(vertices)[..., None] * vertices[self.faces[self.face]]).sum(dim=1)
 
     def areas(self, vertices: torch.Tensor) -> torch.Tensor:
-        """Areas for which they stand when the mesh has these vertices [m^2], shape (n,); together the surface."""
+        """Areas of the points on a mesh with these vertices [m^2], shape (n,); their sum is the area of the surface."""
         corner = vertices[self.faces]
         normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         return self.share.to(vertices) @ (0.5 * torch.linalg.vector_norm(normal, dim=-1))
@@ -48,11 +48,11 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
     Args:
         vertices: Vertices [m], shape (k, 3).
         faces: Vertices of the faces, shape (m, 3), int.
-        count: How many points are wanted; there may be a few less.
-        seed: Of the random numbers.
+        count: Requested number of points; there may be slightly fewer.
+        seed: Seed of the random numbers.
 
     Raises:
-        ValueError: `count` is below 1, `seed` is negative, or an argument is of another kind or shape.
+        ValueError: `count` is below 1, `seed` is negative, or an argument has the wrong type or shape.
     """
     import trimesh
     from scipy.spatial import cKDTree

@@ -12,17 +12,17 @@ from warpbots.scene.field_types import checked, conform
 __all__ = ["Instance", "Node", "chain", "instances_of"]
 
 _FIT = 1e-9
-"""How much ports may differ that join [m]."""
+"""Largest difference of the sections of ports that join [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Node:
-    """A component in a robot, and what joins it.
+    """A component in a robot, and its children.
 
     Attributes:
         component: The component; one object may be at several nodes.
-        children: What joins it, by the name of its port.
-        name: Its name, unique in the robot; None for that of the component, numbered where there are several.
+        children: Its children, by the name of the port that they join.
+        name: Its name, unique in the robot; None for the name of the component, numbered if there are several.
     """
 
     component: Component

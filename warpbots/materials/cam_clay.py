@@ -1,27 +1,27 @@
 """Return mapping of the modified Cam clay model with cohesion: matter that compacts and breaks, such as snow.
 
-Roscoe & Burland 1968, with the cohesion that Gaume et al. 2018, "Dynamic anticrack propagation in snow", give to snow,
-and as there in logarithmic strains e of Hencky's law. With the pressure p and the equivalent stress q,
+Roscoe & Burland 1968, with the cohesion of snow from Gaume et al. 2018, "Dynamic anticrack propagation in snow", and as
+in that paper in logarithmic strains e of Hencky's law. With the pressure p and the equivalent stress q,
 
     p   = -tr(tau) / d = -K tr(e),   q = sqrt(3/2) |dev(tau)|,   K = lambda + 2/d mu
     p_c = p_0 exp(-xi v)                             (preconsolidation pressure)
     f   = (q / M)^2 + (p + beta p_c)(p - p_c) <= 0   (yield function: an ellipse)
 
 for the initial p_0, the stress ratio M at the critical state, the cohesion beta and the hardening coefficient xi; v is
-the logarithm of the volume that flow has left. Flow is associated: e' is what the elastic energy has nearest to the
-trial strain e within f <= 0 for the p_c of the end, p_c' = p_0 exp(-xi v'), so that a step lags nowhere behind. The
-ellipse has the centre p_m = (1 - beta) p_c' / 2 and the half-axis r = (1 + beta) p_c' / 2, and
+the logarithm of the plastic volume ratio. Flow is associated: e' is the strain in f <= 0 that is nearest to the trial
+strain e in the norm of the elastic energy, for the p_c at the end of the step, p_c' = p_0 exp(-xi v'). The ellipse has
+the centre p_m = (1 - beta) p_c' / 2 and the half-axis r = (1 + beta) p_c' / 2, and
 
     q' = q / (1 + a x),   p' - p_m = (p - p_m) / (1 + b x),   a = 3 / M^2,   b = K / mu
-    h = (q' / M)^2 + (p' - p_m)^2 - r^2 = 0          (x > 0, how much flows)
-    g = v' - v - tr(e) - p' / K = 0                  (the volume is left to flow or stays elastic)
+    h = (q' / M)^2 + (p' - p_m)^2 - r^2 = 0          (x > 0, the amount of flow)
+    g = v' - v - tr(e) - p' / K = 0                  (volume changes are plastic or elastic)
 
-For a given v' the first equation is solved by Newton's method for the reciprocal of the root of its left side, which is
-nearly linear in x (Moré and Sorensen 1983), and the second by Newton's method for v', safeguarded by bisection: g grows
-with v' but where matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow from
-those of h and g. As flow is associated, f is convex and e = 0 is never beyond f = 0, flow dissipates whatever the path.
-Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e, F' = exp(e' - e) F. In 2D,
-dev is that of the plane.
+For a given v' the first equation is solved for x by Newton's method on 1 / sqrt(h + r^2) - 1 / r, which is nearly
+linear in x (Moré and Sorensen 1983), and the second for v' by Newton's method, safeguarded by bisection: g grows with
+v' except where matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow from the
+derivatives of h and g. Because flow is associated, f is convex and e = 0 is never beyond f = 0, flow dissipates energy
+on every path. Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e,
+F' = exp(e' - e) F. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -35,10 +35,10 @@ from warpbots.numerics import exp_symmetric, matrix, real
 __all__ = ["cam_clay"]
 
 _ITERATIONS = 20
-"""Newton iterations for x at most; two to five are needed."""
+"""Largest number of Newton iterations for x; two to five are needed."""
 
 _OUTER = 40
-"""Iterations for v' at most; one to three are needed, and bisection where hardening is very strong."""
+"""Largest number of iterations for v'; one to three are needed, and bisection where hardening is very strong."""
 
 _ROUNDING = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-14}[real]))
 
@@ -50,7 +50,7 @@ class Clay:
     shear: (q / M)^2 [Pa^2].
     p: Pressure [Pa].
     volume: tr(e) [1].
-    v: Logarithm of the volume that flow has left before [1].
+    v: Logarithm of the plastic volume ratio before the step [1].
     a: 3 / M^2 [1].
     b: K / mu [1].
     K: Bulk modulus [Pa].
@@ -136,7 +136,7 @@ def root_at(s: Clay, y: real):
 
 @wp.func
 def flow_of(s: Clay):
-    """x and v' with h = g = 0, for a trial beyond the ellipse; constants for derivatives."""
+    """x and v' with h = g = 0, for a trial beyond the ellipse; they count as constants in derivatives."""
     y = s.v
     x, g, slope = root_at(s, y)
     low = y
@@ -168,9 +168,9 @@ def adj_flow_of(s: Clay, adj_x: real, adj_y: real):
 
 @functools.cache
 def cam_clay(dim: int) -> wp.Function:
-    """Warp function (F', v') of (F, v, E, nu, p_0, M, beta, xi): elastic deformation and volume left after the flow.
+    """Warp function (F', v') of (F, v, E, nu, p_0, M, beta, xi): elastic deformation and plastic volume.
 
-    At the kink f = 0 its derivative is that of the elastic side.
+    v and v' are logarithms of the plastic volume ratio. At the kink f = 0 the derivative is taken on the elastic side.
     """
     mat = matrix(dim)
     strain, exp = log_strain(dim), exp_symmetric(dim)

@@ -7,7 +7,7 @@ The energy of projective dynamics (Bouaziz et al. 2014; Du et al. 2021, DiffPD; 
     P   = 2 mu (F - R) + lambda (tr S - d) R
     tau = P F^T
 
-with R the rotation of F. Its volumetric term is linear in the strains, where that of `fixed_corotated` is (J - 1)^2.
+with R the rotation of F. The volumetric term contains the linear strain tr S - d, where `fixed_corotated` has J - 1.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat = matrix(dim)
     rotate = rotation(dim)
     spin, change_of_rotation = rotation_differential(dim)
@@ -54,7 +54,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         """The rotation and its derivative.
 
         R: R.
-        Y: What `rotation_differential` takes from F.
+        Y: Terms of `rotation_differential` at F.
         mu: mu [Pa].
         lam: lambda [Pa].
         across: lambda (R : F - d) - 2 mu [Pa].

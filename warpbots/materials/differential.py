@@ -13,12 +13,12 @@ __all__ = ["differential"]
 
 
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa].
+    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa].
 
     A law without a closed form is differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
 
     Args:
-        law: The law, or its name for the one that was registered last.
+        law: The law, or a name, for the law registered last under it.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 
@@ -46,10 +46,10 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
     @wp.struct
     class StiffenedPoint:
-        """Both points.
+        """Points of the law and of the volumetric energy.
 
-        law: That of the law.
-        volumetric: That of the volumetric energy.
+        law: Point of the law.
+        volumetric: Point of the volumetric energy.
         """
 
         law: LawPoint
@@ -72,7 +72,7 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
 
 def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """The same by Warp's derivative of the stress."""
+    """As `differential`, by Warp's derivative of the stress."""
     mat = matrix(dim)
     _, _, piola = elasticity(law, incompressibility, dim)
 
@@ -105,7 +105,7 @@ def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Fun
 
     @wp.func
     def generated_differential(point: GeneratedPoint, dF: mat):
-        """The gradient of dF : P to F."""
+        """The gradient of dF : P with respect to F."""
         dP, _E, _nu, _dF = wp.grad(pull)(point.F, point.E, point.nu, dF)
         return dP
 

@@ -1,23 +1,23 @@
 """Return mapping of Drucker-Prager plasticity without cohesion: sand, whose grains remember how far they are apart.
 
-Klar et al. 2016, "Drucker-Prager elastoplasticity for sand animation"; the volume correction is that of Tampubolon et
-al. 2017, "Multi-species simulation of porous sand and water mixtures".
+Klar et al. 2016, "Drucker-Prager elastoplasticity for sand animation"; the volume correction is from Tampubolon et al.
+2017, "Multi-species simulation of porous sand and water mixtures".
 
 In logarithmic strains e of Hencky's law, with the trial strain e of the deformation gradient F, g = v + tr(e) is the
-logarithm of the volume that the grains have over that of packed ones; v is what earlier steps have left of it.
+logarithm of the volume of the grains relative to packed grains; v is the part left by earlier steps.
 
     g > 0:   e' = 0,  v' = g                                     (grains apart: no stress)
     g <= 0:  tr(e') = g,  dev(e') = min(1, c / |dev(e)|) dev(e),  v' = 0
              c = -alpha (d lambda + 2 mu) / (2 mu) g
 
 so that |dev(tau)| <= -alpha tr(tau) with tau = 2 mu e + lambda tr(e) I: friction between grains. Shear does not change
-the volume. For a friction angle phi, Mohr and Coulomb's law sin(phi) = (tau_1 - tau_3) / (-tau_1 - tau_3) is met
-exactly in the plane, and in space in triaxial compression:
+the volume. For a friction angle phi, the Mohr-Coulomb law sin(phi) = (tau_1 - tau_3) / (-tau_1 - tau_3) holds exactly
+in 2D, and in 3D in triaxial compression:
 
     alpha = sin(phi) / sqrt(2)                                   (d = 2)
     alpha = sqrt(2/3) 2 sin(phi) / (3 - sin(phi))                (d = 3)
 
-As e' has the axes of e, F' = exp(e' - e) F. Without v, sand that was shaken loose would swell for good.
+As e' has the axes of e, F' = exp(e' - e) F. Without v, sand that was shaken loose would stay swollen.
 """
 
 import functools
@@ -36,8 +36,8 @@ __all__ = ["drucker_prager"]
 def drucker_prager(dim: int) -> wp.Function:
     """Warp function (F', v') of (F, v, E, nu, phi): elastic deformation and gap [1] after the flow; phi in degrees.
 
-    At a kink its derivative is that of elastic matter where shear begins, and that of packed grains where they meet, as
-    all do at rest.
+    At the kink where shear begins, the derivative is taken on the elastic side; at the kink where grains meet, as at
+    rest, on the side of packed grains.
     """
     mat = matrix(dim)
     strain, exp = log_strain(dim), exp_symmetric(dim)

@@ -19,22 +19,22 @@ LAWS: dict[str, Definition] = {}
 """Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
 
 DIFFERENTIALS: dict[Definition, Differential] = {}
-"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of what
-dP takes from F, a function that makes it of (F, mu, lambda), and dP(point, dF)."""
+"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of the
+terms of dP at F, its function of (F, mu, lambda), and dP(point, dF)."""
 
 FLUIDS = ("weakly_compressible",)
-"""Laws of fluids, which forget their shear after each step; MPM alone takes them."""
+"""Laws of fluids, which forget their shear after each step; only under MPM."""
 
 _REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
-"""What has been registered under each name, in the order of its first use."""
+"""Laws that have been registered under each name, in the order of their first use."""
 
 
 class Law(NamedTuple):
-    """A law as it is registered now: what kernels are made for, so that a later registration makes others.
+    """A snapshot of a registered law. Kernels are made for it, so that a later registration makes new kernels.
 
     Attributes:
         name: Its name, a key of `LAWS`.
-        module: Part of the names of modules with its kernels, which laws of one name do not share.
+        module: Part of the names of the modules of its kernels, different for laws of the same name.
         definition: Its value in `LAWS`.
         differential: Its value in `DIFFERENTIALS`; None without a closed form.
     """
@@ -65,7 +65,7 @@ def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Fun
     """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T and first Piola stress P = dPsi/dF [Pa].
 
     Args:
-        law: The law, or its name for the one that was registered last.
+        law: The law, or a name, for the law registered last under it.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 

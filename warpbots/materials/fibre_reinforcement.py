@@ -1,14 +1,14 @@
 """A family of fibres in a matrix: linear in the stretch, in tension alone.
 
 A matrix is reinforced by an energy of the stretch along a direction (Spencer 1984; Holzapfel 2000, section 6.7), here
-that of Hookean threads, which buckle when they are shortened:
+of Hookean threads, which buckle when they are shortened:
 
     L   = |F a|                                      (stretch of fibres with the unit direction a at rest)
     Psi = k/2 <L - 1>^2
     tau = k <L - 1> / L (F a)(F a)^T,   P = k <L - 1> / L (F a) a^T
 
 with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1, where all matter begins, the
-stress is continuous; its derivative is that of stretched fibres.
+stress is continuous; its derivative is taken on the stretched side.
 """
 
 import functools

@@ -44,7 +44,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     rotate = rotation(dim)
     spin, change_of_rotation = rotation_differential(dim)
@@ -56,7 +56,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         F: F.
         C: cof F.
         R: R.
-        Y: What `rotation_differential` takes from F.
+        Y: Terms of `rotation_differential` at F.
         mu: mu [Pa].
         lam: lambda [Pa].
         across: lambda (J - 1) [Pa].

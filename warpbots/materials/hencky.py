@@ -59,7 +59,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat, cof, eigen_of = matrix(dim), cofactor(dim), eigen(dim)
     slopes, change_of_log = log_differential(dim)
     _, stress, _ = law(dim)

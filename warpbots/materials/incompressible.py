@@ -3,7 +3,8 @@
     Psi = K (J - 1)^p,   K = E / (3 (1 - 2 nu)),   p even
     tau = K p (J - 1)^(p - 1) J I
 
-The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >= 2; an odd one attracts in compression.
+The paper prints 2 - 2 nu instead of 1 - 2 nu in the bulk modulus K, and allows any p >= 2; an odd p attracts in
+compression.
 """
 
 import warp as wp
@@ -53,7 +54,7 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
 
 def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     p = real(exponent)
     factors = wp.constant(exponent - 2)

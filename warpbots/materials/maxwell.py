@@ -13,9 +13,9 @@ for the shear modulus mu and the relaxation time T. Where D is constant for a st
     e' = exp(-x) e + b dt D = b (a e + dt D),   b = (1 - exp(-x)) / x,   a = x / (exp(x) - 1),   a b = exp(-x)
 
 so a step relaxes the spring by the factor a, moves it, and relaxes it by b. This is exact for small strains at every
-constant rate, zero among them, and a symmetric splitting for large ones: its error is of second order. As the relaxed
-strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation and the determinant of G. The dashpot
-dissipates 2 mu e : e / T >= 0. In 2D, dev is that of the plane.
+constant rate, including zero. For large strains it is a symmetric splitting with an error of second order. Because the
+relaxed strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation and the determinant of G. The
+dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -65,8 +65,8 @@ def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
 def lost_before(x: real):
     """1 - a.
 
-    In short steps it is 1 + y - y coth y with y = x/2 and Lambert's continued fraction of y coth y - 1, since
-    differences of nearly equal numbers would have an error of 1/x roundings.
+    In short steps it is 1 + y - y coth y with y = x/2 and Lambert's continued fraction of y coth y - 1, because the
+    difference of nearly equal numbers would have a rounding error of 1/x roundings.
     """
     if x < real(1.0):
         y = real(0.5) * x

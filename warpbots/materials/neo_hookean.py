@@ -42,7 +42,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
 
     @wp.struct
@@ -52,7 +52,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         F: F.
         C: cof F.
         mu: mu [Pa].
-        along: Derivative of P to J, per cof F [Pa].
+        along: Derivative of P with respect to J, per cof F [Pa].
         across: (lambda ln(J) - mu) / J [Pa].
         """
 

@@ -1,11 +1,11 @@
-"""Kelvin-Voigt damping: the elastic stress that the rate of strain would have as a strain, times a relaxation time.
+"""Kelvin-Voigt damping: a relaxation time times the elastic stress of the strain rate, taken as a strain.
 
     d     = (L + L^T)/2, the rate of deformation, with L = dv/dx
     tau_v = beta (2 mu d + lambda' tr(d) I)
 
 as a Kirchhoff stress, with Lamé's constants of the material at rest: for every law, and with lambda' = lambda + 2 K
 where an added incompressibility has exponent 2 (higher exponents have no stiffness at J = 1). Small vibrations of
-angular frequency omega have the damping ratio beta omega / 2. It does not see rotations, is symmetric and never adds
+angular frequency omega have the damping ratio beta omega / 2. It is independent of rotations, symmetric, and never adds
 energy: tau_v : d = beta (2 mu d : d + lambda' (tr d)^2) >= 0.
 """
 

@@ -1,6 +1,6 @@
 """Return mapping of von Mises plasticity with linear isotropic hardening (de Souza Neto et al. 2008, chapter 14).
 
-In logarithmic strains e of Hencky's law the mapping is that of small strains. With s = dev(tau) = 2 mu dev(e),
+In logarithmic strains e of Hencky's law the mapping has the form of small strains. With s = dev(tau) = 2 mu dev(e),
 
     q       = sqrt(3/2) |s|                      (equivalent stress)
     f       = q - (sigma_y + H a) <= 0           (yield function)
@@ -9,7 +9,7 @@ In logarithmic strains e of Hencky's law the mapping is that of small strains. W
 
 for the trial strain e of the deformation gradient F, the accumulated plastic strain a, the yield stress sigma_y and the
 hardening modulus H. Radial return: q' = sigma_y + H a' exactly. As e' has the axes of e, F' = exp(e' - e) F, which has
-the rotation and the determinant of F. In 2D, dev is that of the plane.
+the rotation and the determinant of F. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -27,7 +27,7 @@ __all__ = ["von_mises"]
 def von_mises(dim: int) -> wp.Function:
     """Warp function (F', a') of (F, a, E, nu, sigma_y, H): elastic deformation and plastic strain after the flow.
 
-    At the kink f = 0 its derivative is that of the elastic side.
+    At the kink f = 0 the derivative is taken on the elastic side.
     """
     mat = matrix(dim)
     strain, exp = log_strain(dim), exp_symmetric(dim)

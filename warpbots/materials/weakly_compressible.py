@@ -6,9 +6,9 @@ Monaghan 1994, "Simulating free surface flows with SPH".
     p   = -dPsi/dJ = K/7 (J^-7 - 1)
     tau = -p J I,   P = -p cof F
 
-with the bulk modulus K = lambda + 2/3 mu = E / (3 (1 - 2 nu)), which for nu = 1/3 is E. There is no resistance to shear
-but that of damping: the viscosity is beta mu. As only J counts, the deformation gradient is made J^(1/d) I after each
-step: a fluid forgets its shear, of which det F would be a small difference of large numbers. Valid for J > 0.
+with the bulk modulus K = lambda + 2/3 mu = E / (3 (1 - 2 nu)), which for nu = 1/3 is E. Only damping resists shear: the
+viscosity is beta mu. Because only J counts, the deformation gradient is reset to J^(1/d) I after each step. With the
+accumulated shear, det F would be a small difference of large numbers. Valid for J > 0.
 """
 
 import functools

@@ -26,7 +26,8 @@ def box_hexahedra(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray]
     """A box in cells of about `cell_size` [m].
 
     Returns:
-        Vertices [m], shape (n, 3); corners of the cells, of which z changes first and x last, shape (n_cells, 8), int.
+        Vertices [m], shape (n, 3); corners of the cells, numbered along z first and along x last, shape (n_cells, 8),
+        int.
     """
     vertices, cells, stride = _grid(shape, cell_size)
     corners = np.array(list(itertools.product((0, 1), repeat=3)))

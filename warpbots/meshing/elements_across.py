@@ -1,12 +1,12 @@
 """How many tetrahedra there are across the thin parts of a mesh, walls of cavities included.
 
-From every face of the surface a ray runs inward, along the normal of the face, to where it leaves the mesh: the way is
-the thickness t there. The tetrahedra on the way have sizes along the ray and across it, from the tensor
+From every face of the surface a ray runs inwards, along the normal of the face, to the point where it leaves the mesh:
+its length is the thickness t there. The sizes of tetrahedra along and across the ray follow from the tensor
 
     G = 2/6 sum e e^T
 
-of their six edges e, which for the corner of a cube has the squares of its edges: h^2 = d . G d along the ray d, and
-l^2, the largest eigenvalue of the part of G across d. Both are means over the way.
+of their six edges e, whose diagonal at the corner of a cube holds the squares of the cube's edges: h^2 = d . G d along
+the ray d, and l^2, the largest eigenvalue of the part of G across d. Both are averaged along the ray.
 """
 
 from typing import NamedTuple
@@ -25,11 +25,10 @@ class Across(NamedTuple):
 
     Attributes:
         faces: Corners of the faces, shape (n, 3).
-        thickness: Way from a face to the opposite side [m], shape (n,); infinite where it has more tetrahedra than were
-            followed.
-        along: Mean of h^2 on the way [m^2], shape (n,).
-        aside: Mean of l^2 on the way [m^2], shape (n,).
-        end: Corners of the face at which the way ends, shape (n, 3); -1 where it was not followed to its end.
+        thickness: Distance from a face to the opposite side [m], shape (n,); infinite where the ray was given up.
+        along: Mean of h^2 along the ray [m^2], shape (n,).
+        aside: Mean of l^2 along the ray [m^2], shape (n,).
+        end: Corners of the face at which the ray ends, shape (n, 3); -1 where it was given up.
     """
 
     faces: np.ndarray
@@ -90,7 +89,7 @@ def _neighbors(tets: np.ndarray, vertices: int) -> np.ndarray:
 
 
 def _crossing(corners: np.ndarray, x: np.ndarray, d: np.ndarray, entered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Way from x along d to the face by which a ray leaves each tetrahedron, and the corner opposite to that face."""
+    """Distance from x along d to the face by which a ray leaves each tetrahedron, and the corner opposite to it."""
     slopes = np.linalg.inv((corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1))  # of the last three coordinates
     last = np.einsum("nij,nj->ni", slopes, x - corners[:, 0])
     change = np.einsum("nij,nj->ni", slopes, d)

@@ -23,7 +23,7 @@ _FEWEST = 12  # minimum number of edges around a round shape: flat sides are the
 def fitted_surface(shape: Shape, edge: float) -> Surface:
     """The surface of a solid.
 
-    The corners and edges of a box are exact. A shape known only by samples of its distance is as exact as these.
+    The corners and edges of a box are exact. A shape known only by samples of its distance is as exact as the samples.
 
     Args:
         shape: A 3D solid.

@@ -49,7 +49,7 @@ def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
         vertices: Vertex positions of the surface [m], shape (n, 3).
         faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
         cell_size: Target edge length [m].
-        envelope: Largest distance of the surface of the mesh from this one [m].
+        envelope: Largest distance of the surface of the mesh from the given surface [m].
 
     Raises:
         ImportError: pytetwild is not installed.

@@ -20,7 +20,7 @@ def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
         cell_size: Edge length of the cells [m].
 
     Returns:
-        Vertices [m], shape (n, 3); corners of the cells, of which the last axis changes first, shape (n_cells, 8), int.
+        Vertices [m], shape (n, 3); corners of the cells, numbered along the last axis first, shape (n_cells, 8), int.
 
     Raises:
         SceneError: The shape is no box.

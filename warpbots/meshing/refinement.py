@@ -8,8 +8,8 @@ __all__ = ["refined"]
 def refined(vertices: np.ndarray, faces: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
     """The same surface without edges much longer than `longest`.
 
-    An edge is bisected in both of its triangles if it is the longest of each (Rivara 1984); the smallest angle of a
-    triangle is at most halved. New vertices come after the old ones.
+    An edge is bisected in both of its triangles if it is the longest edge of each (Rivara 1984); the smallest angle of
+    a triangle is at most halved. New vertices come after the old ones.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).

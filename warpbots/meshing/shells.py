@@ -1,4 +1,4 @@
-"""The closed surfaces that a triangle mesh consists of: which lies in which, and how each is turned."""
+"""The closed surfaces of a triangle mesh: their nesting and orientation."""
 
 import numpy as np
 
@@ -6,18 +6,19 @@ __all__ = ["turned"]
 
 
 def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndarray, int]:
-    """Faces counter-clockwise seen from the matter's outside, consistently for each closed surface.
+    """Faces counter-clockwise seen from outside the matter, consistently for each closed surface.
 
-    A surface at the outside, or in a void, is turned outwards. One inside another that faces inwards bounds a void.
+    An outermost surface, or a surface in a void, is turned outwards. A surface that lies in another one and faces
+    inwards bounds a void.
 
     Args:
         vertices: Vertex positions, shape (n, 3).
         faces: Vertex indices, shape (m, 3).
-        inner: What is inside a surface that lies in the matter of another and faces outwards as that does: ``"solid"``,
+        inner: Content of a surface that lies in the matter of another one and, like it, faces outwards: ``"solid"``,
             whose faces are left out because there is matter already, or ``"void"``.
 
     Returns:
-        The faces, and the number of such surfaces.
+        The faces, and the number of surfaces to which `inner` applies.
     """
     import trimesh
 
@@ -39,7 +40,7 @@ def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndar
 
 
 def _depths(corners: np.ndarray, shell: np.ndarray) -> np.ndarray:
-    """In how many other closed surfaces each lies, shape (n_shells,).
+    """Number of other closed surfaces around each surface, shape (n_shells,).
 
     Args:
         corners: Corners of the faces, shape (m, 3, 3).

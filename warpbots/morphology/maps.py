@@ -14,14 +14,14 @@ __all__ = ["Affine", "Composition", "Deformation", "FreeForm", "Stretch", "jacob
 
 
 class Deformation(Protocol):
-    """A map of points, differentiable with respect to them and to whatever it is made of.
+    """A map of points, differentiable with respect to the points and to the numbers that define the map.
 
-    Any torch function of this kind will do, if it moves each point by itself and can be differentiated twice, as
-    torch's own operations can. A cage is one: the weights of its handles at the points, times the handles.
+    Any torch function can be used that moves each point independently and can be differentiated twice, as torch
+    operations can. A cage is an example: the weights of its handles at the points, times the handles.
     """
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m].
+        """Images of the points [m].
 
         Args:
             points: Points [m], shape (n, dim), float64.
@@ -57,7 +57,7 @@ class Affine:
             )
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m], shape (n, dim)."""
+        """Images of the points [m], shape (n, dim)."""
         _check_points(points, len(self.matrix), "Affine")
         c = torch.as_tensor(self.center).to(points)
         moved = c + (points - c) @ self.matrix.to(points).T
@@ -66,10 +66,10 @@ class Affine:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stretch:
-    """Stretch of what lies between two planes perpendicular to an axis; what lies beyond the end follows as it is.
+    """Stretch of the matter between two planes perpendicular to an axis; matter beyond the end moves along unchanged.
 
     x' = x + (s - 1) clamp(x_axis, start, end - start) e_axis, counted from the start. It makes a link longer, or a foot
-    higher, and carries along what is fixed to its end.
+    higher, and moves parts fixed to its end.
 
     Attributes:
         factor: The factor s [1], a number or a tensor of shape ().
@@ -92,7 +92,7 @@ class Stretch:
             raise ValueError(f"Stretch: end must be greater than start, got {self.start:g} m and {self.end:g} m")
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m], shape (n, dim)."""
+        """Images of the points [m], shape (n, dim)."""
         _check_points(points, None, "Stretch")
         if not 0 <= self.axis < points.shape[1]:
             raise ValueError(f"Stretch: axis must be from 0 to {points.shape[1] - 1}, got {self.axis}")
@@ -138,7 +138,7 @@ class FreeForm:
             raise ValueError(f"FreeForm: lower must be below upper, got {self.lower} and {self.upper} m")
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m], shape (n, dim).
+        """Images of the points [m], shape (n, dim).
 
         Raises:
             ValueError: A point lies outside of the box.
@@ -158,7 +158,7 @@ class FreeForm:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Composition:
-    """Maps one after the other; each sees the points where the one before has put them.
+    """Maps in sequence; each acts on the points as moved by the previous one.
 
     Attributes:
         maps: The maps, the first one first.
@@ -170,7 +170,7 @@ class Composition:
         conform(self)
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
-        """Where points go [m], shape (n, dim)."""
+        """Images of the points [m], shape (n, dim)."""
         for each in self.maps:
             points = each(points)
         return points
@@ -178,10 +178,10 @@ class Composition:
 
 @checked
 def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where points go [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
+    """Images of the points [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
 
-    Each point moves by itself, so that the gradient of a sum over all points has the row of the Jacobian of each; one
-    backward pass per axis. Both results are differentiable with respect to the design.
+    Each point moves independently, so that the gradient of one coordinate, summed over all points, gives a row of the
+    Jacobian at every point: one backward pass per axis. Both results are differentiable with respect to the design.
 
     Args:
         design: The map.
@@ -210,7 +210,7 @@ def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, t
 
 
 def _check_points(points: torch.Tensor, dim: int | None, who: str) -> None:
-    """Raise if points have not the dimension of a map; None for any."""
+    """Raise if points do not have the dimension of a map; None for any."""
     if points.dim() != 2 or points.shape[1] not in ((2, 3) if dim is None else (dim,)):
         raise ValueError(f"{who}: points must have shape (n, {dim or '2 or 3'}), got {tuple(points.shape)}")
 

@@ -1,4 +1,4 @@
-"""What a map of space makes of a simulation: its state at rest, and the parameters of its model."""
+"""The state at rest and the model parameters of a simulation after a change of shape."""
 
 import functools
 from typing import Any
@@ -21,14 +21,14 @@ from warpbots.solvers.projective import ProjectiveModel
 __all__ = ["shaped"]
 
 _ROUNDING = 1e-9
-"""Part by which particles may be further apart than the grid permits."""
+"""Relative excess of the spacing of particles over the limit of the grid that counts as rounding."""
 
 
 @checked
 def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, torch.Tensor]]:
     """The state at rest and the parameters of bodies whose shape a map has changed.
 
-    As in ``state, parameters = wb.morphology.shaped(sim, design)``, then ``sim.rollout(policy, 50, state,
+    Example: ``state, parameters = wb.morphology.shaped(sim, design)``, then ``sim.rollout(policy, 50, state,
     **parameters)``. Both are differentiable with respect to the numbers of the design, which all worlds share.
     Materials, regions and elements move with the matter: constraints hold the same matter at its new place. Densities,
     initial velocities, directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the
@@ -114,7 +114,7 @@ def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 
 def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = False) -> None:
-    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid are no such parts."""
+    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid can."""
     rigid: tuple[RigidBody, ...] = () if bones else scene.rigid
     parts = {
         "rigid body": rigid, "attachment": scene.attachments, "load": scene.loads,
@@ -168,7 +168,7 @@ def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
 
 
 def _refuse_near(model: MPMModel, position: np.ndarray) -> None:
-    """Raise if the map moves particles towards held ones that were not near them when the tables were made."""
+    """Raise if the map moves particles close to held particles that were far away when the tables were made."""
     for constraint, region in zip(model.scene.constraints, model.constraints, strict=True):
         distance, _ = cKDTree(position[region.particle.numpy()]).query(position, p=np.inf)
         missing = np.setdiff1d(np.flatnonzero(distance <= NEAR * model.grid.dx), region.near.numpy())

@@ -1,4 +1,4 @@
-"""Scenes: what is simulated, as plain data in SI units. Needs NumPy only."""
+"""Scenes: everything that is simulated, as plain data in SI units. Needs only NumPy."""
 
 from warpbots.scene.actuators import (
     Actuator,

@@ -1,4 +1,4 @@
-"""Actuators: what a control signal in [-1, 1] does to a body. Data only; `warpbots.actuation_laws` has the forces."""
+"""Actuators: effects of a control signal in [-1, 1] on a body. Data only; `warpbots.actuation_laws` has the forces."""
 
 from collections.abc import Sequence
 
@@ -23,15 +23,15 @@ _ATMOSPHERE = 101325.0
 
 _SIGN = "the sign of the control gives the direction"
 _STIFFNESS = "without stiffness it does nothing: leave it out"
-"""Why numbers have to be positive, in messages."""
+"""Reasons in messages why numbers have to be positive."""
 
 
 @record
 class StressActuator:
     """An actuator that acts as a stress in the matter of a region, the base of `Pressure` and `Muscle`.
 
-    Any other one is a dataclass that derives from this one, and a function of it and the dimension that is registered
-    with `warpbots.actuation_laws.pattern` and returns its stress in the undeformed body at u = 1.
+    To add a stress actuator, derive a dataclass from this class and register a function of the actuator and the
+    dimension with `warpbots.actuation_laws.pattern`. The function returns the stress in the undeformed body at u = 1.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -113,13 +113,13 @@ class Fibre:
 
 @record
 class PneumaticCell:
-    """Matter of a region that is filled to a volume: one chamber at every point at which elements have a stress.
+    """Matter of a region with a prescribed volume: one chamber at every integration point of the elements.
 
     The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
     has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A linear
-    tetrahedron has one such point and is one chamber, a quadratic one has four, and a hexahedron eight. At u = 0 cells
-    are at rest in the undeformed body, and resist a change of volume. The stress of a `Pressure`, in contrast, does not
-    depend on the volume.
+    tetrahedron has one such point and is one chamber, a quadratic tetrahedron has four, and a hexahedron eight. Cells
+    are at rest in the undeformed body at u = 0, and resist a change of volume. The stress of a `Pressure`, in contrast,
+    does not depend on the volume.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -142,18 +142,20 @@ class PneumaticCell:
 class Cavity:
     """A chamber of air in a soft body: pressure on its walls, normal to them wherever they move.
 
-    The chamber is the void that the one closed surface within `region` encloses: faces of solids and sheets whose
-    vertices all lie in the shape of the region, and which together have no open edge. A shape that contains the void
-    and some matter around it will do, and so will one that contains a whole hollow body, whose outer surface does not
-    count. The gauge pressure p, which is that inside less that outside, is either given,
+    The chamber is the void enclosed by the only closed surface within `region`. This surface consists of the faces of
+    solids and sheets whose vertices all lie in the shape of the region; together they have no open edge. A shape that
+    contains the void and some matter around it is enough, and so is a shape that contains a whole hollow body, because
+    its outer surface does not count.
+
+    The gauge pressure p, the pressure inside minus the pressure outside, is either given,
 
         p = u max_pressure,
 
-    or that of a given amount of gas of constant temperature in the volume V of the chamber,
+    or follows from a given amount of gas at constant temperature in the volume V of the chamber,
 
-        p = n R T / V - ambient_pressure,   n R T = ambient_pressure V_0 max_gas_ratio^u,
+        p = n R T / V - ambient_pressure,   n R T = ambient_pressure V_0 max_gas_ratio^u.
 
-    which fills the undeformed chamber of volume V_0 at ambient pressure for u = 0.
+    At u = 0 the gas fills the undeformed chamber of volume V_0 at ambient pressure.
 
     Only `ProjectiveDynamics` has chambers. Its page in the documentation shows how to make a hollow body.
 
@@ -161,13 +163,13 @@ class Cavity:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region around the chamber.
         max_pressure: Gauge pressure at u = 1 [Pa], positive, or None for a given amount of gas.
-        max_gas_ratio: Amount of gas at u = 1 relative to that at u = 0, and at u = 0 relative to that at u = -1 [1],
-            at least 1; 1 for a sealed chamber; None for a given pressure.
+        max_gas_ratio: Amount of gas at u = 1 divided by the amount at u = 0, and also the amount at u = 0 divided by
+            the amount at u = -1 [1], at least 1; 1 for a sealed chamber; None for a given pressure.
         ambient_pressure: Absolute pressure outside of bodies [Pa], positive; a given gauge pressure does not depend on
             it.
 
     Raises:
-        SceneError: Both or none of `max_pressure` and `max_gas_ratio`, or a value outside of its range.
+        SceneError: Both or neither of `max_pressure` and `max_gas_ratio` are given, or a value is out of range.
     """
 
     name: str
@@ -252,7 +254,7 @@ class Expansion:
 
 @record
 class Oscillation:
-    """Matter of a region that oscillates by itself: its rest lengths become (1 + e) L.
+    """Matter of a region that oscillates on its own: its rest lengths become (1 + e) L.
 
     The strain is
 

@@ -21,8 +21,8 @@ class SoftBody:
         regions: Names for parts of the body; a region is all matter of this body whose rest position lies in the
             region's shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions that differ from `material`; they share its law.
-        friction: Coulomb coefficient mu >= 0 of contact with soft bodies, itself included; two bodies take their mean.
-            On an obstacle its own `Obstacle.friction` counts.
+        friction: Coulomb coefficient mu >= 0 of contact with soft bodies, itself included; a pair of bodies takes the
+            mean of both. On an obstacle only `Obstacle.friction` counts.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 
@@ -76,7 +76,7 @@ class SoftBody:
 
     @property
     def materials(self) -> tuple[Material, ...]:
-        """Its material, and those of its regions that have their own."""
+        """The material of the body, and the materials of regions that have their own."""
         return self.material, *self.region_materials.values()
 
 

@@ -1,4 +1,4 @@
-"""What a composite material has beside its matrix: fibres and Maxwell branches."""
+"""Constituents of a composite material besides its matrix: fibres and Maxwell branches."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ __all__ = ["FibreReinforcement", "MaxwellBranch"]
 class FibreReinforcement:
     """A family of parallel fibres in a matrix, such as threads in silicone; they resist stretch and buckle freely.
 
-    A fibre that is stretched by the factor L > 1 adds the nominal stress `modulus` times (L - 1) along itself, one that
-    is shortened none. Two families, to both sides of an axis, are the winding of a fibre-reinforced actuator.
+    A fibre that is stretched by the factor L > 1 adds the nominal stress `modulus` times (L - 1) along itself; a
+    shortened fibre adds none. Two families, on both sides of an axis, are the winding of a fibre-reinforced actuator.
 
     Attributes:
         direction: Direction of the fibres at rest, shape (dim,); it is normalised.
         modulus: Stiffness of the fibres per cross-section of the whole material [Pa], not negative: Young's modulus of
-            a fibre times the fraction of the volume that fibres fill. A bar that is pulled along them has nearly
-            Young's modulus of the matrix plus this.
+            a fibre times the fraction of the volume that fibres fill. Young's modulus of a bar that is pulled along the
+            fibres is nearly Young's modulus of the matrix plus `modulus`.
 
     Raises:
         SceneError: A value is out of range.
@@ -38,17 +38,17 @@ class FibreReinforcement:
 
 @record
 class MaxwellBranch:
-    """A spring and a dashpot in series, beside the elasticity of a material: part of its stress fades.
+    """A spring and a dashpot in series, parallel to the elasticity of a material: part of the stress relaxes.
 
-    A single branch beside a solid is the standard linear solid, several are a generalised Maxwell solid (a Prony
-    series), and one beside the law ``weakly_compressible``, which has no shear stiffness of its own, a Maxwell fluid.
-    The stress of a branch is deviatoric: the volume of matter stays elastic.
+    A single branch parallel to a solid is the standard linear solid. Several branches are a generalised Maxwell solid
+    (a Prony series). A branch parallel to the law ``weakly_compressible``, which has no shear stiffness, is a Maxwell
+    fluid. The stress of a branch is deviatoric: the volume of matter stays elastic.
 
     Attributes:
-        shear_modulus: Shear modulus of the spring [Pa], not negative. The material's own constants are those of slow
-            loading; fast loading meets its shear modulus plus that of all branches.
+        shear_modulus: Shear modulus of the spring [Pa], not negative. The constants of the material describe slow
+            loading; under fast loading the shear moduli of all branches add to the shear modulus of the material.
         relaxation_time: Time in which the stress of the branch falls to 1/e at constant strain [s], positive: the
-            viscosity of the dashpot over the shear modulus of the spring.
+            viscosity of the dashpot divided by the shear modulus of the spring.
 
     Raises:
         SceneError: A value is out of range.

@@ -9,7 +9,7 @@ from warpbots.scene.shapes.field_checks import assign, positive
 __all__ = ["IMPACTS", "Contact", "contacts_between"]
 
 IMPACTS = ("compliant", "instant")
-"""Whether an impact takes the time in which a contact yields, or none."""
+"""Kinds of impact: one that takes time while the contact yields, or one that takes none."""
 
 
 @record
@@ -24,8 +24,8 @@ class Contact:
     nearest to the solid, a capsule at its ends and where its axis is nearest, a cylinder at the deepest point of each
     rim, three more in quarter turns, and where its axis is nearest, a box at its points. A solid that is a sphere or a
     capsule touches a box or a cylinder by its own points instead; boxes and cylinders touch each other by the
-    points of both. Such a contact of the solid's points has the area of one point of `points`, and is felt at the
-    nearest of them. Other shapes, and points that are given as a `Cloud`, touch by their points alone.
+    points of both. A contact at a point of the solid has the area of one contact point of `points`, and acts on the
+    nearest of these. Other shapes, and points that are given as a `Cloud`, touch by their points alone.
 
     Damping alone makes the loss of speed in a bounce grow with the speed: from v to r with ln(1 + a v) - a v =
     ln(1 - a r) + a r, a = damping / stiffness (Hunt & Crossley 1975). With a coefficient of `restitution` e the damping
@@ -35,14 +35,15 @@ class Contact:
 
     With ``impact="instant"`` an impact takes no time. A step finds when a gap vanishes, lets velocities jump by
     Newton's law of restitution and Coulomb's law of friction, and goes on from there. So an impact needs no short
-    steps, and its time has a derivative. What approaches by less than gravity gives in a step is left to stiffness and
-    damping, and so is all that rests. Contacts that touch at that time take part in the impact, approaching or not.
+    steps, and its time has a derivative. Contacts that approach more slowly than gravity accelerates a body in one
+    step, and resting contacts, are left to stiffness and damping. All contacts that touch at the time of an impact take
+    part in it, approaching or not.
 
     Sticking contacts creep: a body of mass m on an incline of angle t, with the area A in contact, slides down at the
     speed m g sin t / (A viscosity), which is 0.4 mm/s for 1 kg on 4 cm^2 at 30 degrees and 3e7 Pa s/m. Near the angle
-    of friction the speed is greater if the centre of mass is above the contact points: the upper points carry less and
-    slide first, so the lower ones carry the rest (8 % more for four points 20 cm apart, 2 cm below the centre of mass,
-    at tan t = 0.98 friction).
+    of friction the speed is higher if the centre of mass is above the contact points: the upper points carry less and
+    slide first, and the lower points carry the rest (8 % more for four points 20 cm apart, 2 cm below the centre of
+    mass, at tan t = 0.98 friction).
 
     Attributes:
         points: Name of the body, or of the surface, that has the contact points.
@@ -50,10 +51,11 @@ class Contact:
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         friction: Coulomb coefficient [1].
-        viscosity: Shear stress per sliding speed while sticking [Pa s/m]; the greater, the less it creeps.
+        viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
         name: Name of the law, unique in the scene; None for ``"points on solid"``.
         restitution: Coefficient of restitution, speed after a bounce over speed before [1]; None for damping alone.
-        impact: ``"compliant"``, as long as the contact yields, or ``"instant"``, which needs a `restitution`.
+        impact: ``"compliant"``, while the contact yields, or ``"instant"``, a jump of velocities, which needs a
+            `restitution`.
 
     Raises:
         SceneError: A value is out of range.
@@ -126,12 +128,13 @@ def contacts_between(
     Args:
         points: Coulomb coefficient of each body or surface that has points, by name.
         solids: Coulomb coefficient of each body, surface or obstacle in contact with them, by name.
-        combine: Computes the coefficient of a pair from those of both sides, for friction and for restitution.
+        combine: Computes the coefficient of a pair from the coefficients of both sides, for friction and for
+            restitution.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m].
-        restitution: Coefficients of restitution by name; a name that is missing counts as 0, and a pair of which both
-            are missing has damping alone.
+        restitution: Coefficients of restitution by name; a missing name counts as 0, and a pair with both missing has
+            only damping.
     """
     bounces = restitution or {}
 

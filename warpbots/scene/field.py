@@ -10,17 +10,17 @@ __all__ = ["Field"]
 
 @record
 class Field:
-    """A parameter of a solver's model, as training found it: see `warpbots.Simulation.scene_with`.
+    """Values of a parameter of a solver's model, for example after training: see `warpbots.Simulation.scene_with`.
 
-    Exactly one of `places` and `recorded` says what the values belong to.
+    Exactly one of `places` and `recorded` states to which things the values belong.
 
     Attributes:
         name: Name of the parameter, such as ``"youngs_modulus"``; unique in the scene.
         values: Its values in SI units, one for each element, joint, motor, ..., shape (n, ...).
         places: Vertices of the elements at rest [m], shape (n, k, dim). A model with the same elements gets `values` to
-            the last bit, one with others what is interpolated between their centres.
+            the last bit; a model with other elements gets values interpolated between the centres of these.
         recorded: For things without a place, such as joints: the values that the other records of the scene give them,
-            of the shape of `values`. The field counts only as long as they do.
+            of the shape of `values`. The field applies only as long as the records keep these values.
 
     Raises:
         SceneError: A number is not finite, shapes do not fit, or neither or both of `places` and `recorded` are given.

@@ -31,7 +31,7 @@ def conform(instance: Any) -> None:
     """Convert the fields of a dataclass to their annotated types, in its constructor.
 
     Raises:
-        ValueError: A field has another type, or a seed is negative; the message names the field and what it takes.
+        ValueError: A field has another type, or a seed is negative; the message names the field and the accepted type.
     """
     name = getattr(instance, "name", None)
     what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
@@ -72,7 +72,7 @@ def checked(function: Callable) -> Callable:
 
 
 def _refuse_seed(name: str, value: Any, what: str) -> None:
-    """Raise for a seed that NumPy does not take, under whichever function or record."""
+    """Raise if the field or argument `name` of `what` is a seed that NumPy does not accept."""
     if name == "seed" and isinstance(value, int) and value < 0:
         raise ValueError(f"{what}: seed must be at least 0, got {value}")
 
@@ -80,16 +80,16 @@ def _refuse_seed(name: str, value: Any, what: str) -> None:
 def fitted(value: Any, kind: Any, what: str) -> Any:
     """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
 
-    Tensors of torch stay what they are, with their gradient.
+    Tensors of torch stay unchanged, with their gradient.
 
     Args:
         value: Any object.
         kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, ``torch.Tensor``, a function, a protocol,
-            literals, or a tuple, sequence, mapping or union of such.
+            literals, or a tuple, sequence, mapping or union of these.
         what: Name of the value in messages.
 
     Raises:
-        ValueError: It has another type, or contains a number that is not finite.
+        ValueError: `value` has another type, or contains a number that is not finite.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
@@ -131,7 +131,7 @@ def _row_of(kind: Any) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is one of some literals, a function of so many arguments, or has what a protocol asks for."""
+    """Whether a value is one of the literals, a function of the right number of arguments, or implements a protocol."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in parts)
@@ -146,12 +146,12 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _takes(function: Callable, count: int) -> bool:
-    """Whether a function can be called with so many arguments."""
+    """Whether a function can be called with `count` arguments."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # what is written in C may have no signature
+    except ValueError:  # functions written in C may have no signature
         return True
     return True
 
@@ -161,7 +161,7 @@ def _is_protocol(kind: Any) -> bool:
 
 
 def _offers(value: type, protocol: Any) -> bool:
-    """Whether instances of a class would have what a protocol asks for."""
+    """Whether instances of a class would implement a protocol."""
     return _is_protocol(protocol) and _public(protocol) <= set(dir(value))
 
 
@@ -170,7 +170,7 @@ def _public(kind: type) -> set[str]:
 
 
 def _is_runtime(protocol: type) -> bool:
-    """Whether ``isinstance`` knows a protocol."""
+    """Whether ``isinstance`` accepts a protocol."""
     try:
         isinstance(None, protocol)
     except TypeError:

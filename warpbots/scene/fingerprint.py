@@ -1,4 +1,4 @@
-"""What tells one scene from another, in few letters."""
+"""A short hash that identifies a scene."""
 
 import dataclasses
 import hashlib
@@ -12,7 +12,7 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(scene: Scene) -> str:
-    """A hash of all that a scene says, the same for equal scenes in every process; its `source` does not count."""
+    """A hash of all data of a scene except `source`, the same for equal scenes in every process."""
     found = hashlib.sha256()
     _add(found, scene)
     return found.hexdigest()

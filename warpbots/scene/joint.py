@@ -43,15 +43,16 @@ class Joint:
         kind: One of `JOINTS`.
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
-        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,). None for that of the
-            world, or for the centre of mass of the child of a free joint: q is then the way of the centre and qd its
-            velocity, and the child turns about it. About another point a step keeps momentum to its order alone.
+        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,). None for the origin of
+            the world, or, of a free joint, for the centre of mass of the child: q is then the displacement of the
+            centre and qd its velocity, and the child turns about it. About another point a step conserves momentum only
+            to the order of its accuracy.
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
         axis: Direction of a revolute, prismatic or cylindrical joint in this frame, normalised on construction.
         start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
         start_velocity: Joint velocities at time 0, shape (velocities,) or a number; None for rest.
         stiffness: Stiffness of its spring [N m/rad or N/m], one for all velocities or one for each.
-        neutral: Coordinates at which the spring is at rest; a ball's is the zero rotation.
+        neutral: Coordinates at which the spring is at rest; the zero rotation for a ball.
         damping: Damping [N m s/rad or N s/m], one for all velocities or one for each.
         armature: Inertia of its rotor [kg m^2 or kg], one for all velocities or one for each.
         lower: Lower limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
@@ -60,11 +61,11 @@ class Joint:
             that the joint carries, so that a weight at a lever arm r sinks in by g / r (5 ms)^2 [rad], 0.25 mrad at
             1 m, whatever its mass; stiffer if motors or springs of the joint need it
             (`warpbots.solvers.articulated.joint_limits`).
-        limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping of I, 2 sqrt(k I). Its
-            force acts beyond the limits only and never exceeds that of their stiffness, so that limits do not pull,
-            and the force is continuous at the limit: motion towards it meets up to twice the stiffness, motion away
-            from it is that of a damped spring. An inertia I rebounds from a limit at its full speed for 0, and at 0.26
-            of it for 2 sqrt(k I).
+        limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping of I, 2 sqrt(k I). The
+            damping force acts only beyond the limits and never exceeds the force of their stiffness. So limits do not
+            pull, and the force is continuous at the limit: motion towards it meets up to twice the stiffness, motion
+            away from it follows a damped spring. An inertia I rebounds from a limit at its full speed for damping 0,
+            and at 0.26 of this speed for 2 sqrt(k I).
 
     Raises:
         SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.

@@ -9,12 +9,12 @@ from warpbots.scene.record import SceneError, record
 __all__ = ["Material"]
 
 _LARGEST = 32
-"""Largest exponent p for which (J - 1)^p has an effect: halving the volume adds K 2^-p, at 32 less than rounding."""
+"""Largest exponent p with which (J - 1)^p has an effect: halving the volume adds K 2^-p, below rounding for p = 32."""
 
 
 @record
 class Material:
-    """A homogeneous material, isotropic but for its fibres, and hyperelastic but for its branches and where it yields.
+    """A homogeneous material: isotropic except for fibres, hyperelastic except for branches, plastic flow and damping.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
@@ -31,9 +31,9 @@ class Material:
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
         plasticity: How matter flows under MPM, `VonMises`, `DruckerPrager` or `CamClay`, which need the law
-            ``hencky``; None for matter that does not.
+            ``hencky``; None for matter that does not flow.
         fibres: Families of fibres that reinforce it, under MPM.
-        branches: Maxwell branches, whose stress fades, under MPM.
+        branches: Maxwell branches, whose stress relaxes, under MPM.
 
     Raises:
         SceneError: A value is out of range.

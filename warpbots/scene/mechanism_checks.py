@@ -125,7 +125,7 @@ def contact_faults(
 
 
 def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[str, str]:
-    """Name of the body to which each is fixed, by chains of fixed joints; its own name for others.
+    """For each body, the body to which a chain of fixed joints fixes it, by name; the body itself if there is none.
 
     Args:
         bodies: All bodies.

@@ -1,4 +1,4 @@
-"""Refusal of anything that does not fit into memory, before it is allocated."""
+"""Refusal of objects that do not fit into memory, before they are allocated."""
 
 import contextlib
 import math
@@ -33,7 +33,7 @@ def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
         count: Number of objects; it may be too large for an integer.
         each: Memory per object, measured [bytes].
         what: Name of the objects in messages, in the plural, with their body or solver.
-        remedy: What a user can do about it.
+        remedy: The remedy for users, in messages.
 
     Raises:
         SceneError: They do not fit, or their number exceeds the range of an index.

@@ -1,4 +1,4 @@
-"""How matter yields: what a material of MPM does beyond its elastic range."""
+"""Plasticity: the behaviour of MPM materials beyond their elastic range."""
 
 from warpbots.scene.record import SceneError, record
 
@@ -10,8 +10,8 @@ class VonMises:
     """Ductile matter, such as metal or clay: it flows at a shear stress that does not depend on pressure.
 
     The equivalent stress sqrt(3/2) |dev tau| of the Kirchhoff stress tau never exceeds `yield_stress` plus `hardening`
-    times the accumulated plastic strain. The volume is elastic. In 2D the flow stays in the plane and dev tau is that
-    of the stress in it, which is plane strain where flow has developed or matter is nearly incompressible.
+    times the accumulated plastic strain. The volume is elastic. In 2D the flow stays in the plane and dev tau is the
+    deviator of the in-plane stress. This is plane strain where flow has developed or matter is nearly incompressible.
 
     Attributes:
         yield_stress: Stress at which a bar that is pulled begins to flow [Pa], positive.
@@ -40,13 +40,13 @@ class VonMises:
 
 @record
 class DruckerPrager:
-    """Granular matter, such as sand: grains under pressure resist shear by friction, and come apart without resistance.
+    """Granular matter, such as sand: grains under pressure resist shear by friction, and separate without resistance.
 
-    The Kirchhoff stress obeys Mohr and Coulomb's law in the plane, and in space in triaxial compression, with a cone
-    around its axis elsewhere. Shear does not change the volume; grains that have come apart resist again when they have
-    come as close as they were. There is no cohesion. As the flow keeps the volume, sand slides along a plane with the
-    friction coefficient sin(friction_angle) (Davis 1968): a layer slides down a slope steeper than the arctangent of
-    that, and a heap slumps when its flanks are steeper than the friction angle.
+    The Kirchhoff stress obeys the Mohr-Coulomb law in 2D. In 3D the yield surface is a cone that agrees with this law
+    in triaxial compression. Shear does not change the volume; separated grains resist again once they are as close as
+    before. There is no cohesion. Because the flow keeps the volume, sand slides along a plane with the friction
+    coefficient sin(friction_angle) (Davis 1968): a layer slides down a slope steeper than the arctangent of this
+    coefficient, and a heap slumps when its flanks are steeper than the friction angle.
 
     Attributes:
         friction_angle: Angle of internal friction [degrees], in (0, 90); dry sand has 30 to 35.
@@ -71,15 +71,15 @@ class CamClay:
 
     The modified Cam clay model with cohesion (Roscoe & Burland 1968; for snow Gaume et al. 2018): stress stays within
     an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to the
-    preconsolidation pressure p_c. Flow at high pressure compacts matter, by which p_c grows; flow at low pressure
-    loosens it until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) it shears at constant volume.
-    Stress here is the Kirchhoff stress, which is the true one times the volume over that at rest.
+    preconsolidation pressure p_c. Flow at high pressure compacts matter and raises p_c; flow at low pressure loosens it
+    until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) matter shears at constant volume. Stress
+    here is the Kirchhoff stress, which is J times the Cauchy stress, with J the volume relative to the volume at rest.
 
     Attributes:
-        preconsolidation_pressure: Pressure at which it begins to compact, p_c at the start [Pa], positive.
+        preconsolidation_pressure: Pressure at which matter begins to compact, p_c at the start [Pa], positive.
         stress_ratio: Slope M of the critical state line [1], positive; 6 sin(phi) / (3 - sin(phi)) for a friction angle
             phi in triaxial compression.
-        cohesion: Tensile strength over preconsolidation pressure [1], not negative.
+        cohesion: Tensile strength divided by the preconsolidation pressure [1], not negative.
         hardening_coefficient: Growth of ln p_c per logarithmic strain of compaction [1], not negative.
 
     Raises:

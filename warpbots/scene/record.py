@@ -28,10 +28,10 @@ def refuse(faults: list[str]) -> None:
 
 
 def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
-    """`value` as a tuple of `dim` finite floats, or of two or three.
+    """`value` as a tuple of `dim` finite floats; of two or three if `dim` is None.
 
     Raises:
-        SceneError: It is not so many finite numbers.
+        SceneError: `value` is not this many finite numbers.
     """
     try:
         found = fitted(value, tuple[float, ...], what)
@@ -44,10 +44,10 @@ def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
 
 
 def direction(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
-    """`value` as a unit vector of `dim` components, or of two or three; a unit vector keeps its bits.
+    """`value` as a unit vector of `dim` components, of two or three if `dim` is None; a unit vector keeps its bits.
 
     Raises:
-        SceneError: It is not so many finite numbers, or it cannot be normalised.
+        SceneError: `value` is not this many finite numbers, or it cannot be normalised.
     """
     n = point(value, what, dim)
     length = math.hypot(*n)
@@ -66,7 +66,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """`value` as it is printed: of a long array its shape and range."""
+    """`value` as text for `repr`; a long array is given by its shape and range."""
     if isinstance(value, np.ndarray) and value.size > _LONG:
         return f"<{value.dtype} array of shape {value.shape}, from {float(value.min()):g} to {float(value.max()):g}>"
     return repr(value)
@@ -77,7 +77,7 @@ def record(cls: type) -> type:
     """Make `cls` a frozen dataclass that compares field by field, arrays included.
 
     Before its own ``__post_init__`` its fields are converted to their annotated types, or a `SceneError` is raised. The
-    arrays of copies, and of what pickle returns, are read-only.
+    arrays of copies and of unpickled records are read-only, too.
     """
     check = cls.__dict__.get("__post_init__", lambda self: None)
 
@@ -101,7 +101,7 @@ def record(cls: type) -> type:
     def __setstate__(self, state):
         for value in state.values():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # which pickle and copy.deepcopy do not keep
+                value.flags.writeable = False  # pickle and copy.deepcopy do not keep this flag
         vars(self).update(state)
 
     cls.__post_init__ = __post_init__
@@ -116,7 +116,7 @@ def record(cls: type) -> type:
 
 
 def _without_types(function: Callable[..., None]) -> inspect.Signature:
-    """A signature as ``help`` should begin with it: names and defaults, without the fifteen classes of a shape."""
+    """The signature for ``help``: names and defaults, without types, because a shape alone lists fifteen classes."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return signature.replace(parameters=bare, return_annotation=signature.empty)

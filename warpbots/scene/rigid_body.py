@@ -21,7 +21,7 @@ def rotation_matrix(value: object, what: str) -> tuple[tuple[float, ...], ...]:
     """Rows of a 3D rotation matrix.
 
     Raises:
-        SceneError: `value` is not one.
+        SceneError: `value` is not a rotation matrix.
     """
     R = np.asarray(value, dtype=np.float64)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
@@ -72,7 +72,7 @@ class Inertia:
 
 
 def nearest_moments(principal: np.ndarray) -> np.ndarray:
-    """The principal moments that a body can have, A + B >= C, nearest in the sum of squares to these.
+    """The physically possible principal moments, A + B >= C, nearest to the given ones in the sum of squares.
 
     A and B grow and C shrinks by a third of C - A - B.
 
@@ -80,7 +80,7 @@ def nearest_moments(principal: np.ndarray) -> np.ndarray:
         principal: Moments in ascending order [kg m^2], shape (3,).
 
     Returns:
-        Those that are possible, shape (3,); the same where they already are.
+        Possible moments [kg m^2], shape (3,); the given ones if they are possible.
     """
     size = principal[2]
     nearest = np.maximum(principal, 0.0)
@@ -125,17 +125,18 @@ class RigidBody:
         name: Unique name of the body.
         shape: Its solid in its own frame; None for a body without extent, which is massless without an `inertia`.
         density: Density [kg/m^3], from which mass and moments of inertia follow.
-        inertia: Mass and moments, instead of those of shape and density.
+        inertia: Mass and moments, instead of the values from shape and density.
         position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
-        points: Contact points: about how many there are, or a `Cloud` of them. Spheres, capsules and cylinders have
-            one, three and nine that move over them to where they touch, whatever the number, each for a 64th of their
-            surface; boxes have a grid with points at their corners, and other shapes, or any against one of these, as
-            many as are given, spread evenly and as symmetrically as they are.
+        points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, spheres, capsules
+            and cylinders have one, three and nine points, which move over the surface to where it touches; each
+            represents a 64th of the surface. Boxes have a grid with points at their corners. Other shapes, and all
+            shapes in contact with these, have the given number of points, spread evenly and as symmetrically as the
+            shape.
         surface: Name of its surface material, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
-        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; two bodies take
-            their mean. A `Contact` has its own.
+        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair takes the
+            mean of both. A `Contact` has a coefficient of its own.
 
     Raises:
         SceneError: A value is out of range.

@@ -30,10 +30,10 @@ _PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachmen
 
 @record
 class Task:
-    """How a scene is meant to be run: what simulations and the command line do unless they are told otherwise.
+    """How a scene is meant to be run: the defaults of simulations and of the command line.
 
     Attributes:
-        cell_size: Size of the cells of its soft bodies [m]; None for one that follows from their shapes.
+        cell_size: Size of the cells of its soft bodies [m]; None for a size that follows from their shapes.
         control_interval: Time between two control signals [s].
         substeps: Solver steps per control interval.
         steps: Control intervals of one run.
@@ -82,8 +82,8 @@ class Scene:
             `warpbots.Simulation.scene_with`.
         source: Path of the file that the scene was read from, so that parts of it that warpbots does not understand
             are preserved on writing; ignored in comparisons.
-        text: What `print` shows; `warpbots` puts a short table here. `repr` gives all that a scene says.
-        mimebundle: What a notebook shows; `warpbots` puts a table with a picture here.
+        text: The text that `print` shows; `warpbots` puts a short table here. `repr` gives all data of a scene.
+        mimebundle: The content that a notebook shows; `warpbots` puts a table with a picture here.
 
     Raises:
         SceneError: Duplicate names, references to nothing, or parts of different dimensions; every fault is listed.
@@ -142,7 +142,7 @@ class Scene:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of all bodies at rest [m], each of shape (dim,).
 
-        Without bodies those of the obstacles, of which 1 m is seen where they have no end.
+        Without bodies the corners of all obstacles; a direction in which these are unbounded gets an extent of 1 m.
         """
         boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies or self.obstacles]
         corners = zip(*boxes, strict=True)

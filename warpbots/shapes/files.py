@@ -16,10 +16,10 @@ from warpbots.scene.field_types import checked
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
 _BYTES = 25.0
-"""Memory for one byte of a file while it is read, at most [bytes]: 22 for an OBJ."""
+"""Largest memory for one byte of a file while it is read [bytes]: 22 for an OBJ."""
 
 _UNPACKED = 60
-"""Unpacked bytes of a packed format for one of its bytes, at most."""
+"""Largest number of unpacked bytes per byte of a packed format."""
 
 _PIXELS = 4e7
 """Largest number of pixels of an image with a silhouette."""
@@ -40,15 +40,14 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
 
     glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats have no up axis and are
     taken as they are. All bodies of a file become one solid, placed as in its scene; inconsistent orientations of faces
-    are corrected for each closed surface. One inside another bounds a void, such as an air chamber, if it faces
-    inwards; if it faces outwards, `inner` says what it is. A size above ten metres or below a millimetre is doubted in
-    a warning.
+    are corrected for each closed surface. A surface inside another one bounds a void, such as an air chamber, if it
+    faces inwards; if it faces outwards, `inner` decides. A size above ten metres or below a millimetre gives a warning.
 
     Args:
         path: STL, OBJ, PLY, OFF, GLB, DAE, ...; files that it refers to must lie in its folder.
         scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
-        inner: What a closed surface that lies in another and faces outwards is: ``"solid"``, such as a screw in a
-            housing, or ``"void"``. None for solid, with a warning.
+        inner: Content of a closed surface that lies in another one and faces outwards: ``"solid"``, such as a screw in
+            a housing, or ``"void"``. None for solid, with a warning.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -82,7 +81,7 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
         path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the midsurface of the sheet.
         thickness: Thickness of the sheet [m].
         scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
-        bending: Flexural rigidity [N m]; None for that of a plate of its material.
+        bending: Flexural rigidity [N m]; None for the rigidity of a plate of its material.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -105,16 +104,16 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     """A solid of tetrahedra from a file that meshio can read; inverted ones are reoriented.
 
     Args:
-        path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored. Of quadratic tetrahedra the
-            corners are taken, so that edges become straight; `ProjectiveDynamics(elements="quadratic_tetrahedra")`
-            puts nodes into their middles again.
+        path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored. Quadratic tetrahedra are reduced
+            to their corners, so that edges become straight; `ProjectiveDynamics(elements="quadratic_tetrahedra")` puts
+            nodes at the middles of edges again.
         scale: Metres per unit of the file: 0.001 for a file in millimetres.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: meshio is not installed.
         SceneError: The file has no tetrahedra, or they do not make a solid, or a midside node is off the middle of its
-            edge by more than half of it.
+            edge by more than half the edge.
     """
     path = readable(path, _BYTES)
     try:
@@ -151,7 +150,7 @@ def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, 
         tets: Nodes of quadratic tetrahedra in the order of VTK, shape (n_tets, 10).
 
     Raises:
-        SceneError: One is far from it.
+        SceneError: A midside node is far from the middle.
     """
     a, b, middle = x[tets[:, [0, 1, 2, 0, 1, 2]]], x[tets[:, [1, 2, 0, 3, 3, 3]]], x[tets[:, 4:]]
     off = np.linalg.norm(middle - (a + b) / 2.0, axis=2) / np.linalg.norm(b - a, axis=2)
@@ -240,7 +239,7 @@ def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None
     """Raise if triangles have corners that do not exist or are not finite.
 
     Raises:
-        SceneError: They have.
+        SceneError: A triangle has such a corner.
     """
     if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
         raise SceneError(f"{path}: its vertices and faces have shapes {vertices.shape} and {faces.shape}, not (n, 3)")
@@ -276,12 +275,12 @@ def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "
 
 
 def _warn(path: Path, notes: list[tuple[str, str]], points: np.ndarray) -> None:
-    """Warn of what is noted, and of a size that is unlikely.
+    """Warn of the notes, and of an unlikely size.
 
     Args:
         path: The file.
-        notes: What is noted.
-        points: Points between which all of the shape is [m], shape (n, dim).
+        notes: Notes on the shape.
+        points: Points that span the whole shape [m], shape (n, dim).
     """
     scale = "scale, such as scale=1e-3 for a file in millimetres"
     warn_of_file(path, [*notes, *size_doubts("it", float(np.ptp(points, axis=0).max()), scale)])

@@ -1,4 +1,4 @@
-"""Ages of worlds: the time since each began, which a controller is told. Resets of single worlds make them differ."""
+"""Ages of worlds: the time since the start of each, passed to controllers. Resets of single worlds make them differ."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ __all__ = ["age", "ages", "chosen_worlds"]
 
 
 def age(time: Any, worlds: int, device: torch.device, what: str) -> float | torch.Tensor:
-    """Time since the worlds began [s]: a number, or where each has its own, a tensor of shape (worlds,), in float64.
+    """Time since the worlds began [s]: a number, or a float64 tensor of shape (worlds,) where the worlds differ.
 
     Args:
         time: A number for all worlds, or a tensor with one for each [s].
         worlds: Number of worlds.
-        device: Where they are.
-        what: What it is, for messages.
+        device: Device of the worlds.
+        what: Name of the time in messages.
 
     Raises:
-        ValueError: It is no finite number, or not one for each world.
+        ValueError: `time` is not a finite number, or not one for each world.
     """
     if not isinstance(time, torch.Tensor | np.ndarray | list | tuple):
         return fitted(time, float, what)
@@ -40,7 +40,7 @@ def age(time: Any, worlds: int, device: torch.device, what: str) -> float | torc
 
 
 def ages(time: Any, worlds: int, device: torch.device, what: str) -> torch.Tensor:
-    """As `age`, with one for each world, shape (worlds,), also where it is the same [s]."""
+    """As `age`, but always one age for each world [s], shape (worlds,)."""
     found = age(time, worlds, device, what)
     if isinstance(found, float):
         return torch.full((worlds,), found, dtype=torch.float64, device=device)
@@ -53,11 +53,11 @@ def chosen_worlds(worlds: Any, count: int, device: torch.device, what: str) -> t
     Args:
         worlds: A mask of shape (worlds,), bool, or indices.
         count: Number of worlds.
-        device: Where they are.
-        what: Who asks, for messages.
+        device: Device of the worlds.
+        what: Name of the caller in messages.
 
     Raises:
-        ValueError: It is neither, or there is no such world.
+        ValueError: `worlds` is neither a mask nor indices, or there is no such world.
     """
     try:
         chosen = torch.as_tensor(worlds, device=device)

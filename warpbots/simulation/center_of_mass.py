@@ -17,13 +17,13 @@ _MASSES = {"density", "volume", "mass", "thickness", "section", "rest_position"}
 
 
 class CenterOfMass:
-    """Masses of the matter of a simulation, by region, and the mean of a state that they weigh."""
+    """Masses of the matter of a simulation, by region, and the mean position of a state weighted by them."""
 
     def __init__(self, scene: Scene, model: Model, region: Callable[[str], torch.Tensor], sense: Callable[..., Any]):
         """Nothing is computed yet.
 
         Args:
-            scene: What is simulated, with its fields.
+            scene: The scene, with its fields.
             model: Has the masses.
             region: `Simulation.region`.
             sense: `Simulation.sense`.
@@ -66,14 +66,14 @@ class CenterOfMass:
         return mass.sum(), torch.einsum("n,wni->wi", share, state.position)
 
     def _replaced(self, parameters: dict[str, torch.Tensor]) -> bool:
-        """Whether the masses of matter are other than those of the scene's records."""
+        """Whether `parameters` change the masses of matter that the records of the scene give."""
         names = self._designed | _MASSES & parameters.keys()
-        return bool(names - {"mass"} if self._model.robot is not None else names)  # with bones "mass" is theirs
+        return bool(names - {"mass"} if self._model.robot is not None else names)  # "mass" is of the bones then
 
     def _sensed(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `_matter`, from momenta: those of points with velocity 1 add up to the mass, with velocity x to m x."""
+        """As `_matter`, from momenta: with velocity 1 at all points they add up to the mass, with velocity x to m x."""
         still = {} if self._model.robot is None else {"qd": torch.zeros_like(state.qd)}
         inside = torch.ones_like(state.position)
         if region is not None:

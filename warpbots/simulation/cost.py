@@ -1,4 +1,4 @@
-"""What a simulation costs: time and memory, measured."""
+"""Measured cost of a simulation: time and memory."""
 
 import dataclasses
 import gc
@@ -13,10 +13,10 @@ __all__ = ["Cost", "device_memory"]
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What was measured of a simulation.
+    """Measured cost of a simulation.
 
     Attributes:
-        speed: Seconds of simulation per second of computing, all worlds together as one [1].
+        speed: Simulated seconds per second of computing [1]; all worlds advance together and count once.
         memory: Size of all arrays of the model and of the steps, workspace included [bytes].
     """
 
@@ -28,7 +28,7 @@ class Cost:
 
 
 _ENDS = (type, types.ModuleType, types.FunctionType, types.MethodType, wp.Device, wp.Kernel, wp.Function)
-"""Objects that are no parts of a model, but lead to everything else in the process."""
+"""Objects that are not parts of a model, but refer to everything else in the process."""
 
 
 def device_memory(*roots: object) -> int:

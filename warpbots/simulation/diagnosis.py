@@ -1,4 +1,4 @@
-"""Why a step went wrong: the control interval is run again, substep by substep, to say when, where and why."""
+"""Diagnosis of a failed step: the control interval runs again by substeps, to find when, where and why it fails."""
 
 import functools
 from collections.abc import Callable
@@ -16,7 +16,7 @@ __all__ = ["Diagnosis", "SimulationError"]
 
 
 class SimulationError(RuntimeError):
-    """A simulation left the realm of physics. The message says when, where and why.
+    """A simulation diverged or cannot go on. The message says when, where and why.
 
     Attributes:
         place: When and where, as a `FailurePoint`; None where the error is not about a step of a simulation.
@@ -42,25 +42,25 @@ class Diagnosis:
         """Nothing runs yet.
 
         Args:
-            scene: What is simulated.
+            scene: The scene.
             solver: The method.
             time_step: Its step.
-            inputs: What its steps are given.
-            single: Makes a replay of a single substep, from the names of its inputs.
+            inputs: Checks the inputs of its steps.
+            single: Makes a `Replay` of a single substep from the names of its inputs.
         """
         self._scene, self._solver, self._time_step, self._inputs, self._single = (
             scene, solver, time_step, inputs, single
         )  # fmt: skip
 
     def refuse(self, given: Tensors, step: int, after: Tensors, losses: Losses | None, found: Found) -> None:
-        """Raise if a control was out of its range, or the state after it is not finite, or all worlds are lost.
+        """Raise if a control was out of range, the state after the interval is not finite, or all worlds are lost.
 
         Args:
-            given: What the interval was given.
-            step: Its number.
-            after: The state after it.
-            losses: Where it is noted which worlds are lost, if only some are; None where there is no state.
-            found: Marks of the control, and of the state after it.
+            given: Inputs of the interval.
+            step: Number of the interval.
+            after: State after the interval.
+            losses: Records which worlds are lost if only some are; None where there is no state.
+            found: Flaws found in the control and in the state after the interval.
 
         Raises:
             ValueError: The control was out of its range.
@@ -85,7 +85,7 @@ class Diagnosis:
         raise SimulationError(why, place)
 
     def _fault(self, given: Tensors, step: int) -> tuple[FailurePoint, str]:
-        """When and where a state goes wrong, and a sentence that says it and why."""
+        """When and where a state goes wrong, and a sentence that gives the place and the reason."""
         place, reason = self._reason({n: t.detach() for n, t in given.items()}, step)
         return place, f"control step {step}, substep {place.substep} (t = {place.time:.6g} s): {reason}"
 
@@ -97,7 +97,7 @@ class Diagnosis:
         single, known = self._single(frozenset(given)), given.get(LOST)
         for substep in range(self._time_step.substeps):
             after, _ = single.run(given)
-            if known is not None:  # what happens to worlds that were lost before is of no interest
+            if known is not None:  # worlds that were lost before do not count
                 after = {n: torch.where(_rows(known > 0.0, t), given[n], t) for n, t in after.items()}
             finite = {n: torch.isfinite(t).reshape(len(t), -1).all(dim=1) for n, t in after.items()}
             wrong = ~torch.stack(list(finite.values())).all(dim=0) | _newly_lost(given, after)
@@ -109,8 +109,8 @@ class Diagnosis:
                 return at(substep, _first(int(torch.nonzero(wrong)[0, 0]), before, bad)), reason
             given = given | after
         return at(self._time_step.substeps - 1, None), (
-            "the state is not finite, but it is when the interval is computed again: it is at the edge of what its "
-            "steps can follow; use smaller ones"
+            "the state is not finite, but it is finite when the interval is computed again: the motion is at the limit "
+            "of what steps of this length can follow; use shorter steps"
         )
 
     def _place(self, step: int, substep: int, where: "_Where | None") -> FailurePoint:
@@ -122,7 +122,7 @@ _Where = tuple[int, str | None, tuple[int, ...] | None, tuple[float, ...] | None
 
 
 def _first(world: int, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> _Where:
-    """The world, the first field of it that is not finite, the first index in that field, and where its point was."""
+    """The world, its first field that is not finite, the first such index in the field, and where that point was."""
     for name, values in after.items():
         bad = np.argwhere(~np.isfinite(values[world]))
         if len(bad):
@@ -138,7 +138,7 @@ def _rows(worlds: torch.Tensor, field: torch.Tensor) -> torch.Tensor:
 
 
 def _newly_lost(before: Tensors, after: Tensors) -> torch.Tensor:
-    """Which worlds are lost after but not before, shape (worlds,), bool; none where a state does not say."""
+    """Which worlds are lost after but not before, shape (worlds,), bool; none if the state has no such field."""
     if LOST not in after:
         return torch.zeros(1, dtype=torch.bool)
     return after[LOST].detach() > before[LOST].detach()

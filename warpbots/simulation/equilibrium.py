@@ -1,4 +1,4 @@
-"""Static equilibrium under torch: where bodies rest, and its derivatives by the implicit function theorem."""
+"""Static equilibrium under torch: the state at rest and its derivatives by the implicit function theorem."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ __all__ = ["StaticEquilibrium"]
 _MOTION = ("velocity", "qd")
 """Fields of a state that are zero at rest."""
 _PLACE = ("position", "q")
-"""Fields that say where bodies rest."""
+"""Fields with the places where bodies rest."""
 _CONVERGED = 1e-3
 """Relative change of an adjoint below which its series has converged, per unit roundoff to the power of one half."""
 _MOST = 1000
-"""Most terms of that series."""
+"""Largest number of terms of the series."""
 
 
 class StaticEquilibrium:
     """The fixed point x = step(x, parameters) of steps of the solver that start without motion.
 
-    Its derivative follows from that of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient g solves
-    y = g + step_x^T y, as a series whose terms fall like the distance from the equilibrium in steps forwards.
+    Its derivative follows from the derivative of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient
+    g solves y = g + step_x^T y. The series for y converges as fast as the forward steps approach the equilibrium.
     """
 
     def __init__(self, solver: Statics, model: Model, inputs: Inputs, bridge: Callable[[float], Bridge]):
@@ -35,7 +35,7 @@ class StaticEquilibrium:
 
         Args:
             solver: The method.
-            model: What it simulates.
+            model: The model of the scene.
             inputs: Checks controls and parameters.
             bridge: Makes a `Bridge` for one step of a given length [s].
         """
@@ -89,13 +89,13 @@ class _Adjoint:
             if all(b.norm() <= enough * a.norm() for a, b in zip(found, term, strict=True)):
                 return found
         raise RuntimeError(
-            f"equilibrium: the adjoint has not converged in {_MOST} steps, since the slowest motion takes much longer "
-            f"than one; use a longer dt, or hold what floats"
+            f"equilibrium: the adjoint has not converged in {_MOST} steps, because the slowest motion takes much "
+            f"longer than one step; use a longer dt, or constrain bodies that float"
         )
 
 
 class _Implicit(torch.autograd.Function):
-    """The identity, whose gradient is that of the fixed point."""
+    """The identity, with the gradient of the fixed point."""
 
     @staticmethod
     def forward(ctx: Any, adjoint: _Adjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:

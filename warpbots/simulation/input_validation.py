@@ -1,4 +1,4 @@
-"""What a simulation is given: parameters, controls and fields of a state, checked and of the shape of its arrays."""
+"""Inputs of a simulation: parameters, controls and fields of a state, checked and broadcast to its arrays."""
 
 import math
 from collections.abc import Callable
@@ -17,20 +17,20 @@ from warpbots.trajectory import TensorState_co
 __all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
-"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
+"""A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
 
-The time is a number, or a tensor of shape (worlds,) where worlds are of different age."""
+The time is a number, or a tensor of shape (worlds,) where the worlds differ in age."""
 
 
 class Seen:
-    """Tensors that were looked at before: by their memory, and how often it had been written."""
+    """Tensors that were checked before, identified by their memory and the number of writes to it."""
 
     def __init__(self):
-        """Nothing was seen yet."""
+        """No tensor was checked yet."""
         self._known: dict[str, tuple[torch.Tensor, float]] = {}
 
     def unchanged(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether the last tensor of this name was the same memory with the same values."""
+        """Whether the last tensor of this name had the same memory and the same values."""
         if name not in self._known:
             return False
         other, version = self._known[name]
@@ -38,15 +38,15 @@ class Seen:
         return now == (other.data_ptr(), other.stride(), version)
 
     def all_unchanged(self, tensors: Tensors) -> bool:
-        """Whether these are the tensors that were seen last, all of them and no others."""
+        """Whether these are exactly the tensors that were seen last."""
         return self._known.keys() == tensors.keys() and all(self.unchanged(n, t) for n, t in tensors.items())
 
     def add(self, tensors: Tensors) -> None:
-        """Remember these, besides others."""
+        """Remember these tensors besides the others."""
         self._known |= {name: (tensor.detach(), _version(tensor)) for name, tensor in tensors.items()}
 
     def replace(self, tensors: Tensors) -> None:
-        """Remember these alone."""
+        """Remember only these tensors."""
         self._known = {}
         self.add(tensors)
 
@@ -55,12 +55,12 @@ class Inputs:
     """Arguments of the steps of a model, as tensors of the shapes of its arrays.
 
     Attributes:
-        model: Has the parameters; another one of the same parameters may take its place.
+        model: Has the parameters; may be replaced by another model with the same parameters.
         no_control: Zero control signals, shape (worlds, channels).
     """
 
     def __init__(self, model: Model):
-        """Nothing is copied but one row of controls.
+        """Only one row of controls is allocated.
 
         Args:
             model: Has the parameters.
@@ -75,14 +75,14 @@ class Inputs:
         Args:
             value: A tensor, an array or numbers.
             like: Has the shape that `value` has to broadcast to.
-            what: What it is, for messages.
+            what: Name of the value in messages.
 
         Raises:
-            ValueError: It is no real tensor, or its shape does not fit.
+            ValueError: `value` is not a real tensor, or its shape does not fit.
         """
         try:
             if isinstance(value, np.ndarray) and not value.flags.writeable:
-                value = value.copy()  # torch warns of tensors on memory that may not be written
+                value = value.copy()  # torch warns of tensors on read-only memory
             found = torch.as_tensor(value, device=like.device)
             if found.is_floating_point() and not isinstance(value, torch.Tensor):
                 found = torch.as_tensor(value, dtype=like.dtype, device=like.device)  # numbers, which torch would round
@@ -100,7 +100,7 @@ class Inputs:
             ) from None
 
     def parameters(self, given: dict[str, Any]) -> Tensors:
-        """Parameters checked against their ranges and broadcast to the shapes of the model's.
+        """Parameters, checked against their ranges and broadcast to the shapes of the parameters of the model.
 
         Raises:
             ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
@@ -130,7 +130,7 @@ class Inputs:
         return self.fit(value, self.no_control, "a control")
 
     def controller(self, controller: Any, steps: int) -> Controller[Any]:
-        """A function of the state and the time, whatever it is given as, to be called once in each control interval.
+        """The controller as a function of the state and the time, called once in each control interval.
 
         Args:
             controller: A function, a table of controls, or None.
@@ -146,11 +146,11 @@ class Inputs:
         worlds, channels = self.no_control.shape
         like = self.no_control[:, None].expand((worlds, steps, channels))
         table = self.fit(controller, like, "the table of controls")
-        rows = iter(table.unbind(dim=1))  # of the intervals of a rollout, whatever the age of its worlds
+        rows = iter(table.unbind(dim=1))  # a table counts the intervals of the rollout, whatever the age of the worlds
         return lambda state, time: next(rows)
 
     def model_with(self, parameters: Tensors) -> Model:
-        """The model with copies of `parameters` instead of its own."""
+        """The model with copies of `parameters` in place of its parameters."""
         with at_turn(self.model.device):
             arrays = {name: wp.clone(self.model.parameter(name)) for name in parameters}
             for name, array in arrays.items():
@@ -159,7 +159,7 @@ class Inputs:
 
 
 def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
-    """What is wrong with the first of `values` that is outside the range of a parameter; None if all are inside."""
+    """Message on the first of `values` that is outside the range of a parameter; None if all are inside."""
     bad = _outside(spec, values)
     if not bad.any():
         return None
@@ -176,5 +176,5 @@ def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
 
 
 def _version(tensor: torch.Tensor) -> float:
-    """How often a tensor was changed; tensors of inference mode do not count it, and are never the same."""
+    """How often a tensor was changed; tensors of inference mode do not count changes and never compare equal."""
     return math.nan if tensor.is_inference() else tensor._version

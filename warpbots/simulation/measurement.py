@@ -1,4 +1,4 @@
-"""What a solver computes of a state, under torch: its readings, or its equations of motion."""
+"""Results that a solver computes from a state, under torch: readings or equations of motion."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ __all__ = ["Measurement"]
 
 
 class Measurement:
-    """Differentiable results of a state, in a dataclass of the solver."""
+    """Differentiable results computed from a state, in a dataclass of the solver."""
 
     def __init__(
         self,
@@ -32,12 +32,12 @@ class Measurement:
 
         Args:
             solver: The method.
-            model: What it simulates.
+            model: The model of the scene.
             make: Makes arrays for the results, such as `Senses.readings`.
             measure: Writes them, such as `Senses.sense`.
             bridge: Makes a `Bridge` from the names of the results and a function that makes replays.
             inputs: Checks controls and parameters.
-            diagnosis: Refuses controls that are out of their range.
+            diagnosis: Refuses controls that are out of range.
         """
 
         def replay(names: frozenset, wanted: frozenset) -> Replay:
@@ -51,7 +51,7 @@ class Measurement:
         """The results at a state.
 
         Args:
-            state: What they are computed of.
+            state: The state.
             control: Control signal; None for no control.
             parameters: Tensors instead of the model's parameters, by name.
 

@@ -18,9 +18,9 @@ def per_region(
 
     Args:
         model: Has the parameter.
-        inputs: What its steps are given.
-        own: Its own values, shape (worlds, n, ...).
-        values: Values by name of a region or a body.
+        inputs: Checks the values.
+        own: Values of the model, shape (worlds, n, ...).
+        values: Values by the name of a region or a body.
         parameter: Name of the parameter.
     """
     per, scene = model.parameters()[parameter].per, model.scene

@@ -1,4 +1,4 @@
-"""Single worlds of a state at a new start."""
+"""Resets of single worlds of a state to a new start."""
 
 import dataclasses
 from typing import Any
@@ -15,9 +15,9 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
     """See `Simulation.reset`.
 
     Args:
-        state: Where the worlds are.
-        start: Where the chosen ones are to be.
-        worlds: Which these are.
+        state: The state of all worlds.
+        start: A state with the start of the chosen worlds.
+        worlds: The chosen worlds.
         inputs: Fits tensors to one another.
         count: Number of worlds.
     """

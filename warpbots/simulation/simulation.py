@@ -57,32 +57,32 @@ from warpbots.trajectory import TensorState_co, Trajectory
 __all__ = ["Simulation"]
 
 _UNREAD = 16
-"""Control intervals of a rollout on a GPU whose faults wait to be read together, at most."""
+"""Largest number of control intervals of a rollout on a GPU whose faults are read together."""
 
 _ALL = sys.maxsize
-"""Those of a backward pass, which is read when it ends."""
+"""The same for a backward pass, whose faults are read at its end."""
 
 
 class Simulation(Generic[TensorState_co]):
     """A scene under a solver, in steps of a control interval.
 
-    Threads may share one: they take turns, so that several are no faster than one; processes run side by side.
+    Threads may share a simulation, but take turns, so several are no faster than one; processes run in parallel.
 
     States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
 
-    What goes wrong on a CPU is raised by the interval in which it does. A GPU would have to be waited for: there a
-    rollout looks every few intervals, and a backward pass when it ends. They raise the same, but a controller has been
-    called a few times more by then, and gradients that are not finite have been added to ``.grad``.
+    On a CPU an error is raised by the control interval in which it occurs. On a GPU, to avoid waiting, a rollout checks
+    every few intervals, and a backward pass at its end. The same errors are raised, but by then the controller has been
+    called a few more times, and gradients that are not finite have been added to ``.grad``.
 
     Attributes:
-        scene: What is simulated.
+        scene: The scene.
         solver: The method.
         model: The scene as the solver's arrays.
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
-        checkpoints: What rollouts keep for their backward pass.
-        rollouts: Rollouts in progress, the innermost last: what an observation remembers belongs to one of them.
-        mimebundle: What a notebook shows of a simulation and its table; `warpbots` puts a table with a picture here.
+        checkpoints: States that rollouts keep for their backward pass.
+        rollouts: Rollouts in progress, the innermost last; the memory of an observer belongs to one of them.
+        mimebundle: The content that a notebook shows of a simulation; `warpbots` puts a table with a picture here.
     """
 
     mimebundle: ClassVar[Callable[["Simulation[Any]", Table], dict]] = staticmethod(
@@ -102,19 +102,19 @@ class Simulation(Generic[TensorState_co]):
     ):
         """Build the model.
 
-        What is left open is chosen and said in a line, as in ``Simulation(scene, MPM())``; `print` of the simulation
-        says it, too.
+        Arguments that are left open, as in ``Simulation(scene, MPM())``, are chosen and reported in one line; `print`
+        of the simulation shows them, too.
 
         Args:
-            scene: What to simulate.
-            solver: The method, such as ``MPM(dx=0.01)``; without a size of its cells it chooses one by the rule in the
+            scene: The scene to simulate.
+            solver: The method, such as ``MPM(dx=0.01)``; without a cell size the solver chooses one by the rule in the
                 docstring of its `sized`.
-            dt: Time between two control signals [s]; None for that of the scene's task, or else 0.01 s.
-            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound, or, if
-                `dt` is None, too, that resolve the contacts of rigid bodies, up to 128.
+            dt: Time between two control signals [s]; None for the interval of the scene's task, or else 0.01 s.
+            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound and, if
+                `dt` is None, too, resolve the contacts of rigid bodies, up to 128.
             worlds: Number of independent copies of the scene.
             device: Warp device; None for the current one.
-            checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
+            checkpoints: States that rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
 
         Raises:
             ValueError: An argument is of another kind, `dt` or `substeps` is not positive, the solver step is over its
@@ -140,7 +140,7 @@ class Simulation(Generic[TensorState_co]):
         self.rollouts: tuple[object, ...] = ()
         worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
         try:
-            with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
+            with turn, np.errstate(over="ignore"):  # values too large for the arrays are refused by name
                 plain = self.solver.build(dataclasses.replace(scene, fields=()), worlds, device)
                 start = [f for f in scene.fields if f.name.startswith(PREFIX)]
                 rest, who = at_rest(self.solver, plain), type(solver).__name__
@@ -193,7 +193,7 @@ class Simulation(Generic[TensorState_co]):
         return self._time_step.bound
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated besides states and controls: name -> unit, range and meaning."""
+        """Parameters that can be differentiated, besides states and controls: name -> unit, range and meaning."""
         return self.model.parameters()
 
     def parameter(self, name: str) -> torch.Tensor:
@@ -208,21 +208,21 @@ class Simulation(Generic[TensorState_co]):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
-        """The scene with parameters baked in: what training found, to be kept, written and simulated again.
+        """The scene with parameters baked in, such as trained ones, to be kept, written and simulated again.
 
-        ``Simulation(scene, solver, dt, substeps)`` of the same solver then has these parameters to the last bit, and
-        the same rollouts follow, on other machines, too: a mesh that `warpbots.meshing` made for a body and would not
-        make again becomes its shape. Another solver or resolution takes over what records say, such as friction, masses
-        and joints, and interpolates properties of the material between the centres of elements; it says how far they
-        are off, and refuses what depends on the elements.
+        ``Simulation(scene, solver, dt, substeps)`` with the same solver then has these parameters to the last bit, and
+        the same rollouts, on other machines, too: if `warpbots.meshing` would not make the same mesh of a body again,
+        this mesh becomes its shape. Another solver or resolution takes values in records, such as friction, masses and
+        joints, and interpolates properties of the material between the centres of elements. It reports the error of the
+        interpolation, and refuses parameters that depend on the elements.
 
         Args:
             world: Which of the independent copies.
-            records: Whether records of the scene change, where they can hold a value. Otherwise all values go into
-                `fields`, and a file that the scene came from keeps what it says.
+            records: Whether records of the scene change where they can hold a value. Otherwise all values go into
+                `fields`, and the file of the scene keeps its records.
             start: The state from which simulations of the scene are to begin, such as the rest state of a robot, or
-                the state of `warpbots.morphology.shaped`; None for the start of this one. Only the same solver at the
-                same resolution can begin from it; others refuse it.
+                the state of `warpbots.morphology.shaped`; None for the start of this simulation. Only the same solver
+                at the same resolution can begin from it; others refuse it.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
@@ -257,24 +257,25 @@ class Simulation(Generic[TensorState_co]):
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
     def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
-        """A parameter with values per region, in the shape in which steps and rollouts take it; differentiable.
+        """A parameter with values per region, in the shape that steps and rollouts accept; differentiable.
 
-        As in ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle, a
-        mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is where its
-        centre is. Elements that are in none of the regions keep the model's value.
+        Example: ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle,
+        a mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is in the
+        regions that contain its centre. Elements in none of the regions keep the model's value.
 
         Args:
             values: A value for each region: a number or a tensor, one for all worlds, or with a first axis for the
-                worlds. A name that no region has is that of a body, soft or rigid. Of regions that overlap the later
+                worlds. A name that no region has is the name of a body, soft or rigid. Where regions overlap, the later
                 one counts.
             parameter: Name of the parameter.
 
         Returns:
-            The parameter, shape (worlds, ...) as that of `parameter`.
+            The parameter, with the shape (worlds, ...) of the result of `parameter`.
 
         Raises:
             KeyError: The model has no such parameter, or the scene no such region or body.
-            ValueError: The parameter has no places, as gravity, a region selects nothing, or a value has a wrong shape.
+            ValueError: The parameter has no places, such as gravity, a region selects nothing, or a value has a wrong
+                shape.
         """
         values = fitted(values, Mapping[str, Any], "per_region: values")
         return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
@@ -284,14 +285,13 @@ class Simulation(Generic[TensorState_co]):
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
 
-        The mean of the positions is another point where the points of the matter differ in mass, as those of a lattice
-        do.
+        The mean of the positions differs from it where the points of the matter differ in mass, as in a lattice.
 
         Args:
-            state: Where the bodies are.
+            state: The state of the bodies.
             region: Name of a region of soft bodies, or None.
-            parameters: Tensors instead of the model's parameters, by name; bodies have the poses and the masses that
-                follow from these.
+            parameters: Tensors instead of the model's parameters, by name; poses and masses of bodies follow from
+                these.
 
         Raises:
             KeyError: The scene has no such region.
@@ -305,7 +305,7 @@ class Simulation(Generic[TensorState_co]):
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
 
     def state(self, **fields: torch.Tensor) -> TensorState_co:
-        """The scene at rest, or as `scene_with` was told to begin, with `fields` instead of its own.
+        """The state at rest, or the start given to `scene_with`, with `fields` in place of its fields.
 
         Args:
             fields: Tensors by field name; their shapes must broadcast to the field's.
@@ -331,19 +331,20 @@ class Simulation(Generic[TensorState_co]):
         return type(arrays)(**rest)
 
     def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
-        """A state in which some worlds are at their start again, as after the ends of their episodes.
+        """A state in which some worlds are back at their start, such as after the end of an episode.
 
-        All of a state is reset, the time among it. It is differentiable with respect to `state` in the worlds that go
-        on, and to `start` in the others. A controller that remembers, such as an MLP with a delayed observer, is told
-        by its `forget`.
+        All fields of the state are reset, including the time. The result is differentiable with respect to `state` in
+        the worlds that continue, and to `start` in the others. Call `forget` of a controller with memory, such as an
+        MLP with a delayed observer.
 
         Args:
-            state: Where all worlds are; not changed.
+            state: The state of all worlds; not changed.
             worlds: The worlds to reset: a mask of shape (worlds,), bool, or indices.
             start: A state with their start, in the same worlds; None for rest.
 
         Raises:
-            ValueError: `worlds` has another shape or an index that there is not, or `start` is no state of this kind.
+            ValueError: `worlds` has another shape or an index out of range, or `start` is not a state of this
+                simulation.
         """
         self._states.own(state, "reset: state")
         return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
@@ -356,31 +357,32 @@ class Simulation(Generic[TensorState_co]):
             state: A state of this simulation; its gradient is not written.
 
         Raises:
-            ValueError: It is a state of another simulation.
+            ValueError: `state` belongs to another simulation.
             OSError: The file cannot be written.
         """
         path = fitted(path, str | Path, "save_state: path")
         state_files.save(path, self._states.own(state, "save_state: state"), self.state(), self.scene, self.solver)
 
     def load_state(self, path: str | Path) -> TensorState_co:
-        """Read a state from a file of `save_state`; files are data, and nothing in them is run.
+        """Read a state from a file of `save_state`. Files are read as data; no code in them runs.
 
         Args:
             path: The file.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file is no state, or one of another scene, solver, precision, number of worlds or
+            ValueError: The file holds no state, or a state of another scene, solver, precision, number of worlds or
                 discretisation.
         """
         path = fitted(path, str | Path, "load_state: path")
         return state_files.load(path, self.state(), self.scene, self.solver)
 
     def cost(self, intervals: int = 5) -> Cost:
-        """Measure what a simulation costs: seconds of simulation per second of computing, and memory.
+        """Measure the cost of a simulation: simulated seconds per second of computing, and memory.
 
-        From rest, without control and without gradient; kernels are compiled before the time is taken. Contacts and
-        fast motion take implicit methods longer. `print` of the simulation tells the last measurement.
+        The run starts from rest, without control and without gradient; kernels are compiled before the clock starts.
+        Implicit methods take longer under contacts and fast motion. `print` of the simulation shows the last
+        measurement.
 
         Args:
             intervals: Number of control intervals to simulate.
@@ -415,8 +417,8 @@ class Simulation(Generic[TensorState_co]):
 
         Raises:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
-            SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
-                cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the state says which.
+            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot,
+                these stay as they are, with a `LostWorldWarning`, and ``lost`` of the state marks them.
         """
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
@@ -429,13 +431,13 @@ class Simulation(Generic[TensorState_co]):
         return type(state)(**outputs)
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """What the solver can measure of a state: see `Readings` in its package, `warpbots.solvers.articulated` say.
+        """Readings of a state: see `Readings` in the package of the solver, such as `warpbots.solvers.articulated`.
 
         Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
         here, too.
 
         Args:
-            state: What to measure.
+            state: The state to measure.
             control: Control signal, on which the torques of motors depend, shape (worlds, channels) or (channels,);
                 None for no control.
             parameters: Tensors instead of the model's parameters, by name.
@@ -448,7 +450,7 @@ class Simulation(Generic[TensorState_co]):
             ValueError: A control or a parameter has the wrong shape or an illegal value.
         """
         if not isinstance(self.solver, Senses):
-            raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
+            raise TypeError(f"{type(self.solver).__name__} measures nothing; read the fields of its states")
         return self._readings.of(self._states.own(state, "sense: state"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
@@ -484,19 +486,20 @@ class Simulation(Generic[TensorState_co]):
         tolerance: float | None = None,
         **parameters: torch.Tensor,
     ) -> TensorState_co:
-        """Where bodies rest under their loads, actuators and contacts: what long steps without motion lead to.
+        """The state at rest under loads, actuators and contacts: the limit of long steps without motion.
 
         Differentiable by torch with respect to `control` and `parameters`, by the implicit function theorem, at the
-        price of a few backward steps: what statics and identification from static data need, without a motion.
-        Where friction leaves several equilibria it is the one into which bodies creep from `state`, which is taken as
-        given. See `warpbots.solvers.projective.equilibrium`.
+        cost of a few backward steps. Statics and identification from static data need no simulated motion. Where
+        friction allows several equilibria, the result is the one into which bodies creep from `state`, which counts as
+        constant. See `warpbots.solvers.projective.equilibrium`.
 
         Args:
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
-            state: Where to begin; None for the scene at rest. Its velocities do not count.
+            state: Where to begin; None for the scene at rest. Its velocities are ignored.
             dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
             steps: Number of steps after which to give up.
-            tolerance: Largest displacement of a node in the last step [mean edges]; None for that of the solver.
+            tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of the
+                solver.
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:
@@ -517,14 +520,14 @@ class Simulation(Generic[TensorState_co]):
         return self._statics.of(control, start, dt, steps, tolerance, parameters)
 
     def report(self) -> object:
-        """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
+        """Report on the last step of the solver: iterations, residuals, contact forces; not differentiable.
 
         Returns:
             The solver's report as NumPy arrays, `warpbots.solvers.projective.StepReport` for `ProjectiveDynamics`.
 
         Raises:
             TypeError: The solver's steps are not iterated, so that there is nothing to report.
-            RuntimeError: The last thing that ran was no step, but a backward pass.
+            RuntimeError: The last computation was a backward pass, not a step.
         """
         if not isinstance(self.solver, Reports):
             raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
@@ -569,7 +572,7 @@ class Simulation(Generic[TensorState_co]):
         return Bridge(outputs, make, self.solver.lost_gradient, watch, grow)
 
     def _grow(self) -> bool:
-        """Take a model with more room where the steps that have just run had too little; whether they had."""
+        """Enlarge arrays of the model that were too small in the last steps; whether there were any."""
         grown = self.solver.grown(self.model) if isinstance(self.solver, Grows) else None
         if grown is not None:
             self.model = self._inputs.model = grown
@@ -585,7 +588,7 @@ class Simulation(Generic[TensorState_co]):
         time: float | torch.Tensor = 0.0,
         **parameters: torch.Tensor,
     ) -> Trajectory[TensorState_co]:
-        """`steps` control intervals.
+        """Simulate `steps` control intervals.
 
         Args:
             controller: A callable (state, time) -> control, a table of controls of shape (steps, channels) or
@@ -593,19 +596,19 @@ class Simulation(Generic[TensorState_co]):
             steps: Number of control intervals.
             state: Where to start; None for rest.
             observe: A function of the state whose values after each interval are collected, differentiably.
-            time: Age of the worlds at the start [s], from which the time counts that the controller is told: a number,
-                or a tensor of shape (worlds,) where worlds were reset at different times. The controller is told
-                numbers or tensors alike. A table of controls begins with its first row at any age.
+            time: Age of the worlds at the start [s]: a number, or a tensor of shape (worlds,) where worlds were reset
+                at different times. The time passed to the controller counts from it, and is a number or a tensor like
+                it. A table of controls begins with its first row at any age.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
             The trajectory; its final state, controls and observations are differentiable.
 
         Raises:
-            ValueError: `steps` is below 1, `time` is no age, or a control or parameter has the wrong shape or an
-                illegal value.
-            SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
-                cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory says which.
+            ValueError: `steps` is below 1, `time` is not a valid age, or a control or parameter has the wrong shape or
+                an illegal value.
+            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot,
+                these stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory marks them.
         """
         steps = fitted(steps, int, "rollout: steps")
         if steps < 1:
@@ -654,7 +657,7 @@ class Simulation(Generic[TensorState_co]):
             self.rollouts = outside
 
     def __reduce__(self) -> tuple:
-        """A simulation is copied and pickled as what it was made from; the copy is built anew, to the same bits."""
+        """A simulation is copied and pickled by its arguments; the copy is built anew, identical to the last bit."""
         options = {"worlds": self.worlds, "device": self.model.device.alias, "checkpoints": self.checkpoints}
         return _made, (type(self), (self.scene, self.solver, self.dt, self.substeps), options)
 
@@ -692,7 +695,7 @@ class Simulation(Generic[TensorState_co]):
 
 
 def _made(cls: type, arguments: tuple, options: dict) -> Any:
-    """A simulation from what `Simulation.__reduce__` says."""
+    """A simulation from the result of `Simulation.__reduce__`."""
     return cls(*arguments, **options)
 
 
@@ -706,7 +709,7 @@ def _device(device: wp.DeviceLike) -> wp.Device:
 
 
 def _observed(value: Any, before: list[torch.Tensor]) -> torch.Tensor:
-    """What `observe` has returned, a tensor of the shape of the first one."""
+    """The result of `observe`, checked to be a tensor of the shape of the first result."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"rollout: observe must return a torch tensor of shape (worlds, ...), got {shown(value)}")
     if before and value.shape != before[0].shape:

@@ -1,4 +1,4 @@
-"""The step of a solver, held against its stability bound and against what the solver advises."""
+"""The step of a solver, checked against its stability bound and the advice of the solver."""
 
 import functools
 import math
@@ -11,13 +11,13 @@ from warpbots.user_warning import warn_user
 __all__ = ["MOST_SUBSTEPS", "ControlInterval"]
 
 MOST_SUBSTEPS = 2**31
-"""Substeps that no control interval has."""
+"""A number of substeps that no control interval reaches."""
 
 _INTERVAL = 0.01
-"""Length of a control interval that nothing else says [s]."""
+"""Default length of a control interval [s]."""
 
 _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""By how much the safe number of substeps is multiplied where the solver advises against it."""
+"""Factors on the safe number of substeps, tried where the solver advises against it."""
 
 
 class ControlInterval:
@@ -29,14 +29,15 @@ class ControlInterval:
     """
 
     def __init__(self, solver: Solver, model: Model, dt: float | None, substeps: int | None):
-        """Choose what is left open, and hold it against the bound.
+        """Choose the arguments left open, and check the step against the bound.
 
         Args:
             solver: The method.
-            model: What it simulates.
-            dt: Length of the control interval [s]; None for that of the scene's task, or else 0.01 s.
-            substeps: Number of steps of the solver in it; None for the fewest that are safe. Where `dt` is open, too,
-                and the solver advises against these (`Cautious`), there are up to 128 times as many until it does not.
+            model: The model of the scene.
+            dt: Length of the control interval [s]; None for the interval of the scene's task, or else 0.01 s.
+            substeps: Number of steps of the solver in it; None for the fewest that are safe. If `dt` is None, too, and
+                the solver advises against this number (`Cautious`), it is multiplied by up to 128 until the solver
+                accepts it.
 
         Raises:
             ValueError: The step is over the bound, or the interval has more safe steps than can be counted.
@@ -62,7 +63,7 @@ class ControlInterval:
         return self._solver.max_time_step(self._model)
 
     def judge(self, inputs: Inputs, parameters: Tensors) -> None:
-        """Hold replaced parameters against the step, unless they are those of the last time.
+        """Check the step with replaced parameters, unless these are unchanged since the last call.
 
         Raises:
             ValueError: With these parameters the step is over the bound.
@@ -78,7 +79,7 @@ class ControlInterval:
         self._judged.replace(parameters)
 
     def _safe_substeps(self, bound: float) -> int:
-        """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
+        """Fewest substeps that stay below the fraction of the stability bound that the solver considers safe."""
         safe = self._solver.margin * bound
         if not self.dt < (MOST_SUBSTEPS - 1) * safe:
             raise ValueError(
@@ -88,7 +89,7 @@ class ControlInterval:
         return int(self.dt / safe) + 1
 
     def _heeded(self, substeps: int) -> int:
-        """By how much to multiply the number of substeps so that the solver advises nothing against them."""
+        """Factor on the number of substeps with which the solver has no caution; 1 if no factor suffices."""
         if isinstance(self._solver, Cautious):
             for factor in _FACTORS:
                 if self._solver.caution(self._model, self.dt / (substeps * factor)) is None:
@@ -123,7 +124,7 @@ class ControlInterval:
             )
 
     def _caution(self, model: Model) -> None:
-        """Warn, once, of what the solver's step leaves inaccurate."""
+        """Warn once if the solver cautions against the accuracy of its step."""
         if self._cautioned or not isinstance(self._solver, Cautious):
             return
         with at_turn(self._model.device):

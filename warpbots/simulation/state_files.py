@@ -1,4 +1,4 @@
-"""States in files: tensors and what they belong to, as data only."""
+"""States in files: tensors and their origin, as data only."""
 
 import dataclasses
 import hashlib
@@ -21,9 +21,9 @@ def save(path: str | Path, state: Any, rest: Any, scene: Scene, solver: object) 
 
     Args:
         path: The file.
-        state: What to write.
+        state: The state to write.
         rest: The state of the simulation at rest.
-        scene: What it is a state of.
+        scene: The scene of the state.
         solver: The method.
 
     Raises:
@@ -43,18 +43,18 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
     Args:
         path: The file.
         rest: The state of the simulation at rest.
-        scene: What the state is to be one of.
+        scene: The scene to which the state must belong.
         solver: The method.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It is no file of a state, or belongs to another simulation.
+        ValueError: The file holds no state, or the state of another simulation.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"load_state: there is no file {path}")
     refuse_unpacking(Path(path))
     try:
-        data = torch.load(path, map_location="cpu", weights_only=True)  # runs nothing that is in the file
+        data = torch.load(path, map_location="cpu", weights_only=True)  # runs no code in the file
     except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
         raise ValueError(f"load_state: {path} is no file of Simulation.save_state") from fault
     fields = data.get("fields") if isinstance(data, dict) and data.get("format") == _FORMAT else None
@@ -75,8 +75,8 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
     for what, words in (("scene", "another scene"), ("rest", "another mesh, lattice or set of particles")):
         if data.get(what) != expected[what]:
             raise ValueError(
-                f"load_state: {path} is a state of {words} than {scene.name!r} as it is simulated here; make the "
-                f"simulation as the one that wrote it"
+                f"load_state: {path} is a state of {words} than {scene.name!r} in this simulation; make the simulation "
+                f"with the same arguments as the one that wrote it"
             )
     return type(rest)(**{name: fields[name].to(field.device) for name, field in own.items()})
 
@@ -86,7 +86,7 @@ def _fields(state: Any) -> dict[str, torch.Tensor]:
 
 
 def _origin(rest: Any, scene: Scene, solver: object) -> dict[str, str]:
-    """What a state belongs to: the method, the scene, and what it was discretised into, which is the state at rest."""
+    """The origin of a state: the method, the scene, and the discretisation, given by the state at rest."""
     bits = hashlib.sha256()
     for field in _fields(rest).values():
         bits.update(field[:1].cpu().numpy().tobytes())
@@ -94,7 +94,7 @@ def _origin(rest: Any, scene: Scene, solver: object) -> dict[str, str]:
 
 
 def _misfit(fields: dict[str, torch.Tensor], own: dict[str, torch.Tensor]) -> str | None:
-    """What fields have that those of a simulation have not; None if they fit."""
+    """The first difference between fields and the fields of a simulation; None if there is none."""
     if fields.keys() != own.keys():
         return f"its fields are {', '.join(fields)} instead of {', '.join(own)}"
     for name, field in own.items():

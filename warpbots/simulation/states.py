@@ -1,4 +1,4 @@
-"""States that a simulation is given: they have to be its own."""
+"""Check that a state belongs to a simulation."""
 
 import dataclasses
 from typing import Any
@@ -11,10 +11,10 @@ __all__ = ["StateLayout"]
 
 
 class StateLayout:
-    """What the states of a simulation have in common: their class, and the shapes and types of their fields."""
+    """Layout of the states of a simulation: their class, and the shapes and types of their fields."""
 
     def __init__(self, example: Any):
-        """Of one of them, of which no memory is kept.
+        """Take the layout from an example, which is not kept.
 
         Args:
             example: A state.
@@ -23,14 +23,14 @@ class StateLayout:
         self._fields = {f.name: getattr(example, f.name).detach().to("meta") for f in dataclasses.fields(example)}
 
     def own(self, state: Any, what: str) -> Any:
-        """The state, if it is one of the simulation.
+        """Return `state` if it belongs to the simulation.
 
         Args:
             state: Any object.
             what: Name of the state in messages.
 
         Raises:
-            ValueError: It is none, or one of another simulation.
+            ValueError: `state` is not a state, or belongs to another simulation.
         """
         if type(state) is not self._class:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A simulation in words: what was chosen for it, and its table."""
+"""A simulation in words: the chosen options, and its table."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = ["choice", "simulation_table"]
 
 
 def choice(simulation: "Simulation[Any]") -> str:
-    """One line on the numbers of a simulation of which its user left some open."""
+    """One line with the numbers that were chosen for a simulation."""
     return (
         f"{simulation.scene.name!r} is simulated by {_method(simulation.solver)} with {_interval(simulation)}: "
         f"{simulation.model.summary()}; Simulation.cost measures time and memory"
@@ -21,11 +21,11 @@ def choice(simulation: "Simulation[Any]") -> str:
 
 
 def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
-    """The table of a simulation: what it is simulated by, its scene, and its parameters.
+    """The table of a simulation: its method, its scene, and its parameters.
 
     Args:
         simulation: The simulation.
-        cost: What was measured; None if nothing was.
+        cost: The last measurement; None if there is none.
     """
     model, scene, bound = simulation.model, simulation.scene, simulation.max_time_step
     method = [
@@ -51,7 +51,7 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
 
 
 def _method(solver: Any) -> str:
-    """A solver with those of its options that are not as by default."""
+    """A solver with its options that differ from the defaults."""
     if not dataclasses.is_dataclass(solver):
         return str(solver)
     options = ((f, getattr(solver, f.name)) for f in dataclasses.fields(solver))

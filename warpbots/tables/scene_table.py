@@ -1,4 +1,4 @@
-"""A scene as a short table: bodies, what drives them, and what is around them."""
+"""A scene as a short table: bodies, actuators and surroundings."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ def scene_table(scene: Scene) -> Table:
 
 
 def scene_sections(scene: Scene) -> list[TableSection]:
-    """What a scene contains, each kind of part under a heading."""
+    """The contents of a scene, each kind of part under a heading."""
     listed = ("actuators", "attachments", "constraints", "loads", "contacts")
     single = {name: part for name in ("fluid", "task") if (part := getattr(scene, name)) is not None}
     around = [("gravity", f"{_numbers(scene.gravity)} m/s^2")]
@@ -95,7 +95,7 @@ def _numbers(values: Any) -> str:
 
 
 def _details(part: Any) -> str:
-    """Fields of a part that are not as by default: numbers, texts and short vectors; the kind of a shape."""
+    """Fields of a part that differ from their defaults: numbers, texts and short vectors; the kind of a shape."""
     words = []
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)

@@ -1,4 +1,4 @@
-"""Short tables of what there is, as text and as HTML."""
+"""Short tables as text and as HTML."""
 
 import dataclasses
 import html
@@ -9,10 +9,10 @@ __all__ = ["TableSection", "Table", "size"]
 
 @dataclasses.dataclass(frozen=True)
 class TableSection:
-    """Rows under a heading, each of as many texts.
+    """Rows under a heading, each with the same number of texts.
 
     Attributes:
-        heading: What the rows are.
+        heading: Heading of the rows.
         rows: The texts of each row, its name first.
         most: Number of rows that are shown.
     """
@@ -23,7 +23,7 @@ class TableSection:
 
     @property
     def shown(self) -> list[Sequence[str]]:
-        """The first rows, and how many there are besides."""
+        """The first rows, and the number of remaining rows."""
         if len(self.rows) <= self.most:
             return list(self.rows)
         more = f"... and {len(self.rows) - self.most + 1} more", *[""] * (len(self.rows[0]) - 1)
@@ -32,11 +32,11 @@ class TableSection:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What `print` and notebooks show of a scene or a simulation.
+    """The table that `print` and notebooks show of a scene or a simulation.
 
     Attributes:
         title: The first line.
-        sections: What follows; empty ones are left out.
+        sections: Its sections; empty ones are left out.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Table:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """A table without styles of its own but alignment to the left."""
+        """An HTML table without styles except alignment to the left."""
         rows = []
         for section in self._filled:
             for i, row in enumerate(section.shown):

@@ -20,17 +20,17 @@ __all__ = ["Fault", "PartMeasures", "collision_faults", "measured", "part_faults
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What is wrong with a part, or with two that collide.
+    """A fault of a part, or of two parts that collide.
 
     Attributes:
         kind: One of mesh, volume, pieces, cavity, wall, overhang, bed, collision, undecided.
         part: Name of the part, or names of two.
-        value: What was measured.
-        limit: What is allowed.
+        value: Measured value.
+        limit: Largest or smallest allowed value.
         unit: Unit of both.
-        what: What is wrong, as a sentence without its end.
-        remedy: What helps.
-        prevents: Whether the robot cannot be printed or cannot move like this; else it needs attention only.
+        what: Description of the fault, a sentence without its full stop.
+        remedy: How to mend it.
+        prevents: Whether the fault prevents printing or motion; otherwise it only needs attention.
     """
 
     kind: str
@@ -48,13 +48,13 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class PartMeasures:
-    """What was measured of a part.
+    """Measures of a part.
 
     Attributes:
         size: Width, depth and height as it lies on the bed [mm], shape (3,).
         volume: Volume [mm^3].
-        wall: Its thinnest wall, or None if nothing of it is a wall.
-        overhang: Share of its surface that hangs over [1].
+        wall: Its thinnest wall, or None if it has no wall.
+        overhang: Share of its surface that overhangs [1].
     """
 
     size: tuple[float, float, float]
@@ -85,9 +85,9 @@ def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: Par
 
     Args:
         name: Name of the part.
-        mesh: Its mesh [mm], which need not be closed: that is a fault, and then the only one.
+        mesh: Its mesh [mm]; an open mesh is a fault, and then the only one.
         printer: The printer.
-        found: What was measured of it; None to measure it here.
+        found: Its measures; None to measure it here.
     """
     if broken := _mesh_faults(name, mesh):
         return broken
@@ -164,7 +164,7 @@ def _bed_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer) -> list[Fa
 
 
 def collision_faults(sweep: Sweep) -> list[Fault]:
-    """The faults that were found when joints were moved."""
+    """The faults found by a sweep of the joints."""
     faults = []
     for c in sweep.collisions:
         what = f"Parts {c.first!r} and {c.second!r}:"

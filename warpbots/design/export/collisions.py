@@ -1,11 +1,11 @@
 """Collisions of printed parts anywhere in the ranges of their joints.
 
-Two parts collide where a point of one lies deeper in the other than a tolerance: where it touches the other's *core*,
-which is the part less all within the tolerance of its surface (a Minkowski difference). Surfaces may thus touch and
-slide. From a pose in which the distance to the core is d, no pose is a collision in which no point has moved further
-than d; and how far points move at most is the sum, over coordinates, of their change times the reach of the joint
-(conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer, Saha & Latombe 2005). So nothing is missed
-between the poses that are visited.
+Two parts collide where a point of one lies deeper in the other than a tolerance: where it touches the *core* of the
+other part, which is the part without all points within the tolerance of its surface (a Minkowski difference). Surfaces
+may thus touch and slide. If the distance to the core is d in one pose, no pose in which all points have moved by less
+than d is a collision. Points move by at most the sum, over coordinates, of the change times the reach of the joint
+(conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer, Saha & Latombe 2005). So no collision between
+the visited poses is missed.
 """
 
 import dataclasses
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["Collision", "Sweep", "sweep"]
 
 _NEAR = 1.0
-"""Distances are measured up to it [mm]; it takes long to measure larger ones."""
+"""Largest distance that is measured [mm]; larger ones are slow to measure."""
 
 _SAMPLES = 12
-"""Poses behind the beginning of a collision, of which that with the largest overlap is reported."""
+"""Poses after the start of a collision, of which the one with the largest overlap is reported."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Collision:
-    """Two parts that cannot be in one place.
+    """Two parts that collide.
 
     Attributes:
         first: Name of a part.
         second: Name of another part.
-        begins: Coordinates at which it begins, on the way from zero.
-        volume: Largest overlapping volume beyond, as far as the way was followed [mm^3].
+        begins: Coordinates at which the collision begins, on the path from zero.
+        volume: Largest overlapping volume on the rest of the path, as far as it was followed [mm^3].
         at: Coordinates with that volume.
-        moves: Whether there are joints between the parts that move.
+        moves: Whether a joint between the parts can move.
     """
 
     first: str
@@ -57,11 +57,11 @@ class Collision:
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What was found when all joints were moved through their ranges.
+    """The result of moving all joints through their ranges.
 
     Attributes:
-        collisions: Pairs that collide; one between two bodies with a single coordinate once for each direction.
-        undecided: Pairs for which `poses` did not suffice, and the share of the joint range that is left [1].
+        collisions: Pairs that collide; a pair with a single coordinate between its bodies once for each direction.
+        undecided: Pairs for which `poses` did not suffice, and the share of the joint range that remains [1].
         notes: Ranges that were assumed, and bodies that float and were not compared with others.
     """
 
@@ -87,14 +87,14 @@ def sweep(
         scene: The scene.
         parts: Its parts.
         ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits. Without
-            either a hinge turns by 180 degrees to both sides, and a slide moves by 10 mm. Coordinates of a ball are the
-            components of its rotation vector, without a range 45 degrees to both sides.
-        tolerance: Depth from which an overlap counts [mm]. A part that is nowhere twice as thick collides where it
-            touches another one.
-        poses: Most poses for which the distance of a pair with several coordinates is computed.
+            range and limits a hinge turns by 180 degrees to both sides, and a slide moves by 10 mm. Coordinates of a
+            ball are the components of its rotation vector, by default 45 degrees to both sides.
+        tolerance: Depth from which an overlap counts [mm]. A part that is nowhere thicker than twice this depth
+            collides where it touches another part.
+        poses: Largest number of poses for which the distance of a pair with several coordinates is computed.
 
     Raises:
-        SceneError: `ranges` names a joint that does not exist or does not move, or ends that are no range.
+        SceneError: `ranges` names a joint that does not exist or does not move, or its ends are not a range.
     """
     _refuse_ranges(scene, ranges or {})
     found = {joint.name: moves_of(joint, ranges) for joint in scene.joints}
@@ -120,7 +120,7 @@ def sweep(
 
 
 def _refuse_ranges(scene: Scene, ranges: Mapping[str, tuple[Any, Any]]) -> None:
-    """Raise if a range is not one of a joint."""
+    """Raise if a range is invalid or its joint does not exist."""
     joints = {j.name: j for j in scene.joints}
     for name, ends in ranges.items():
         joint = joints.get(name)
@@ -137,7 +137,7 @@ def _refuse_ranges(scene: Scene, ranges: Mapping[str, tuple[Any, Any]]) -> None:
 
 
 _Way = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Coordinates of where a way starts, a collision on it begins, and the way ends."""
+"""Coordinates of the start of a path, of the start of a collision on it, and of the end of the path."""
 
 
 def _core(solid: "Manifold", depth: float) -> "Manifold":
@@ -152,8 +152,8 @@ class _Pair:
     """Two parts and the joints between them; poses of the second one, seen from the first.
 
     Attributes:
-        reach: How far a unit of each coordinate moves a point at most [mm/rad or 1], shape (n,).
-        inner: The core of the first part, once it is needed.
+        reach: Largest displacement of a point per unit of each coordinate [mm/rad or 1], shape (n,).
+        inner: The core of the first part, computed on first use.
     """
 
     def __init__(
@@ -174,19 +174,19 @@ class _Pair:
         self.corners = np.asarray(second.hull().to_mesh64().vert_properties[:, :3])
 
     def moved(self, q: np.ndarray) -> "Manifold":
-        """The second part."""
+        """The second part at coordinates `q`."""
         return self.second.transform(self.path.pose(q)[:3])
 
     def bound(self, q: np.ndarray) -> float:
-        """A lower bound of the distance [mm]: the widest slab between the parts, in some directions."""
+        """A lower bound of the distance [mm]: the widest gap between the parts along some directions."""
         pose = self.path.pose(q)
         corners = self.corners @ pose[:3, :3].T + pose[:3, 3]
         return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
 
     def freedom(self, q: np.ndarray) -> float:
-        """A lower bound of the distance of the second part from the core of the first [mm], 0 only if it is zero.
+        """A lower bound of the distance of the second part from the core of the first [mm], 0 only if that is 0.
 
-        It is the distance from the first part itself until the parts touch: cores take long to make.
+        Until the parts touch, it is the distance from the first part itself, because cores are slow to compute.
         """
         if (bound := self.bound(q)) >= _NEAR:
             return bound
@@ -203,7 +203,7 @@ class _Pair:
         return self.bound(q) < least and self.first.min_gap(self.moved(q), least) < least
 
     def collisions(self, poses: int) -> tuple[list[_Way], float]:
-        """Ways from zero on which the parts collide, and the share of the range that could not be decided."""
+        """Paths from zero on which the parts collide, and the share of the range that could not be decided."""
         lower, upper = self.path.lower, self.path.upper
         zero = np.clip(np.zeros(len(lower)), lower, upper)
         if self._slides_past():
@@ -234,9 +234,9 @@ class _Pair:
         return int((self.directions @ direction).argmax())
 
     def _begin(self, start: np.ndarray, end: np.ndarray) -> np.ndarray | None:
-        """Where the first collision on a straight way begins, or None.
+        """Start of the first collision on a straight path, or None.
 
-        It is where the parts touch, if they were apart before, or else where the overlap becomes too deep.
+        It starts where the parts touch if they were apart before, otherwise where the overlap becomes too deep.
         """
         length = float(self.reach @ np.abs(end - start))
         visited = [0.0]
@@ -278,7 +278,7 @@ class _Pair:
         return None, float(sum(np.prod(high - low) for _, _, low, high in boxes) / whole)
 
     def collision(self, first: str, second: str, start: np.ndarray, begins: np.ndarray, end: np.ndarray) -> Collision:
-        """What is said of a collision."""
+        """The record of a collision."""
         way = [begins + s * (end - begins) for s in np.linspace(0.0, 1.0, _SAMPLES)] if (end != begins).any() else [end]
         volumes = [float((self.first ^ self.moved(q)).volume()) for q in way]
         worst, told = int(np.argmax(volumes)), self.path.described
@@ -286,7 +286,7 @@ class _Pair:
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float, accuracy: float) -> float:
-    """Where a condition begins to hold between two numbers, of which it holds at the second, by bisection."""
+    """Where a condition begins to hold between `low` and `high`, by bisection; it holds at `high`."""
     while high - low > accuracy:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -19,12 +19,12 @@ _SIDES, _ARCS = 64, 32
 """Sides of a round hole, and of the ball at a bend of a channel."""
 
 _BEYOND = 0.01
-"""How much longer a hole is at both ends, so that one which ends on a face leaves no film there [mm]."""
+"""Extension of a hole at both ends, so that a hole that ends on a face leaves no film there [mm]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Cut:
-    """What a hole takes away from a part: a solid in the frame of its body [mm], and the part's `Drilled`."""
+    """The cut of a hole in a part: a solid in the frame of the body [mm], and its `Drilled`."""
 
     cutter: "Manifold"
     drilled: Drilled
@@ -33,15 +33,15 @@ class _Cut:
 def drill(
     solids: Mapping[str, "Manifold"], holes: Sequence[AxleHole | TendonChannel], scene: Scene
 ) -> dict[str, tuple["Manifold", tuple[Drilled, ...]]]:
-    """Solids less their holes, and what each hole took away, by the name of the body.
+    """Solids minus their holes, and the cut of each hole, by the name of the body.
 
     Args:
-        solids: Of the bodies, in their frames [mm].
+        solids: Solids of the bodies, in their frames [mm].
         holes: Holes of bodies and joints that exist.
         scene: The scene.
 
     Raises:
-        SceneError: A hole misses its part, or nothing of this is left.
+        SceneError: A hole misses its part, or removes all of it.
     """
     cuts: dict[str, list[_Cut]] = {name: [] for name in solids}
     for hole in holes:
@@ -94,11 +94,11 @@ def _bores(hole: AxleHole, solids: Mapping[str, "Manifold"], scene: Scene) -> li
 
 
 def _span(walls: Sequence[tuple[float, float]], child: tuple[float, float] | None) -> tuple[float, float]:
-    """From where to where a hole goes through walls: all of them, or those beside the child.
+    """Start and end of a hole through walls: through all of them, or through the walls beside the child.
 
     Args:
-        walls: Where each wall begins and ends along the axis [mm].
-        child: Where the hole of the child begins and ends [mm]; None for the child itself.
+        walls: Start and end of each wall along the axis [mm].
+        child: Start and end of the hole in the child [mm]; None for the child itself.
     """
     if child is not None:
         beside = [wall for wall in walls if wall[0] < child[1] and wall[1] > child[0]]
@@ -128,7 +128,7 @@ class _Bore:
         return np.array(self.joint.rotation) @ self.joint.axis @ np.array(self.body.rotation)
 
     def along(self, solid: "Manifold") -> np.ndarray:
-        """Where the vertices of a solid are along the axis, from the origin [mm], shape (n,)."""
+        """Positions of the vertices of a solid along the axis, from the origin [mm], shape (n,)."""
         return (solid.to_mesh64().vert_properties[:, :3] - self.origin) @ self.axis
 
     def cylinder(self, start: float, end: float) -> "Manifold":
@@ -136,14 +136,14 @@ class _Bore:
         return _cylinder(self.origin + start * self.axis, self.origin + end * self.axis, self.diameter)
 
     def walls(self) -> list[tuple[float, float]]:
-        """Where the walls that the line goes through begin and end along the axis [mm]."""
+        """Start and end along the axis of each wall that the line passes through [mm]."""
         along = self.along(self.solid)
         crossed = (self.solid ^ self.cylinder(float(along.min()), float(along.max()))).decompose()
         return [(float(a.min()), float(a.max())) for a in map(self.along, crossed)]
 
 
 def _cylinder(start: np.ndarray, end: np.ndarray, diameter: float) -> "Manifold":
-    """A prism around a round cylinder, which its sides touch, a little longer."""
+    """A prism circumscribed about a round cylinder, and a little longer."""
     import trimesh
     from manifold3d import Manifold
 

@@ -25,11 +25,11 @@ class PrintError(ValueError):
     """Parts that cannot be printed. The message names every fault.
 
     Attributes:
-        faults: The faults that prevent it.
+        faults: The faults that prevent printing.
     """
 
     def __init__(self, faults: tuple[Fault, ...]):
-        """Name them, one in each line."""
+        """Name the faults, one per line."""
         lines = [f"{fault}" for fault in faults]
         super().__init__("\n".join([*lines, "nothing was written; use anyway=True to write it nevertheless"]))
         self.faults = faults
@@ -45,12 +45,12 @@ def write(
 
     Args:
         folder: Folder of the files; it is made if its parent exists.
-        report: What `check` found.
-        format: ``"stl"``, binary, or ``"3mf"``, which says that its unit is the millimetre.
+        report: The result of `check`.
+        format: ``"stl"``, binary, or ``"3mf"``, which contains the unit, the millimetre.
         anyway: Whether to write parts that have faults, too; the report names these.
 
     Returns:
-        Paths of the files of the parts, then that of the report.
+        Paths of the files of the parts, then the path of the report.
 
     Raises:
         PrintError: There are faults that prevent printing.
@@ -83,7 +83,7 @@ def write(
 
 
 def _file_names(parts: list[str], format: str) -> list[str]:
-    """File names: those of the parts, with _ for what not every disk takes."""
+    """File names: the names of the parts, with _ for characters that some file systems refuse."""
     names = [re.sub(r"[^\w.-]+", "_", part).strip("._") + f".{format}" for part in parts]
     lowered = [name.lower() for name in names]
     for k, name in enumerate(lowered):
@@ -97,7 +97,7 @@ def _write_stl(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
 
 
 def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
-    """By the reference implementation of the 3MF Consortium, which refuses some attributes that trimesh writes."""
+    """Write by the reference library of the 3MF Consortium, which refuses some attributes that trimesh writes."""
     try:
         import lib3mf
         import lxml  # noqa: F401  # with which trimesh reads 3MF

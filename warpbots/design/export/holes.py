@@ -15,17 +15,17 @@ __all__ = ["AxleHole", "Drilled", "TendonChannel"]
 class AxleHole:
     """A round hole along the axis of a joint, through its parent and its child.
 
-    It goes through all of the child along the axis, and in the parent through what is beside the child: what lies
-    between its ends, and the next wall at either end. The facets of the hole lie outside of the circle: an axle of that
-    diameter passes.
+    It goes through the whole child along the axis, and in the parent through the walls beside the child: all walls
+    between the ends of the hole in the child, and the next wall at either end. The facets of the hole lie outside the
+    circle, so that an axle of this diameter passes.
 
     Attributes:
         joint: Name of a revolute or prismatic joint.
         diameter: Diameter of the axle [m].
-        clearance: By how much the hole in the child, which turns on the axle, is wider [m].
-        grip: By how much the hole in the parent, which holds the axle, is narrower [m]; negative for a loose fit.
-        length: Length of the hole, half to each side of the origin of the joint, instead of that [m].
-        fastener: What the axle is, as the report counts it.
+        clearance: Increase of the diameter in the child, which turns on the axle [m].
+        grip: Decrease of the diameter in the parent, which holds the axle [m]; negative for a loose fit.
+        length: Length of the hole, half to each side of the origin of the joint [m]; None for the walls above.
+        fastener: Kind of the axle, as counted in the report.
 
     Raises:
         SceneError: A value is out of range.
@@ -59,10 +59,10 @@ class TendonChannel:
         body: Name of the body.
         points: Corners of the polyline in the frame of the body [m], shape (n, 3), at least two.
         diameter: Diameter [m].
-        name: Name of the tendon, as the report gives it.
+        name: Name of the tendon in the report.
 
     Raises:
-        SceneError: There are fewer than two points, two that follow one another are one, or a value is out of range.
+        SceneError: There are fewer than two points, two successive points coincide, or a value is out of range.
     """
 
     body: str
@@ -83,15 +83,15 @@ class TendonChannel:
 
 @dataclasses.dataclass(frozen=True)
 class Drilled:
-    """What a hole took out of a part.
+    """The cut of a hole in a part.
 
     Attributes:
         hole: The hole.
         part: Name of the part.
         diameter: Diameter of the hole [mm].
-        volume: Volume that it took away [mm^3].
-        start: For an axle, where its hole begins along the axis, from the origin of the joint [mm]; for a channel 0.
-        end: Where it ends; for a channel the length of its polyline [mm].
+        volume: Removed volume [mm^3].
+        start: Start of the hole of an axle along the axis, from the origin of the joint [mm]; 0 for a channel.
+        end: End of the hole of an axle [mm]; length of the polyline for a channel [mm].
     """
 
     hole: AxleHole | TendonChannel

@@ -1,4 +1,4 @@
-"""How the bodies of a scene move relative to one another in the ranges of their joints, in mm."""
+"""Relative motion of the bodies of a scene within the ranges of their joints, in mm."""
 
 import dataclasses
 import functools
@@ -14,7 +14,7 @@ from warpbots.scene import JOINTS, Joint, Scene
 __all__ = ["Move", "JointPath", "moves_of", "path_between"]
 
 _TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
-"""Range of what has no limits, to both sides: of a hinge and of a ball [rad], of a slide [mm]."""
+"""Default range to both sides without limits: of a hinge and of a ball [rad], of a slide [mm]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Move:
     Attributes:
         joint: Name of the joint.
         turns: Whether it is a rotation by the vector q axes [rad], or a translation by it [mm].
-        origin: A point that the rotation leaves where it is, with all coordinates at zero [mm], shape (3,).
+        origin: A fixed point of the rotation, with all coordinates at zero [mm], shape (3,).
         axes: Unit axes in the world with all coordinates at zero, shape (k, 3).
         lower: Lower ends of the ranges [rad or mm], shape (k,).
         upper: Upper ends of the ranges [rad or mm], shape (k,).
@@ -38,7 +38,7 @@ class Move:
     upper: np.ndarray
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """What it does to points of the world, shape (4, 4)."""
+        """The transformation of points of the world, shape (4, 4)."""
         pose = np.eye(4)
         if self.turns:
             pose[:3, :3] = Rotation.from_rotvec(q @ self.axes).as_matrix()
@@ -49,12 +49,12 @@ class Move:
 
     @property
     def reach(self) -> float:
-        """How far a translation takes a point at most [mm]; 0 for a rotation."""
+        """Largest displacement of a point by a translation [mm]; 0 for a rotation."""
         return 0.0 if self.turns else float(np.linalg.norm(np.maximum(-self.lower, self.upper)))
 
 
 def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) -> tuple[tuple[Move, ...], str | None]:
-    """The translations and rotations of which a joint consists, and what was assumed where it has no limits.
+    """The translations and rotations of a joint, and the ranges that were assumed where it has no limits.
 
     Args:
         joint: The joint; a free one has none.
@@ -110,10 +110,10 @@ def _shown(value: float, turns: bool) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JointPath:
-    """The joints between two bodies, and their coordinates: those of the first body's branch, then the second's.
+    """The joints between two bodies, and their coordinates: first the branch of the first body, then of the second.
 
     Attributes:
-        up: Moves from where both branches part to the first body.
+        up: Moves from the last common body of both branches to the first body.
         down: Moves from there to the second body.
     """
 
@@ -138,7 +138,8 @@ class JointPath:
     def pose(self, q: np.ndarray) -> np.ndarray:
         """Where the second body goes while the first one stays, both drawn in the world, shape (4, 4).
 
-        The product of exponentials (Brockett 1984): of the inverse of that of the first branch and the second's.
+        The inverse of the product of exponentials of the first branch, times that product of the second (Brockett
+        1984).
         """
         parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
         poses = [m.pose(part) for m, part in zip(self.moves, parts, strict=True)]
@@ -147,7 +148,7 @@ class JointPath:
         return np.linalg.solve(first, second)
 
     def reach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """How far a unit of each coordinate takes a point of one body from the other, at most [mm/rad or 1].
+        """Largest motion of points of one body relative to the other, per unit of each coordinate [mm/rad or 1].
 
         Args:
             first: Vertices of the first body in the world with all coordinates at zero [mm], shape (n, 3).
@@ -171,7 +172,7 @@ class JointPath:
 
 
 def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
-    """How far points at the end of a chain may be from each of its moves [mm]; 1 for translations.
+    """Largest distance of points at the end of a chain from each of its moves [mm]; 1 for translations.
 
     Rotations keep the distance between the origins of successive moves, and translations change it by their range.
     """
@@ -190,7 +191,7 @@ def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
 
 
 def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tuple[Move, ...]]) -> JointPath | None:
-    """The joints between two bodies; None if one of them floats freely from the other.
+    """The joints between two bodies; None if one of them floats freely relative to the other.
 
     Args:
         first: Name of a body.

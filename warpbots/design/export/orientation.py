@@ -1,4 +1,4 @@
-"""How a part lies on the bed of a printer: the side with the least overhang down, turned so that it fits."""
+"""Orientation of a part on the bed of a printer: the side with the least overhang down, turned so that it fits."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ _ON_BED = 0.01
 """Faces up to this height are on the bed [mm]."""
 
 _CANDIDATES = 200
-"""Most sides that are tried."""
+"""Largest number of sides that are tried."""
 
 _APART = np.cos(np.radians(2.0))
 """Sides whose normals include less than 2 degrees count as one."""
@@ -26,7 +26,7 @@ _APART = np.cos(np.radians(2.0))
 
 @checked
 def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None = None) -> float:
-    """The share of a surface that hangs over: it faces down, further from the vertical than an angle, off the bed.
+    """Share of a surface that overhangs: it faces down, further from the vertical than an angle, and is off the bed.
 
     A wall has 0 degrees, a ceiling 90.
 
@@ -39,7 +39,7 @@ def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None 
 
 
 def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[float, float]:
-    """Shares of a surface that hang over, and that lie on the bed."""
+    """Shares of a surface that overhang, and that lie on the bed."""
     height = mesh.vertices @ up
     bed = (height - height.min() <= _ON_BED)[mesh.faces].all(axis=1)
     hanging = mesh.face_normals @ up < -np.sin(np.radians(angle)) - 1e-9
@@ -50,9 +50,9 @@ def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[fl
 def lay_down(mesh: "trimesh.Trimesh", printer: Printer, up: Sequence[float] | None = None) -> np.ndarray:
     """The pose in which a part is printed, in the first octant with a corner of its box at the origin, shape (4, 4).
 
-    Down is the side of the convex hull that leaves the least overhang; among those within a hundredth of the surface,
-    or with less overhang than the printer takes, the one with the largest contact with the bed, then the lowest part.
-    The 200 largest sides are tried.
+    Down is the side of the convex hull that leaves the least overhang. Among sides that differ by less than a hundredth
+    of the surface, or whose overhang is below the limit of the printer, it is the side with the largest contact with
+    the bed, then with the lowest part. The 200 largest sides are tried.
 
     Args:
         mesh: A closed mesh [mm].
@@ -101,16 +101,17 @@ def _sides(hull: "trimesh.Trimesh") -> list[np.ndarray]:
 
 
 def turned_to_fit(points: np.ndarray, bed: np.ndarray) -> tuple[float, np.ndarray]:
-    """The turn about the vertical with which a part fits the bed best, and how much larger than it it still is.
+    """The turn about the vertical with which a part fits the bed best, and its remaining excess over the bed.
 
-    It is that of the smallest rectangle around the part, if this fits; or else the turn with the largest margin.
+    It is the turn of the smallest rectangle around the part if this fits, otherwise the turn with the largest margin.
 
     Args:
         points: Horizontal positions of its vertices [mm], shape (n, 2).
         bed: Width and depth of the bed [mm], shape (2,).
 
     Returns:
-        Angle [rad]; size less that of the bed along its two axes [mm], shape (2,), negative where it fits.
+        Angle [rad]; size of the part minus size of the bed along the axes of the bed [mm], shape (2,), negative where
+        it fits.
     """
     from scipy.optimize import minimize_scalar
     from scipy.spatial import ConvexHull

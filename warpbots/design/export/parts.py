@@ -28,10 +28,10 @@ class PrintedPart:
     Attributes:
         name: Name of the body.
         mesh: Its surface as it lies on the bed, in the first octant [mm], a `trimesh.Trimesh`.
-        pose: From the frame of the body [mm] to that of the mesh, shape (4, 4).
+        pose: Transformation from the frame of the body [mm] to the frame of the mesh, shape (4, 4).
         placed: The solid in the world with all joint coordinates at zero [mm], a `manifold3d.Manifold`.
         density: Density of the body [kg/m^3].
-        drilled: What its holes took away.
+        drilled: The cuts of its holes.
     """
 
     name: str
@@ -51,10 +51,10 @@ def printed_parts(
 ) -> tuple[PrintedPart, ...]:
     """The parts of a robot: one for each rigid body that has a shape, in the order of the scene.
 
-    Shapes of one body are united into one solid, holes taken out of it, and it is laid on the bed. Down is the side of
-    its convex hull, of the 200 largest, that leaves the least overhang; among sides that differ by less than a
-    hundredth of the surface, or leave less overhang than the printer takes without a word, the one with the largest
-    contact with the bed, then the lowest part.
+    The shapes of a body are united into one solid, holes are cut, and the solid is laid on the bed. Down is the side of
+    its convex hull, of the 200 largest, that leaves the least overhang. Among sides that differ by less than a
+    hundredth of the surface, or whose overhang is below the limit of the printer, it is the side with the largest
+    contact with the bed, then with the lowest part.
 
     Args:
         scene: The scene.
@@ -94,7 +94,7 @@ def _refuse_strangers(
     holes: Sequence[AxleHole | TendonChannel],
     up: Mapping[str, Sequence[float]],
 ) -> None:
-    """Raise if holes or orientations name what does not exist."""
+    """Raise if holes or orientations name bodies or joints that do not exist."""
     names, joints = [b.name for b in bodies], {j.name: j for j in scene.joints}
     faults = [
         f"TendonChannel {h.name!r}: there is no body {h.body!r} with a shape; the scene has {', '.join(names)}"

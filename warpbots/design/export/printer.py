@@ -1,4 +1,4 @@
-"""What a printer can do."""
+"""Limits of a printer."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ __all__ = ["Printer"]
 
 @record
 class Printer:
-    """Limits of a printer that melts filament; the defaults are those of an ordinary one with a nozzle of 0.4 mm.
+    """Limits of a printer that melts filament; the defaults suit a common printer with a nozzle of 0.4 mm.
 
     Attributes:
         bed: Largest width, depth and height of a part [m], shape (3,).
         wall: Thinnest wall [m]; two lines of a nozzle.
         overhang_angle: Largest angle from the vertical that prints without supports [degrees].
-        overhang_share: Share of the surface of a part that may hang over without a word in the report [1].
+        overhang_share: Share of the surface of a part that may overhang without a remark in the report [1].
 
     Raises:
         SceneError: A value is out of range.

@@ -1,4 +1,4 @@
-"""What is said of printed parts: measures, faults, and what else a robot is built of."""
+"""The report on printed parts: measures, faults, and the other hardware of the robot."""
 
 import dataclasses
 from collections import Counter
@@ -27,15 +27,15 @@ It needs supports.
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PrintReport:
-    """Printed parts and what was found out about them.
+    """Printed parts with their measures and faults.
 
     Attributes:
         name: Name of the robot.
         parts: The parts.
-        measures: What was measured of each part.
+        measures: Measures of each part.
         masses: Mass of each part [g].
         faults: All faults.
-        sweep: What was found when joints were moved.
+        sweep: Result of moving the joints.
         printer: The printer.
         omitted: Names of the bodies that are not printed: soft ones, and those without a shape.
     """
@@ -51,7 +51,7 @@ class PrintReport:
 
     @property
     def printable(self) -> bool:
-        """Whether no fault prevents that the robot is printed and moves."""
+        """Whether no fault prevents printing or motion."""
         return not any(fault.prevents for fault in self.faults)
 
     def __str__(self) -> str:
@@ -155,17 +155,17 @@ def check(
     tolerance: float = 5e-5,
     poses: int = 400,
 ) -> PrintReport:
-    """Make printed parts of a robot, measure them, and find what is wrong with them.
+    """Make printed parts of a robot, measure them, and find their faults.
 
     Args:
         scene: The scene.
         holes: Holes for axles and tendons.
         printer: The printer; None for an ordinary one.
-        density: Density of the plastic [kg/m^3]; None for those of the bodies.
+        density: Density of the plastic [kg/m^3]; None for the densities of the bodies.
         ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits.
         up: Upward directions in the frames of bodies, by name, for those that are to be printed in a given orientation.
         tolerance: Thickness of an overlap of two parts that counts as a collision [m].
-        poses: Most poses in which two parts with several joint coordinates between them are compared.
+        poses: Largest number of poses in which two parts with several joint coordinates between them are compared.
 
     Raises:
         SceneError: A shape is not a solid, a hole misses its part or belongs to none, or there are no parts.

@@ -18,13 +18,13 @@ MM = 1000.0
 """Millimetres in a metre."""
 
 _RESOLUTION = 1e-3
-"""Edges and slivers below it are removed from a solid, and what is thinner has no volume [mm]."""
+"""Edges and slivers below this size are removed from a solid, and thinner solids have no volume [mm]."""
 
 _OVERLAP = 1e-5
-"""How far shapes of one body are grown before they are united, so that those that touch overlap [mm]."""
+"""Growth of the shapes of a body before they are united, so that touching shapes overlap [mm]."""
 
 _WELD = 1e-4
-"""Vertices closer than it are one [mm]: more than the overlap, and than single precision makes of them in a file."""
+"""Distance below which vertices are merged [mm]: above the overlap, and above single-precision rounding in files."""
 
 
 def manifold_of(mesh: "trimesh.Trimesh") -> "Manifold":
@@ -55,7 +55,7 @@ def mesh_of(solid: "Manifold") -> "trimesh.Trimesh":
 
 
 def enclosed_volume(mesh: "trimesh.Trimesh") -> float:
-    """Volume within a mesh by the divergence theorem, in its unit; also where it is zero."""
+    """Volume within a mesh by the divergence theorem, in cubes of its unit; it may be zero."""
     return float((mesh.triangles_center * mesh.face_normals).sum(axis=1) @ mesh.area_faces) / 3.0
 
 
@@ -83,10 +83,10 @@ def body_solid(body: RigidBody) -> "Manifold":
 def welded(solid: "Manifold") -> "Manifold":
     """A solid without the tiny edges that booleans leave where surfaces meet.
 
-    Their ends are closer together than single precision can tell, so that a file would hold an open mesh.
+    Their ends are closer together than single precision can resolve, so that a file would hold an open mesh.
 
     Raises:
-        ValueError: What is left is not closed.
+        ValueError: The rest is not closed.
     """
     import trimesh
     from scipy.sparse import coo_array
@@ -115,7 +115,7 @@ def _meshes(shape: Shape) -> Iterator["trimesh.Trimesh"]:
 
 
 def _with_volume(mesh: "trimesh.Trimesh") -> "trimesh.Trimesh":
-    """A mesh in mm, without vertices that no face has.
+    """A mesh in mm, without unused vertices.
 
     Raises:
         ValueError: It has no volume.

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["Wall", "thickness_at", "thinnest_wall"]
 
 _SAMPLES = (2000, 20000)
-"""Fewest and most points of the surface from which rays start."""
+"""Smallest and largest number of points of the surface from which rays start."""
 
 _OPPOSITE = np.cos(np.radians(30.0))
 """Two surfaces are the sides of a wall if they include less than 30 degrees."""
 
 _SPOTS, _AROUND, _ROUNDS = 8, 60, 6
-"""The thinnest spots around which more rays start, how many, and how often, each time half as far away."""
+"""Number of thinnest spots around which more rays start, rays around each, and passes, each half as far away."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Wall:
 
 
 def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, longest: float) -> np.ndarray:
-    """Length of the way through a solid from points of its surface against their normals [mm], shape (n,).
+    """Length of the path through a solid from points of its surface against their normals [mm], shape (n,).
 
-    It is inf where the way is longer than `longest`, or does not end at a face that includes less than 30 degrees with
-    that of the point: there is an edge, not a wall.
+    It is inf where the path is longer than `longest`, or where the face at its end is not within 30 degrees of the face
+    of the point: this is an edge, not a wall.
 
     Args:
         solid: The solid [mm].
         points: Points on its surface [mm], shape (n, 3).
         normals: Outward unit normals there, shape (n, 3).
-        longest: Longest way [mm]; short rays are fast.
+        longest: Longest path [mm]; short rays are fast.
     """
     inside = 1e-7 * longest
     found = np.full(len(points), np.inf)
@@ -61,16 +61,16 @@ def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, lon
 
 @checked
 def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
-    """The thinnest wall of a solid; None if nothing of it is a wall.
+    """The thinnest wall of a solid; None if it has no wall.
 
     Rays start from points spread evenly over the surface, about half a limit apart, at least 2000 and at most 20000;
-    then, where walls are thinnest, from points around, nearer each time. Edges sharper than 30 degrees are walls, too:
-    they have no thickness.
+    then from points around the thinnest places, closer in each pass. Edges sharper than 30 degrees are walls, too: they
+    have no thickness.
 
     Args:
         mesh: A closed mesh [mm].
         limit: The thickness that matters [mm].
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
 
     Raises:
         ValueError: The mesh is open.

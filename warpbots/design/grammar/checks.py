@@ -1,4 +1,4 @@
-"""Checks of a grammar before it is used: what it names exists and fits, and what it derives comes to an end."""
+"""Checks of a grammar before use: all names exist, components fit, and derivations end."""
 
 import graphlib
 import math
@@ -24,7 +24,7 @@ def smallest_sizes(productions: _Productions) -> dict[str, float]:
 
 
 def cycle(productions: _Productions, start: str, alone: bool = False) -> list[str]:
-    """Rules that lead from one to the next and back to the first, which is there twice; empty if there are none.
+    """Rules of a cycle, each leading to the next, with the first one again at the end; empty if there is no cycle.
 
     Args:
         productions: By rule.
@@ -41,10 +41,10 @@ def cycle(productions: _Productions, start: str, alone: bool = False) -> list[st
 
 
 def refuse_endless(productions: _Productions) -> None:
-    """Raise if there are rules that never end, or that go round without any component.
+    """Raise if rules never end, or form a cycle without any component.
 
     Raises:
-        ValueError: There are; it names them.
+        ValueError: There are such rules; the message names them.
     """
     endless = {symbol for symbol, size in smallest_sizes(productions).items() if size == math.inf}
     graph = {s: {r for p in productions[s] for r in p.rules if r in endless} for s in endless}
@@ -64,7 +64,7 @@ def refuse_endless(productions: _Productions) -> None:
 
 
 def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    """What can be reached from a node of a graph in one step or more."""
+    """Nodes that can be reached from a node of a graph in one step or more."""
     reached, waiting = set[str](), [start]
     while waiting:
         new = graph[waiting.pop()] - reached
@@ -77,7 +77,7 @@ def refuse_misfits(productions: _Productions, components: Mapping[str, Component
     """Raise if components that can join do not fit.
 
     Raises:
-        ValueError: A component has no such port, or the sections of two ports differ; it names the production.
+        ValueError: A component has no such port, or the sections of two ports differ; the message names the production.
     """
     roots = _roots(productions)
     for own in productions.values():
@@ -101,7 +101,7 @@ def _refuse_misfit(
 
 
 def _roots(productions: _Productions) -> dict[str, set[str]]:
-    """The components that can be first in what each rule leads to."""
+    """The components with which a derivation of each rule can begin."""
     roots: dict[str, set[str]] = {symbol: set() for symbol in productions}
     for _ in productions:
         for symbol, own in productions.items():

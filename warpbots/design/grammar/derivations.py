@@ -19,10 +19,10 @@ _Option = TypeVar("_Option")
 class Derivations:
     """The derivations of a grammar, each with the product of the weights of its productions.
 
-    With the weight w of a production, its number c of components and its rules B1, ..., Bk, those of a symbol with n
-    components weigh together N(n) = sum of w S(n - c) over its productions, where S is the convolution of the N of
-    B1, ..., Bk. By these numbers a random derivation is drawn from above, each choice with its exact probability
-    (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van Cutsem 1994).
+    With the weight w of a production, its number c of components and its rules B1, ..., Bk, the total weight of the
+    derivations of a symbol with n components is N(n) = sum of w S(n - c) over its productions, where S is the
+    convolution of the N of B1, ..., Bk. With these numbers a random derivation is drawn top down, each choice with its
+    exact probability (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van Cutsem 1994).
     """
 
     def __init__(self, productions: Mapping[str, Sequence[Production]], weight: Callable[[Production], float]):
@@ -84,4 +84,4 @@ def chosen(options: Sequence[_Option], weights: Sequence[float], rng: np.random.
         level -= probability
         if level < 0.0:
             return option
-    return likely[-1][0]  # where rounding has left a rest
+    return likely[-1][0]  # rounding may leave a remainder

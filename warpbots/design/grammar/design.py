@@ -21,7 +21,7 @@ __all__ = ["Design"]
 
 _FORMAT = "warpbots design 1"
 _SAME = 1e-9
-"""Relative difference of sizes that are the same."""
+"""Largest relative difference of sizes that count as equal."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ class Design:
 
     Attributes:
         topology: Which components join which.
-        factors: Scale factors by the names of `Assembly.names` [1]; those that are not given are 1.
+        factors: Scale factors by the names of `Assembly.names` [1]; missing ones are 1.
         constant: Patterns of names of parameters that are not free, as for `Assembly`.
         density: Density [kg/m^3].
-        about: What else is to be kept, in plain data: the loss, controls, where it comes from.
+        about: Further plain data to keep: the loss, controls, the origin of the design.
 
     Raises:
-        ValueError: A factor is not positive and finite, or of a name that the assembly does not have; or see
+        ValueError: A factor is not positive and finite, or the assembly has no factor of this name; or see
             `Topology.assembly`.
     """
 
@@ -66,7 +66,7 @@ class Design:
             **options: `constant`, `density` and `about`.
 
         Raises:
-            ValueError: There are more or fewer factors than names; or see `Design`.
+            ValueError: The number of factors is wrong; or see `Design`.
         """
         bare = cls(topology, **options)
         names, values = bare.assembly.names, factors.detach().double().tolist()
@@ -86,9 +86,9 @@ class Design:
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write it as JSON, completely or not at all.
+        """Write the design as JSON, completely or not at all.
 
-        The file has the derivation, the factors to the last bit, and the sizes of the components for which these hold.
+        The file has the derivation, the factors to the last bit, and the component sizes that the factors scale.
 
         Raises:
             ValueError: `about` is not plain data.
@@ -116,15 +116,15 @@ class Design:
     @classmethod
     @checked
     def load(cls, path: str | Path, components: Mapping[str, Component]) -> "Design":
-        """Read what `save` has written.
+        """Read a file of `save`.
 
         Args:
             path: The file.
-            components: Components by name, of the sizes that they had then.
+            components: Components by name, with the sizes at the time of saving.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It is no design, a component is missing, or its sizes have changed.
+            ValueError: The file holds no design, a component is missing, or its sizes have changed.
         """
         file = readable(path)
         try:
@@ -143,7 +143,7 @@ def _reason(fault: Exception) -> str:
 
 
 def _refuse_changes(there: Mapping[str, Mapping[str, float]], here: Mapping[str, Component]) -> None:
-    """Raise if components have other sizes than those of the file."""
+    """Raise if components have other sizes than in the file."""
     for name, sizes in there.items():
         if name not in here:
             raise ValueError(f"it needs a component {name!r}; there are {', '.join(here)}")

@@ -18,14 +18,14 @@ from warpbots.design.grammar.topology import Topology
 __all__ = ["Grammar"]
 
 _LARGEST = 200
-"""Largest number of components of a topology, which is kept well below the depth to which Python recurs."""
+"""Largest number of components of a topology, well below the recursion limit of Python."""
 _PATIENCE = 100
-"""How many random topologies are drawn for each distinct one that is wanted."""
+"""Largest number of random draws for each distinct topology that is requested."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grammar:
-    """A regular tree grammar: which components and rules may take the place of the name of a rule.
+    """A regular tree grammar: rules, whose names are replaced by components and further rules.
 
     Rules are plain data. In ``{"finger": ["knuckle segment", "segment"], "segment": ["joint phalanx tip", "joint
     phalanx segment"]}`` each name of a rule has its productions, each of them a `Term` of components, whose leaves may
@@ -36,13 +36,13 @@ class Grammar:
     2021 (DiffHand, section III-A) for robots.
 
     Attributes:
-        rules: Productions of each rule, as terms in writing; or weights by such terms.
+        rules: Productions of each rule, as written terms; or weights by written terms.
         components: Components by name.
         start: The rule that every topology begins with; None for the first one.
 
     Raises:
-        ValueError: A rule never ends, has no productions or twice the same, or a weight that is not positive; a name is
-            unknown or both that of a rule and that of a component; or components do not fit.
+        ValueError: A rule never ends, has no productions, the same production twice, or a weight that is not positive;
+            a name is unknown, or names both a rule and a component; or components do not fit.
     """
 
     rules: Mapping[str, Sequence[str] | Mapping[str, float]]
@@ -69,7 +69,7 @@ class Grammar:
         return {symbol: self._productions_of(symbol) for symbol in self.rules}
 
     def count(self, size: int) -> int:
-        """How many derivations there are of topologies with this number of components, which may have several each."""
+        """Number of derivations of topologies with this number of components; a topology may have several."""
         return int(self._counted(max(size, 1)).total(self.start, size))
 
     def topologies(self, largest: int | None = None, up_to_symmetry: bool = False) -> Iterator[Topology]:
@@ -77,10 +77,10 @@ class Grammar:
 
         Args:
             largest: Largest number of components, at most 200; None if the grammar has no recursion.
-            up_to_symmetry: Whether robots that are turned or mirrored images of one another count as one.
+            up_to_symmetry: Whether robots that are rotated or mirrored images of one another count as one.
 
         Raises:
-            ValueError: Nothing is as small as `largest`; or it is None, and a rule leads back to itself.
+            ValueError: All topologies are larger than `largest`; or it is None, and a rule leads back to itself.
         """
         largest = self._limit(largest)
         derivations = self._counted(largest)
@@ -102,12 +102,13 @@ class Grammar:
 
         Args:
             largest: Largest number of components, at most 200.
-            seed: Of the random numbers.
-            uniform: Whether all derivations with so many components at most are equally likely; else the probability of
-                each is the product of the weights of its productions, divided by that of all of them.
+            seed: Seed of the random numbers.
+            uniform: Whether all derivations with at most `largest` components are equally likely; otherwise the
+                probability of a derivation is the product of the weights of its productions, divided by the sum over
+                all of them.
 
         Raises:
-            ValueError: Nothing is as small as `largest`.
+            ValueError: All topologies are larger than `largest`.
         """
         return next(self._random(largest, seed, uniform))
 
@@ -121,7 +122,7 @@ class Grammar:
             uniform: As in `random`.
 
         Raises:
-            ValueError: There are hardly as many, or `count` is negative; or nothing is as small as `largest`.
+            ValueError: There are too few topologies, all are larger than `largest`, or `count` is negative.
         """
         if count < 0:
             raise ValueError(f"Grammar.sample: count must not be negative, got {count}")
@@ -151,7 +152,7 @@ class Grammar:
     def _counted(self, largest: int, weight: Callable[[Production], float] | None = None) -> Derivations:
         """Its derivations, counted up to a size; without weights, each counts as one."""
         derivations = Derivations(self.productions, weight or (lambda production: 1))
-        for size in range(1, largest + 1):  # upwards, so that no count has to recur far
+        for size in range(1, largest + 1):  # in ascending order, so that recursion stays shallow
             derivations.total(self.start, size)
         return derivations
 
@@ -159,7 +160,7 @@ class Grammar:
         return Topology(tuple((p.symbol, str(p.term)) for p in derivation), self.components)
 
     def _limit(self, largest: int | None) -> int:
-        """`largest`, or else the size of the largest topology that there is."""
+        """`largest`, or the size of the largest topology if it is None."""
         smallest = smallest_sizes(self.productions)[self.start]
         if largest is None:
             if found := cycle(self.productions, self.start):

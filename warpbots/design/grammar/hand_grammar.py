@@ -14,7 +14,7 @@ HAND_RULES: Mapping[str, Sequence[str]] = {
     "finger": ["knuckle segment", "segment"],
     "segment": ["joint phalanx tip", "joint phalanx segment"],
 }
-"""Rules of hands; those of a grammar of your own may begin with them: ``{**HAND_RULES, "segment": [...]}``."""
+"""Rules of hands; your own grammar may begin with them: ``{**HAND_RULES, "segment": [...]}``."""
 
 
 def hand_components() -> dict[str, Component]:
@@ -39,8 +39,8 @@ def hand_grammar(
     segment`` and ``segment -> joint phalanx tip | joint phalanx segment``.
 
     Args:
-        rules: Rules besides `HAND_RULES`, or in place of those of the same name.
-        components: Components besides `hand_components`, or in place of those of the same name.
+        rules: Rules in addition to `HAND_RULES`; they replace rules of the same name.
+        components: Components in addition to `hand_components`; they replace components of the same name.
 
     Raises:
         ValueError: See `Grammar`.

@@ -21,13 +21,13 @@ def mounted(
 ) -> Scene:
     """A scene of an assembly on a mount, with a motor at each hinge and without contact.
 
-    Torque and damping are by default those of DiffHand's finger.
+    The defaults of torque and damping are the values of DiffHand's finger.
 
     Args:
         assembly: The robot.
         factors: Scale factors [1], shape (n,); None for the nominal shape.
-        torque: Of each motor at a control of 1 [N m].
-        damping: Of each hinge [N m s/rad].
+        torque: Torque of each motor at a control of 1 [N m].
+        damping: Damping of each hinge [N m s/rad].
         **options: Further fields of the `Scene`, such as `gravity`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Productions: what may take the place of a symbol."""
+"""Productions: terms that may replace a symbol."""
 
 import dataclasses
 import functools
@@ -10,11 +10,11 @@ __all__ = ["Production"]
 
 @dataclasses.dataclass(frozen=True)
 class Production:
-    """A term that may take the place of a symbol.
+    """A term that may replace a symbol.
 
     Attributes:
         symbol: The symbol, the name of a rule.
-        term: What takes its place; its inner nodes are components, its leaves components or names of rules.
+        term: The term that replaces it; inner nodes are components, leaves are components or names of rules.
         rules: The names of rules among its leaves, in order.
         weight: Its probability among the productions of the rule.
     """

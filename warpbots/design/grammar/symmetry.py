@@ -1,4 +1,4 @@
-"""Turned and mirrored images of robots, which are the same robot in other words."""
+"""Rotated and mirrored images of robots, which count as the same robot."""
 
 import functools
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from warpbots.design.grammar.term import Term
 __all__ = ["Symmetry", "canonical", "symmetries"]
 
 _SAME = 1e-9
-"""How much lengths may differ that are the same [m], and entries of unit vectors [1]."""
+"""Largest difference of lengths that count as equal [m], and of entries of unit vectors [1]."""
 
 Symmetry: TypeAlias = tuple[Mapping[str, str], bool]
-"""The port to which each port goes, and whether the component is mirrored."""
+"""The image of each port, and whether the component is mirrored."""
 
 _Canonical: TypeAlias = tuple[str, tuple]
 """A symbol, and port and canonical form of each child; of all images of a term, the first in order."""
 
 
 def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
-    """What a robot has in common with all its turned and mirrored images, and with no other robot.
+    """A canonical form, equal for a robot and its rotated and mirrored images, and for no other robot.
 
-    A robot is turned or mirrored as a whole, by a symmetry of its root. Where it is mirrored, so is every component in
-    the plane y = 0 of its port "in", which must be a symmetry of it.
+    A robot is rotated or mirrored as a whole, by a symmetry of its root. If it is mirrored, every component is mirrored
+    in the plane y = 0 of its port "in", which must be a symmetry of the component.
 
     Args:
         term: The names of its components.
@@ -36,7 +36,7 @@ def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
 
 
 def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root: bool) -> _Canonical | None:
-    """The first of all images that are mirrored or not; None if there is none."""
+    """The first in order of the images that are mirrored, or of those that are not; None if there is none."""
     found = []
     children = {port: _form(child, components, mirrored, root=False) for port, child in term.children}
     if all(child is not None for child in children.values()):
@@ -50,8 +50,8 @@ def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root:
 def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
     """Rotations and reflections that map a component onto itself, and ports onto ports.
 
-    Meshes, handles and ports at rest, and the hinge with its angles, must coincide. Reflections are those that turn y
-    axes of ports around and not their z axes.
+    Meshes, handles and ports at rest, and the hinge with its angles, must coincide. Reflections must reverse the y axes
+    of ports and not their z axes.
 
     Args:
         component: The component.
@@ -74,7 +74,7 @@ def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
 def _images(
     component: Component, ports: Mapping[str, Port], first: str, target: str, mirrored: bool
 ) -> dict[str, str] | None:
-    """Where ports go with the motion x' = Q x + t that takes the first one to a target; None if it is no symmetry."""
+    """Images of ports under the map x' = Q x + t that takes the first one to a target; None if it is no symmetry."""
     handles = component.cage.handles
     flip = np.diag([1.0, -1.0 if mirrored else 1.0, 1.0])
     Q = ports[target].rotation @ flip @ ports[first].rotation.T
@@ -105,12 +105,12 @@ def _same_points(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _same_hinge(component: Component, Q: np.ndarray, t: np.ndarray) -> bool:
-    """Whether its axis goes to itself, and its range of angles to the same range."""
+    """Whether the map takes the axis of the hinge, and its range of angles, to themselves."""
     hinge = component.hinge
     if hinge is None:
         return True
     axis, position = np.asarray(hinge.axis, dtype=float), np.asarray(hinge.position, dtype=float)
     sense = round(float(axis @ Q @ axis / (axis @ axis)), 9)
     offset = np.linalg.norm(np.cross(Q @ position + t - position, axis))
-    turned = sense * np.linalg.det(Q)  # a reflection turns rotations around
+    turned = sense * np.linalg.det(Q)  # a reflection reverses rotations
     return abs(sense) == 1.0 and offset < _SAME and (turned > 0.0 or abs(hinge.lower + hinge.upper) < _SAME)

@@ -11,14 +11,14 @@ _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([():,]))")
 
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """A symbol, and what joins it at which port.
+    """A symbol, and the terms that join it at its ports.
 
-    In writing, ``palm(back: finger, out: finger)`` is a palm with two fingers. What follows a symbol joins it at its
-    port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
+    In writing, ``palm(back: finger, out: finger)`` is a palm with two fingers. A symbol joins the symbol before it at
+    the port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
 
     Attributes:
         symbol: Name of a component or of a rule.
-        children: Port and term of each that joins it, in the order of the names of the ports.
+        children: Port and term of each child, in the order of the names of the ports.
     """
 
     symbol: str
@@ -35,7 +35,7 @@ class Term:
         """Read the notation.
 
         Raises:
-            ValueError: It is not a term; or a port is taken twice.
+            ValueError: `text` is not a term, or a port is taken twice.
         """
         reader = _Reader(text)
         term = reader.term()

@@ -15,16 +15,16 @@ __all__ = ["Topology"]
 
 @dataclasses.dataclass(frozen=True)
 class Topology:
-    """A tree of components, by the rules that lead to it.
+    """A tree of components, given by its derivation.
 
     Its text is its term, such as ``palm(out: knuckle joint phalanx tip)``.
 
     Attributes:
-        derivation: Names of rules, and the productions that replace them, the first such name in the term each time.
+        derivation: Names of rules and the productions that replace them; each replaces the first such name in the term.
         components: Components by name.
 
     Raises:
-        ValueError: The derivation is none, or a component is missing.
+        ValueError: The derivation is invalid, or a component is missing.
     """
 
     derivation: tuple[tuple[str, str], ...]
@@ -58,10 +58,10 @@ class Topology:
 
     @checked
     def assembly(self, constant: Sequence[str] = (), density: float = 1000.0) -> Assembly:
-        """It as articulated bodies with free sizes.
+        """The topology as articulated bodies with free sizes.
 
         Args:
-            constant: Names of parameters that are not free, or patterns of such, as ``"palm.*"``.
+            constant: Names of parameters that are not free, or patterns of names, such as ``"palm.*"``.
             density: Density [kg/m^3].
 
         Raises:
@@ -74,7 +74,7 @@ class Topology:
 
 
 def _derived(derivation: Sequence[tuple[str, str]]) -> Term:
-    """The term to which productions lead, each of which replaces the first name of a rule."""
+    """The term that productions derive, each replacing the first name of a rule."""
     names, steps = {symbol for symbol, _ in derivation}, iter(derivation)
 
     def expanded(term: Term) -> Term:

@@ -91,7 +91,7 @@ def dimension(shape: Shape) -> int:
 
 
 def bars_of(shape: Shape) -> Truss | None:
-    """The truss that `shape` is, in world coordinates; None for any other shape."""
+    """`shape` as a truss in world coordinates; None if it is not a truss."""
     if isinstance(shape, Posed):
         truss = bars_of(shape.shape)
         return truss and Truss(
@@ -101,12 +101,12 @@ def bars_of(shape: Shape) -> Truss | None:
 
 
 def parts_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of which a union consists, those of unions in it as well; another shape is one part."""
+    """The shapes of a union, including the shapes of nested unions; any other shape is its only part."""
     return tuple(p for s in shape.shapes for p in parts_of(s)) if isinstance(shape, Union) else (shape,)
 
 
 def sheets_of(shape: Shape) -> tuple[Sheet, ...]:
-    """The sheets that are `shape` or parts of it, in world coordinates; none for a solid."""
+    """The sheets of `shape`, itself or parts of a union, in world coordinates; none for a solid."""
     if isinstance(shape, Union):
         return tuple(sheet for part in shape.shapes for sheet in sheets_of(part))
     if isinstance(shape, Posed):

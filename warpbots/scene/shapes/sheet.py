@@ -26,7 +26,7 @@ class Sheet:
         vertices: Vertex positions of the middle surface [m], shape (n_vertices, 3).
         faces: Vertex indices, shape (n_faces, 3), consistently oriented. The surface may be open or closed.
         thickness: Thickness of the sheet [m].
-        bending: Flexural rigidity [N m]; None for that of a plate of its material, E t^3 / (12 (1 - nu^2)).
+        bending: Flexural rigidity [N m]; None for the rigidity of a plate of its material, E t^3 / (12 (1 - nu^2)).
 
     Raises:
         SceneError: An index, a vertex or a number is invalid, a triangle has no area, an edge belongs to more than two

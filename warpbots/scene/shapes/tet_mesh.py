@@ -127,7 +127,7 @@ def _flat(vertices: np.ndarray, tets: np.ndarray, volumes: np.ndarray) -> np.nda
 def _refuse_volumes(
     vertices: np.ndarray, tets: np.ndarray, volumes: np.ndarray, inverted: np.ndarray, flat: np.ndarray
 ) -> None:
-    """Raise if tetrahedra have no positive volume, with the first of them."""
+    """Raise if tetrahedra are inverted or flat; the message gives the first of them."""
     if not (inverted.any() or flat.any()):
         return
     first = int(np.flatnonzero(inverted | flat)[0])
