@@ -58,8 +58,7 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
 
 
 def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
-    """Transfer mass and momentum of the particles to the grid, with the impulses in `dt` [s] of all forces but
-    gravity."""
+    """Transfer mass and momentum of the particles to the grid, with impulses of all forces but gravity in `dt` [s]."""
     _load_particles(model, state, control)
     clear(model, gathered.active, gathered.momentum)
     gathered.active.zero_()

@@ -24,7 +24,7 @@ _THINNEST = 3.0
 
 In tests with blocks above plates in 2D, at all positions relative to the nodes, some fell through a horizontal plate of
 1.25 cells and past a vertical plate of 2.5, and none at 1.5 and 3; on a plate below 8 cells they may tip over too soon.
-This limit does not apply to sticky obstacles, whose nodes push to no side.
+This limit does not apply to sticky obstacles, which push matter to no side.
 """
 
 
@@ -101,7 +101,7 @@ class BackgroundGrid:
         """Raise if an obstacle that reaches into the grid is too thin for its nodes.
 
         Raises:
-            SceneError: The first such obstacle.
+            SceneError: There is such an obstacle; the message names the first.
         """
         upper = self.lower + self.dx * (np.array(self.resolution) - 1)
         boxes = [o.shape.bounds for o in obstacles]

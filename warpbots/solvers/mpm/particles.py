@@ -142,8 +142,7 @@ def _constituents(materials: np.ndarray, families: int, branches: int, dim: int)
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:
-    """As `regions_at`; a region too thin for a particle, such as a face, gets the particles whose cells it
-    intersects."""
+    """As `regions_at`; a region too thin for a particle, such as a face, gets the particles whose cells it cuts."""
     regions, reach = regions_at(body, position), np.sqrt(position.shape[1]) / 2.0 * spacing
     if np.isfinite(spacing) and not all(inside.any() for inside in regions.values()):
         wide = regions_at(body, position, slack=reach)
