@@ -1,4 +1,4 @@
-"""Forces on the masses at a stage besides weight, load and drag: springs, self-contact, motors, cables, constraints."""
+"""Forces on the masses at a stage except weight, load and drag: springs, self-contact, motors, cables, constraints."""
 
 import warp as wp
 
@@ -80,11 +80,11 @@ def _near(model: MassSpringModel) -> list:
 
 
 def refuse_captured_grid(device: wp.Device) -> None:
-    """Raise within a capture on a GPU: the graph would not keep its own grid, and the step runs without a graph.
+    """Raise within a capture on a GPU, so that the step runs without a graph: a graph would not keep its own grid.
 
-    Warp copies the description of a grid to the device from one place on the host that all grids share
-    (``hash_grid_update_device_impl``). A graph reads that place when it is replayed, where another simulation may have
-    left the description of its own.
+    Warp copies the description of a grid to the device from a host buffer that all grids share
+    (``hash_grid_update_device_impl``). A graph reads this buffer when it is replayed, and by then another simulation
+    may have written the description of its grid there.
 
     Raises:
         RuntimeError: `device` is a GPU that is capturing.

@@ -76,7 +76,7 @@ class FlowAdjoint:
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
-    """What the grid does not resolve of the motion of fluids.
+    """Motion of fluids that the grid does not resolve.
 
     Attributes:
         momentum: Momentum [kg m/s] and mass [kg] of fluids at each node, shape (worlds * nodes,).
