@@ -36,7 +36,7 @@ _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
 _part = positive_part(_scalar)
 
 TOUCH = wp.constant(_scalar(1e-13))
-"""Distance up to which a point touches, for rounding [m]. There the force is zero, but has the derivative of contact."""
+"""Distance up to which a point touches, for rounding [m]; the force is zero there, its derivative that of contact."""
 
 
 @wp.func

@@ -40,7 +40,7 @@ _FACES = 1000
 """Least number of faces of a mesh to sample; if a mesh has fewer, all its faces are divided into quarters."""
 
 _QUARTERS = ([0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 2, 0])
-"""For each quarter of a triangle, the corners whose midpoints with the corners 0, 1, 2 are the corners of the quarter."""
+"""For each quarter of a triangle, the corners whose midpoints with corners 0, 1, 2 are the corners of the quarter."""
 
 
 def least_thickness(dim: int, spacing: float) -> float:
@@ -68,8 +68,8 @@ def refuse_thin(
         thick = thickness(obstacle.shape, enough)
         if thick < (1.0 - 1e-6) * enough:
             raise SceneError(
-                f"Obstacle {obstacle.name!r}: it is {thick:.3g} m thick, and {what} {spacing:g} m apart can miss solids "
-                f"thinner than {enough:.3g} m; make it thicker, away from the bodies, or use a smaller {option}"
+                f"Obstacle {obstacle.name!r}: it is {thick:.3g} m thick, and {what} {spacing:g} m apart can miss "
+                f"solids thinner than {enough:.3g} m; make it thicker, away from the bodies, or use a smaller {option}"
             )
 
 
