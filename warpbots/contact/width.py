@@ -1,4 +1,4 @@
-"""Widths of solids, which limit the distance between points that also fill their thin parts."""
+"""Widths of solids, which limit the spacing of points that are to fill their thin parts as well."""
 
 import functools
 from collections.abc import Sequence

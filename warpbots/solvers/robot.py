@@ -18,7 +18,7 @@ class Robot(Protocol):
         coordinates: Slice of the coordinates of each joint in a state's `q`, by name of the joint.
         velocities: Slice of the velocities of each joint in `qd`, by name of the joint.
         contact_points: Indices of the contact points of each body among those of `Senses.readings`; None for a robot
-            whose contact forces do not act at fixed points.
+            whose contact forces are not reported at points.
     """
 
     @property
@@ -39,7 +39,7 @@ class Robot(Protocol):
 
     @property
     def contact_points(self) -> tuple[np.ndarray, ...] | None:
-        """Indices of the contact points of each body; None if contact forces do not act at fixed points."""
+        """Indices of the contact points of each body; None if contact forces are not reported at points."""
 
     def body(self, name: str) -> int:
         """Index of a body.

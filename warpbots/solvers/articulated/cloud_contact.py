@@ -298,8 +298,8 @@ def point_contact(
 ):
     """Write the wrench and blocks of point i of a pair to index m, if the point is in contact.
 
-    The force f(d, n, u) turns with both bodies. A displacement eta of its body relative to the solid changes it by G
-    eta. A displacement zeta of both changes it by H zeta, in addition to the change of twists.
+    The force f(d, n, u) turns with both bodies. A displacement eta of its body relative to the solid changes it by
+    G eta. A displacement zeta of both changes it by H zeta, in addition to the change of twists.
     """
     g = contacts.pair_group[pair]
     pairs.in_contact[place] = 0

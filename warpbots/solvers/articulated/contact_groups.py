@@ -24,7 +24,7 @@ class PointGroup:
 
     Attributes:
         kind: How the points move over the part, see `rolling_points`.
-        positions: Positions [m], shape (n, 3); for points that slide, those at which the part has its own axes.
+        positions: Positions [m], shape (n, 3); for points that slide, positions on the axes of the part.
         areas: Areas that the points represent [m^2], shape (n,).
         radii: Radii of the balls around the points [m], shape (n,).
         resting: Number of leading points on which the part can rest on a plane.

@@ -4,8 +4,8 @@ A box has a centre c and half edges a_i. Along a unit vector n the separation of
 
     s(n) = n . (c_A - c_B) - sum_i |n . a_i| - sum_j |n . b_j|,   n . (c_A - c_B) >= 0,
 
-and the boxes are apart if s > 0 along one of 15 axes: the normals of three faces of each and the nine directions n =
-a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
+and the boxes are apart if s > 0 along one of 15 axes: the normals of three faces of each and the nine directions
+n = a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
 greatest s, the least depth, tells where they touch: at a face and a corner, which is a contact point of its box, or at
 two edges, whose closest points are then within both. Along an axis of two edges s is the distance of two lines, which
 is smooth. The depth of edges grows with the excess of s_k over s_m, the greatest s of all other axes:

@@ -140,7 +140,7 @@ def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
 
 
 def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
-    """Adjoint of `dynamics`; gradients of intermediate results are added to the gradients of its outputs."""
+    """Adjoint of `dynamics`; adds to the gradients of outputs from which other outputs are computed."""
     refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
     lanes, work = lanes_of(model.device), model.workspace.equations
     _evaluate(model, state, control, to)

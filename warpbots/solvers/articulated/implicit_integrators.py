@@ -1,7 +1,7 @@
 """The implicit schemes: equations of their stages.
 
-Both have the same form. A stage displaces the coordinates by x; its velocity is v = c x + rate, its acceleration c v +
-accel.
+Both have the same form. A stage displaces the coordinates by x; its velocity is v = c x + rate, and its acceleration
+is c v + accel.
 
     BDF1     c = 1 / h                        rate = 0                  accel = -c v_n
     SDIRK2   c = 1 / (g h), first stage       rate = 0                  accel = -c v_n

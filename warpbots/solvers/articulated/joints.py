@@ -7,8 +7,8 @@ quaternion of a ball joint, with the Cayley map
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
 which is the rotation by 2 atan(|x| / 2) about x: rational, and free of singularities for rotations below pi in a step.
-While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes, s = 1 / (1 + |x|^2 /
-4).
+While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes,
+s = 1 / (1 + |x|^2 / 4).
 """
 
 import warp as wp

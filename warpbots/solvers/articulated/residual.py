@@ -2,8 +2,8 @@
 
 The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
 subtree needs: the sum of I A + V x* I V minus contact wrenches over its bodies. When joint j is displaced by the twist
-s, everything that it carries moves rigidly with it, and the wrenches turn accordingly. In addition, twists and
-accelerations change by
+s, everything that it carries moves rigidly with it, and so do the wrenches. In addition, twists and accelerations
+change by
 
     a = V_p x s + w,
     g = A_p x s + V_p x (V_p x s) + c w + (V_p + V_e) x w

@@ -52,10 +52,10 @@ class ArticulatedRobot:
         velocities: Slice of the velocities of each joint, by its name.
         start: Coordinates at time 0, shape (n_coordinates,).
         start_velocity: Velocities at time 0, shape (n_velocities,).
-        servos: Whether each motor controls the position, shape (channels,).
+        servos: Whether each motor is a position servo, shape (channels,).
         sprung: Whether any joint has a spring.
         limited: Whether any joint has limits.
-        contact_points: Indices of the contact points of each body; None if contact forces do not act at fixed points.
+        contact_points: Indices of the contact points of each body; None if contact forces are not reported at points.
     """
 
     bodies: tuple[str, ...]

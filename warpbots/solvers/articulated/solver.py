@@ -40,8 +40,8 @@ class Articulated:
     Both integrators are one-step methods, so a control signal acts in full within its interval, from the first one on.
 
     An impact is accurate where steps resolve it. With w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
-    m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w and 7
-    % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2, but
+    m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w and
+    7 % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2, but
     never under BDF1. A `Simulation` warns from an error of a tenth on. Laws with ``impact="instant"`` need no such
     steps: the time of an impact is found within a step, exactly for free flight under SDIRK2, else to the order of the
     integrator.

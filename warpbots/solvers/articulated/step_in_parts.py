@@ -111,7 +111,7 @@ def _part_adjoint(
 
 
 def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart, qd_adj: wp.array) -> None:
-    """Add the gradients of the state before an impact to those of the state after it; add those of all parameters."""
+    """Adjoint of an impact, without the direct path from the state before it to the state after it."""
     workspace, robot, worlds, device = model.workspace, model.robot_arrays, model.worlds, model.device
     strike, listed, impact = workspace.strike, workspace.contact_list, part.impact
     inputs, outputs = [robot, landing, listed, impact, qd_adj], [workspace.work, strike, workspace.weight]

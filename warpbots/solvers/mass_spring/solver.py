@@ -51,8 +51,8 @@ class MassSpring:
             step and gradients through many contacts are rough. For training choose a stiffness at which the robot sinks
             in by millimetres.
         contact_damping: Relative increase of the pressure of a compliant surface per speed of approach, and decrease
-            per speed of separation [s/m]; a body that falls on it at speed v rebounds with about v (1 - 2/3
-            contact_damping v). 0 for none.
+            per speed of separation [s/m]; a body that falls on it at speed v rebounds at about
+            v (1 - 2/3 contact_damping v). 0 for none.
         collision: Stiffness of contact between masses, of one body or of several, relative to the mean stiffness of
             their springs [1]; contact begins at 0.9 of the distance to their nearest neighbour at rest. 1 is enough for
             slow contact, 4 for an impact at a tenth of the speed of sound. 0 for masses that pass through one another.

@@ -33,8 +33,8 @@ class MPM:
     Particles carry all state; the grid is filled anew in every step. The adjoint of a step reuses the grid of the step,
     or fills it again where keeping it would take more memory than the particles.
 
-    Fluids retain a share of the motion that the grid does not resolve (affine FLIP). The transfers add about dx^2 / (8
-    T) to their kinematic viscosity, where T is twenty safe steps.
+    Fluids retain a share of the motion that the grid does not resolve (affine FLIP). The transfers add to their
+    kinematic viscosity about dx^2 / (8 T), where T is twenty safe steps.
 
     A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
     cell, and as at a sticky wall where the face lies on a multiple of `dx`.

@@ -96,9 +96,9 @@ def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
     The second equation gives k_{i} once the diagonals are known; the first is divided between face diagonals and, in
-    3D, space diagonals. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are positive for b_i (b_j +
-    b_k - 3 b_i) < t < b_i b_j. Such a t exists if no b is 3 times another one; in 2D, which has no t to choose, they
-    are positive for the same b. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
+    3D, space diagonals. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are positive for
+    b_i (b_j + b_k - 3 b_i) < t < b_i b_j. Such a t exists if no b is 3 times another one; in 2D, which has no t to
+    choose, they are positive for the same b. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
     """
     dim, V = len(size), float(np.prod(size))
 
