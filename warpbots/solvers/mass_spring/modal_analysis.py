@@ -156,7 +156,7 @@ def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
     found = (0.0, 0.0)
     for world in range(model.worlds):
         (k, l0, c), m = spring_constants(model, world), model.mass.numpy()[world].astype(np.float64)
-        tense = np.maximum(0.0, 1.0 - l0 / length)  # transverse stiffness of a spring under tension
+        tense = np.maximum(0.0, 1.0 - l0 / length)  # relative transverse stiffness under tension
         block = 2.0 * k[:, None, None] * (along + tense[:, None, None] * (np.eye(dim) - along))
         both = [np.bincount(np.r_[i, j], np.r_[e, e], count) for e in block.reshape(len(k), -1).T]
         B = np.stack(both, axis=1).reshape(count, dim, dim) / m[:, None, None]
