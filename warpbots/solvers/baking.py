@@ -115,8 +115,8 @@ def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: s
     if (places is None) != (field.places is None):
         words = ("elements", "none") if places is None else ("no elements", "some")
         raise SceneError(
-            f"Field {field.name!r}: it belongs to {words[0]}, and that of {who} to {words[1]} (one per {spec.per}); "
-            f"leave it out of Scene.fields"
+            f"Field {field.name!r}: it belongs to {words[0]}, and the parameter of {who} to {words[1]} (one per "
+            f"{spec.per}); leave it out of Scene.fields"
         )
     if places is None:
         _refuse_changed(field, own)

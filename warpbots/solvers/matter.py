@@ -21,8 +21,8 @@ class Surface(Protocol):
 
     Attributes:
         body: Index of the body in the scene.
-        nodes: Which points are vertices.
-        faces: Vertices of the faces within these, counter-clockwise seen from outside, shape (n, 3).
+        nodes: Points of the matter that are vertices.
+        faces: Indices within `nodes` of the vertices of the faces, counter-clockwise seen from outside, shape (n, 3).
     """
 
     @property
@@ -31,11 +31,11 @@ class Surface(Protocol):
 
     @property
     def nodes(self) -> slice:
-        """Which points are vertices."""
+        """Points of the matter that are vertices."""
 
     @property
     def faces(self) -> np.ndarray:
-        """Vertices of the faces within these, shape (n, 3)."""
+        """Indices within `nodes` of the vertices of the faces, shape (n, 3)."""
 
 
 @dataclasses.dataclass(frozen=True)

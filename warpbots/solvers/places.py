@@ -40,7 +40,7 @@ class Places:
         """Which elements are in the region, or else the body, called `name`, shape (n,), bool.
 
         Args:
-            scene: What was built.
+            scene: The scene that was built.
             name: Name of a region or of a body of the scene.
         """
         if name in scene.regions():
@@ -54,7 +54,7 @@ def element_places(scene: Scene, matter: Matter, table: np.ndarray, body: np.nda
     An element of one vertex is in the regions of its point; any other is in the regions that contain its centre.
 
     Args:
-        scene: What was built.
+        scene: The scene that was built.
         matter: All soft bodies at rest.
         table: Points that are the vertices of each element, -1 for none, shape (n, n_vertices).
         body: Index in the scene of the body of each element, shape (n,); None for the body of its first vertex.

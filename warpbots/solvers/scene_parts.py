@@ -41,7 +41,7 @@ class _Part:
     """Something that a scene may have.
 
     Attributes:
-        name: What it is, in the plural.
+        name: Name of the part, in the plural.
         found: Function that tells whether a scene has it.
         takers: Names of the solvers that support it.
     """

@@ -50,10 +50,10 @@ class Parameter:
 
 
 class Model(Protocol):
-    """What `Solver.build` returns: a frozen dataclass of Warp arrays.
+    """The result of `Solver.build`: a frozen dataclass of Warp arrays.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         scalar: Warp scalar of control signals.
@@ -63,7 +63,7 @@ class Model(Protocol):
 
     @property
     def scene(self) -> Scene:
-        """What was built."""
+        """The scene that was built."""
 
     @property
     def worlds(self) -> int:

@@ -60,7 +60,7 @@ def solve_stages(
     """Solve for the stages of a step.
 
     Args:
-        model: What is simulated.
+        model: The model.
         options: Options of Newton's method.
         past: Start of the step.
         after: End of the step.
@@ -81,7 +81,7 @@ def solve_stages_adjoint(
     """Adjoint of a step: gradients of its start and of all parameters, from the gradients of its stages.
 
     Args:
-        model: What is simulated.
+        model: The model.
         past: Start of the step.
         end: Data that the step stored.
         stages: From `kept_stages`, with gradients from all that depends on them.

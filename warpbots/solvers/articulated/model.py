@@ -117,7 +117,7 @@ class ArticulatedModel(ArrayModel):
     Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is traversed.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         robot: Names and places of coordinates, velocities and bodies, on the host.
@@ -157,7 +157,7 @@ class ArticulatedModel(ArrayModel):
             form at their samples [m], shape (worlds, n_samples).
         rounded: Whether any contact point has a ball around it.
         tree: Topology, as a Warp struct.
-        contact_topology: Which points may be in contact with which solids, as a Warp struct; its parameters are null.
+        contact_topology: Points and solids that may be in contact, as a Warp struct; its parameter arrays are null.
         solids: Solids, as a Warp struct, with the samples that the scene gives.
         workspace: Arrays that every step fills anew.
     """

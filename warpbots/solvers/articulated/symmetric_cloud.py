@@ -77,7 +77,7 @@ def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: 
     Args:
         mesh: The mesh, about the origin.
         group: Its symmetries.
-        count: How many points are wanted.
+        count: Number of points wanted.
         everywhere: Points and normals, shape (n, 6).
     """
     n = len(group)

@@ -85,7 +85,7 @@ class MassSpringModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.

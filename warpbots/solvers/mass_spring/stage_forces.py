@@ -17,9 +17,9 @@ def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
     """Add all forces at ``model.workspace.stage`` and project the sum onto the constraints.
 
     Args:
-        model: What moves.
+        model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: Has the broken springs.
+        state_out: State at the end of the step, with the broken springs.
         force: Forces of the stage [N], shape (worlds * n_masses,).
     """
     work, stage = model.workspace, model.workspace.stage
@@ -39,9 +39,9 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
     """Add to the gradients of ``model.workspace.stage``, of rest lengths, controls and the model.
 
     Args:
-        model: What moves.
+        model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: Has the broken springs.
+        state_out: State at the end of the step, with the broken springs.
         force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); projected onto the
             constraints.
     """

@@ -138,7 +138,7 @@ class MPMModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         matter: All soft bodies of one world as particles at rest, on the host.
@@ -241,7 +241,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def of_fluid(self) -> np.ndarray:
-        """Which particles of a world are of a fluid, shape (n_particles,), bool."""
+        """Whether each particle of a world belongs to a fluid, shape (n_particles,), bool."""
         return np.array([body.material.law in FLUIDS for body in self.scene.bodies])[self.matter.body]
 
     @property
@@ -310,7 +310,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def material_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
 
     def _constitution(self) -> list[wp.array | None]:
@@ -324,7 +324,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def strength_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(strength_arrays(), [None if a is None else a.grad for a in self._strength()])
 
     def _strength(self) -> list[wp.array | None]:
@@ -337,7 +337,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def constituents_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(constituent_arrays(self.dim), [None if a is None else a.grad for a in self._constituents()])
 
     def _constituents(self) -> list[wp.array | None]:

@@ -69,7 +69,7 @@ def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, bec
         body, mass = row[:, count.argmax()]
         i, j = np.flatnonzero((lattice.body == body) & (becomes == mass))[:2]
         raise SceneError(
-            f"Attachment {attachment.name!r}: with those before it, it makes one mass of those of "
+            f"Attachment {attachment.name!r}: with earlier attachments it merges the masses of "
             f"{scene.bodies[body].name!r} at {lattice.position[i].tolist()} and {lattice.position[j].tolist()} m; move "
             f"its points apart from theirs, or use a smaller MassSpring(spacing=...)"
         )
