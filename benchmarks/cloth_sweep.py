@@ -1,4 +1,4 @@
-"""Random scenes of thin cloth in steps of 10 ms: how many steps are found as a whole, in shorter ones, and not at all.
+"""Random scenes of thin cloth in steps of 10 ms: number of steps that converge, need shorter steps, or fail.
 
     python benchmarks/cloth_sweep.py [--scenes N] [--steps N] [--halvings N] [--memory N] [--iterations N] [--only ...]
 
@@ -26,13 +26,13 @@ KINDS = ("ball", "edge", "corner", "pinned", "buckled")
 
 
 def scene(number: int) -> tuple[wb.Scene, str]:
-    """A scene at random, and what it is in words."""
+    """A random scene and its description."""
     rng, kind = np.random.default_rng([7, number]), KINDS[number % len(KINDS)]
     side, cells, rigidity = rng.uniform(0.12, 0.24), int(rng.integers(6, 11)), 10.0 ** rng.uniform(-6.0, -4.0)
     stiffness, friction = 10.0 ** rng.uniform(5.0, 6.5), float(rng.choice([0.0, 0.3, 0.6]))
     half, height = 0.5 * side, 0.002 if kind in ("ball", "edge", "corner") else 0.0
     lower, upper = (-half, -half), (half, half)
-    if kind == "buckled":  # held along two sides, which are nearer to one another than the sheet is long at rest
+    if kind == "buckled":  # held along two sides, closer together than the length of the sheet at rest
         lower, upper = (-half, -0.5 * half), (half, 0.5 * half)
     sheet = wb.shapes.Sheet.rectangle(lower, upper, 5e-4, (cells, cells), height=height, bending=rigidity)
     regions, held, obstacles = {}, (), ()
@@ -54,7 +54,7 @@ def scene(number: int) -> tuple[wb.Scene, str]:
 
 
 def run(number: int, steps: int, solver: wb.ProjectiveDynamics) -> dict[str, float]:
-    """What happened in a scene."""
+    """Simulate a scene; returns counts of steps and iterations, and CPU time [s]."""
     made, words = scene(number)
     sim = wb.Simulation(made, solver, STEP)
     state, found = sim.state(), {"whole": 0, "halved": 0, "shorter": 0, "lost": 0, "iterations": 0, "most": 0}
@@ -103,7 +103,7 @@ def main() -> None:
     all_found = [run(number, asked.steps, solver) for number in numbers]
     whole, halved, shorter, lost = (sum(f[n] for f in all_found) for n in ("whole", "halved", "shorter", "lost"))
     print(
-        f"{len(all_found)} scenes: {whole} steps found as a whole, {halved} in {shorter} shorter ones, {lost} scenes "
+        f"{len(all_found)} scenes: {whole} steps taken whole, {halved} taken as {shorter} shorter ones, {lost} scenes "
         f"lost; {sum(f['seconds'] for f in all_found):.0f} s"
     )
 

@@ -1,12 +1,12 @@
-"""Degenerate contacts by incremental potential contact (Li et al. 2020), beside projective dynamics in the same run.
+"""Degenerate contacts by incremental potential contact (Li et al. 2020) and projective dynamics, in the same run.
 
     python benchmarks/contacts_compared.py [KIND ...] [--steps S ...] [--under SUPPORT ...]
 
-Scenes, steps and what counts as an intersection are those of ``degenerate_contacts.py``, the reference that of
+Scenes, steps and the criterion for intersections are those of ``degenerate_contacts.py``. The reference is
 ``incremental_potential.py``, which needs the IPC Toolkit (``pip install ipctk``). For each length of step the first
-table has the scenes in which every step was found, those in which one was taken in shorter ones, and the CPU time of a
-step. The second says how far apart both end when barriers begin ever nearer to the distance that surfaces keep under
-projective dynamics, and friction is iterated until it no longer lags.
+table gives the number of scenes in which every step was found, the number in which some step was taken as shorter ones,
+and the CPU time of a step. The second gives the distance between both results as barriers begin closer and closer to
+the distance that surfaces keep under projective dynamics, with friction iterated until it no longer lags.
 """
 
 import os
@@ -32,13 +32,13 @@ STEPS = (0.001, 0.01, 0.1)
 KEPT = 0.01
 """Distance that surfaces keep from one another under projective dynamics [mean edges of the finer body]."""
 NEARER = (1e-2, 1e-3, 1e-4)
-"""Distances beyond that at which barriers begin, of the second table [mean edges]."""
+"""Distances beyond `KEPT` at which barriers begin, in the second table [mean edges]."""
 LAGS = 30
-"""Most times that friction is taken from the last minimum there; in the first table once, as usual."""
+"""Largest number of times that friction is updated from the last minimum in the second table; once in the first."""
 
 
 def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Ending, IncrementalPotential]:
-    """How a scene ends under projective dynamics and by incremental potential contact."""
+    """Endings of a scene under projective dynamics and incremental potential contact, and the solver of the latter."""
     solvers: list[IncrementalPotential] = []
 
     def steps(described: wb.Scene, dt: float) -> Steps:
@@ -52,7 +52,7 @@ def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Endin
 
 
 def times(kinds: list[str], support: str, dt: float) -> tuple[str, dict[str, float]]:
-    """A row of the first table, and where the time of incremental potential contact goes [s]."""
+    """A row of the first table, and the time of incremental potential contact by parts [s]."""
     ends = [beside(kind, support, dt) for kind in kinds]
     ours, theirs, solvers = zip(*ends, strict=True)
     cells, medians, spent = [support, f"{dt:g}"], [], defaultdict(float)
@@ -72,7 +72,7 @@ def times(kinds: list[str], support: str, dt: float) -> tuple[str, dict[str, flo
 
 
 def apart(kinds: list[str], support: str, dt: float, activation: float) -> str:
-    """The largest distance of a node between both [mm], in scenes of whole steps whose friction ends consistent."""
+    """A row of the second table: largest distance of a node between both [mm], in scenes of whole steps without lag."""
     distances = {}
     for kind in kinds:
         ours, theirs, solver = beside(kind, support, dt, lags=LAGS, activation=activation, least=KEPT)
@@ -84,7 +84,7 @@ def apart(kinds: list[str], support: str, dt: float, activation: float) -> str:
 
 
 def main() -> None:
-    """Run the scenes under both and print the tables."""
+    """Run the scenes under both solvers and print the tables."""
     options = options_of(__doc__, STEPS, "spike in a wedge")
     rows, spent = [], defaultdict(float)
     for support, dt in itertools.product(options.under, options.steps):

@@ -1,12 +1,12 @@
-"""Degenerate contacts of soft bodies: what touches point on point, edge on edge and in cracks, in steps of any length.
+"""Degenerate contacts of soft bodies: point on point, edge on edge and in cracks, with steps of any length.
 
     python benchmarks/degenerate_contacts.py [KIND ...] [--steps S ...] [--under SUPPORT ...]
 
-Kinds as in the unit tests of incremental potential contact (Li et al. 2020; Erleben 2018): spikes, ridges and cubes
-thrown at their like, into wedges and cracks, over internal edges and over a cliff, at 1 m/s. What is below is a soft
-body that stands on its foot, one whose nodes are all held, or an obstacle of the same mesh. For each step length the
-table says in how many scenes every step was found, in how many one was refused, in how many surfaces intersect after
-a step by more than rounding, how deep, and the time of a step.
+Kinds of scenes are as in the unit tests of incremental potential contact (Li et al. 2020; Erleben 2018): spikes, ridges
+and cubes thrown at their like, into wedges and cracks, over internal edges and over a cliff, at 1 m/s. The body below
+is a soft body that stands on its foot, a soft body with all nodes held, or an obstacle of the same mesh. For each step
+length the table gives the number of scenes in which every step was found, in which a step was refused, and in which
+surfaces intersect after a step by more than rounding, the greatest depth, and the time of a step.
 """
 
 import argparse
@@ -32,15 +32,15 @@ from warpbots.scene import Box, HalfSpace, TetMesh, TriangleMesh
 SUPPORTS = ("soft", "fixed", "obstacle")
 STEPS = (0.001, 0.01, 0.1, 1.0)
 GAP, SIZE, DURATION = 0.004, 0.1, 0.08
-"""Between the two [m], height of each [m], and what is simulated [s], at least eight steps."""
+"""Distance between the two bodies [m], height of each [m], and simulated time [s], at least eight steps."""
 ROUNDING = 2e-6
-"""Depth of an intersection that counts [m]: steps converge to 1e-5 edges in single precision."""
+"""Depth above which an intersection counts [m]: steps converge to 1e-5 edges in single precision."""
 
 
 def prism(
     profile: list[tuple[float, float]], triangles: list[tuple[int, int, int]], ends: tuple[float, ...]
 ) -> TetMesh:
-    """A triangulated profile in x and z, drawn along y."""
+    """A triangulated profile in x and z, extruded along y."""
     n, outline = len(profile), np.array(profile, dtype=float)
     layers = [np.column_stack([outline[:, 0], np.full(n, y), outline[:, 1]]) for y in ends]
     tets = []
@@ -51,7 +51,7 @@ def prism(
 
 
 def spike(width: float = 0.06) -> TetMesh:
-    """A pyramid that points down, its tip at the origin."""
+    """A pyramid that points down, with its tip at the origin."""
     half = width / 2
     base = [(-half, -half, SIZE), (half, -half, SIZE), (half, half, SIZE), (-half, half, SIZE)]
     return TetMesh.oriented(np.array([(0, 0, 0), *base]), np.array([(0, 1, 3, 2), (0, 1, 4, 3)]))
@@ -63,18 +63,18 @@ def ridge(width: float = 0.06) -> TetMesh:
 
 
 def cubes(counts: tuple[int, int, int], size: float = 0.05) -> TetMesh:
-    """Cubes side by side, their lower face around the origin."""
+    """Cubes side by side, with their lower face centred at the origin."""
     x, y, z = np.array(counts) * size
     return box_tets(Box((-x / 2, -y / 2, 0.0), (x / 2, y / 2, z)), size)
 
 
 def turned_over(mesh: TetMesh) -> TetMesh:
-    """Upside down, by half a turn about x."""
+    """The mesh upside down, by half a turn about x."""
     return TetMesh.oriented(mesh.vertices * [1.0, -1.0, -1.0], mesh.tets)
 
 
 def notch(opening: float) -> TetMesh:
-    """A block with a notch along y, its bottom at the origin, as wide at the top as `opening` [m]."""
+    """A block with a notch along y, which has its bottom at the origin and the width `opening` at the top [m]."""
     half = opening / 2
     profile = [(-0.1, -0.04), (0, -0.04), (0.1, -0.04), (0.1, 0.08), (half, 0.08), (0, 0), (-half, 0.08), (-0.1, 0.08)]
     triangles = [(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 4, 5), (0, 5, 7), (5, 6, 7)]
@@ -105,7 +105,7 @@ KINDS: dict[str, Callable[[], tuple[TetMesh, TetMesh, tuple[float, float, float]
     "ridge in a crack": lambda: (ridge(), notch(0.06), (0, 0, 0.02), 0),
     "cube in a wedge": lambda: (cubes((1, 1, 1)), notch(0.15), (0, 0, 0.03), 0),
 }
-"""What is thrown, what is below, where it starts [m], and its turn about z [degrees]."""
+"""Body thrown, body below, start of the former [m], and its rotation about z [degrees]."""
 
 
 def scene(kind: str, support: str) -> wb.Scene:
@@ -130,12 +130,12 @@ def scene(kind: str, support: str) -> wb.Scene:
 def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Depths of the pairs of an edge and a face without a common vertex that intersect, by signed volumes [m].
 
-    That is the least translation that parts them: until an end of the edge is in the plane of the face, or until the
-    edge is beside an edge of the face.
+    The depth is the least translation that separates them: until an end of the edge is in the plane of the face, or
+    until the edge touches an edge of the face.
 
     Args:
         x: Vertices [m], shape (vertices, 3).
-        faces: Their triangles, shape (faces, 3).
+        faces: Triangles of the vertices, shape (faces, 3).
     """
     edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
@@ -151,7 +151,7 @@ def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
     around = np.stack([volume(p, q, *side) for side in sides])
     same = (around > 0.0).all(axis=0) | (around <= 0.0).all(axis=0)
     area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    heights = np.stack([volume(a, b, c, p), volume(a, b, c, q)]) / area  # of the ends above the plane of the face
+    heights = np.stack([volume(a, b, c, p), volume(a, b, c, q)]) / area  # of the ends over the plane of the face
     spans = np.stack([np.linalg.norm(np.cross(q - p, v - u), axis=1) for u, v in sides])
     beside = np.abs(around) / np.maximum(spans, 1e-12)
     depth = np.minimum(np.abs(heights).min(axis=0), beside.min(axis=0))
@@ -159,15 +159,15 @@ def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 class Ending(NamedTuple):
-    """How a scene ends.
+    """Result of a scene.
 
     Attributes:
         end: "found", "refused" or "pierced".
         seconds: CPU time of each step that was tried [s].
         depth: Greatest depth of an intersection [m].
-        why: What was refused.
+        why: Reason of a refusal.
         path: Nodes of the soft bodies after each step that was found [m], shape (steps, nodes, 3).
-        shorter: Number of shorter steps in the place of whole ones.
+        shorter: Number of shorter steps in place of whole ones.
     """
 
     end: str
@@ -179,7 +179,7 @@ class Ending(NamedTuple):
 
 
 def surfaces(described: wb.Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of obstacles [m], and the faces of soft bodies and obstacles, whose vertices follow one another."""
+    """Vertices of obstacles [m], and faces of soft bodies and obstacles; vertices of the latter are numbered last."""
     solids = [obstacle.shape for obstacle in described.obstacles]
     meshes = [*(body.shape.surface for body in described.soft), *(solid.faces for solid in solids)]
     counts = [*(len(body.shape.vertices) for body in described.soft), *(len(solid.vertices) for solid in solids)]
@@ -188,7 +188,7 @@ def surfaces(described: wb.Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 Steps = Callable[[], tuple[np.ndarray, int]]
-"""The next step: nodes of soft bodies [m], and how many shorter steps were taken until then."""
+"""Function that takes the next step: nodes of soft bodies [m], and number of shorter steps taken so far."""
 
 
 def projective(described: wb.Scene, dt: float) -> Steps:
@@ -205,7 +205,7 @@ def projective(described: wb.Scene, dt: float) -> Steps:
 
 
 def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], Steps] = projective) -> Ending:
-    """Throw a body at a support, under a solver that makes the steps of a scene."""
+    """Throw a body at a support; `solver` gives the steps of a scene."""
     described = scene(kind, support)
     step, (fixed, faces) = solver(described, dt), surfaces(described)
     spent, path, deepest, why, shorter = [], [], 0.0, "", 0
@@ -224,12 +224,12 @@ def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], 
 
 
 def options_of(description: str, steps: tuple[float, ...], example: str) -> argparse.Namespace:
-    """Kinds, lengths of steps and supports on the command line.
+    """Kinds, step lengths and supports from the command line.
 
     Args:
         description: What the program does.
-        steps: Lengths of steps where none is given [s]; of a small run the second.
-        example: The only kind of a small run.
+        steps: Default step lengths [s]; a small run uses the second.
+        example: The only kind in a small run.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", help=f"{', '.join(KINDS)}; all without a name")
@@ -241,7 +241,7 @@ def options_of(description: str, steps: tuple[float, ...], example: str) -> argp
 
 
 def tell(which: str, ending: Ending) -> None:
-    """Print how a scene ends if a step was not found, or surfaces intersect."""
+    """Print the result of a scene if a step was not found, or surfaces intersect."""
     if ending.end != "found":
         print(f"{which}: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}", flush=True)
 

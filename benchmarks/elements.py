@@ -1,16 +1,17 @@
-"""Elements of solids compared: sag of a slender cantilever and its price, and cells of one modulus each over decades.
+"""Elements of solids compared: sag of a slender cantilever and its cost, and cells with moduli over several decades.
 
     python benchmarks/elements.py
 
-The cantilever is eight times as long as high, under its own weight, in small strain; the reference are quadratic
-hexahedra of scikit-fem (24 x 3 x 3). Times are those of one static step, of one thread. The cells of the second table
-are those of topology optimisation (SIMP): the compliance is compared with trilinear hexahedra of scikit-fem. Iterations
-are those of minimal residuals in the last Newton step and in the adjoint. Writes ``elements.png`` beside this file.
+The cantilever is eight times as long as high and bends under its own weight, in small strain; the reference is
+quadratic hexahedra of scikit-fem (24 x 3 x 3). Times are for one static step on one thread. The second table is for
+cells as in topology optimisation (SIMP), each with its own modulus: the compliance is compared with trilinear hexahedra
+of scikit-fem. Iterations are those of the minimal residual method in the last Newton step and in the adjoint. Writes
+``elements.png`` beside this file.
 """
 
 import os
 
-os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # the errors of elements, not of rounding
+os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # errors of elements, not of rounding
 
 import itertools
 import time
@@ -26,10 +27,10 @@ import warpbots as wb
 ELEMENTS = ("tetrahedra", "hexahedra", "quadratic_tetrahedra")
 POISSONS_RATIOS = sized((0.0, 0.3, 0.45, 0.49), (0.3,))
 CELLS = sized((1, 2, 4), (1,))
-"""Over the height."""
+"""Numbers of cells over the height."""
 HEIGHT, SLENDERNESS, MODULUS, DENSITY, GRAVITY = 0.1, 8, 1e6, 1000.0, 1e-3
 FINEST = sized(3, 1)
-"""Quadratic hexahedra over the height in the reference."""
+"""Number of quadratic hexahedra over the height in the reference."""
 DECADES = sized((0, 1, 2, 3), (3,))
 SPREAD = sized((0.3, 0.49), (0.3,))
 """Poisson's ratios of the second table."""
@@ -37,7 +38,7 @@ LINEAR_SOLVERS = ("iterative", "adaptive", "direct")
 GRID = sized((16, 4, 4), (4, 2, 2))
 """Cells of the second table."""
 AT_REST = 1e3
-"""Length of a step in which nothing but statics counts [s]."""
+"""Length of a step that gives the static solution [s]."""
 
 
 def bar(
@@ -55,9 +56,9 @@ def bar(
 
 
 def at_rest(sim: wb.Simulation, **parameters: torch.Tensor) -> tuple[np.ndarray, float, int]:
-    """Displacements [m], seconds of a step, and the iterations of its last Newton step."""
+    """Displacements [m], time of a step [s], and iterations of its last Newton step."""
     with torch.no_grad():
-        sim.step(sim.state(), torch.zeros(0), **parameters)  # compiles, and factors the matrix
+        sim.step(sim.state(), torch.zeros(0), **parameters)  # compiles kernels and factorises the matrix
         begin = time.process_time()
         once = sim.step(sim.state(), torch.zeros(0), **parameters)
         seconds = time.process_time() - begin
@@ -67,7 +68,7 @@ def at_rest(sim: wb.Simulation, **parameters: torch.Tensor) -> tuple[np.ndarray,
 
 
 def stiffness(basis: Basis, E: np.ndarray | float, nu: float):
-    """Stiffness matrix of Hooke's law; E of all elements, or of each, shape (n, 1)."""
+    """Stiffness matrix of Hooke's law; E is one value, or one for each element, shape (n, 1)."""
     mu, lam = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
 
     def density(u, v, w):
@@ -78,7 +79,7 @@ def stiffness(basis: Basis, E: np.ndarray | float, nu: float):
 
 
 def reference_sag(nu: float) -> float:
-    """Sag of the middle of the tip by quadratic hexahedra [m]."""
+    """Sag of the midpoint of the tip by quadratic hexahedra [m]."""
     along, across = (np.linspace(0, n * HEIGHT, FINEST * n + 1) for n in (SLENDERNESS, 1))
     basis = Basis(MeshHex.init_tensor(along, across, across), ElementVector(ElementHex2()))
     load = LinearForm(lambda v, w: -DENSITY * GRAVITY * v[2]).assemble(basis)
@@ -88,7 +89,7 @@ def reference_sag(nu: float) -> float:
 
 
 def cantilevers() -> list[tuple[str, float, int, int, float, float]]:
-    """Elements, Poisson's ratio, cells over the height, nodes, error of the sag [1], and seconds of a step."""
+    """Elements, Poisson's ratio, cells over the height, nodes, error of the sag [1], and time of a step [s]."""
     rows = []
     for nu in POISSONS_RATIOS:
         expected = reference_sag(nu)
@@ -106,7 +107,7 @@ def cantilevers() -> list[tuple[str, float, int, int, float, float]]:
 
 
 def compliance_of_hexahedra(E: np.ndarray, load: np.ndarray, rest: np.ndarray, size: float, nu: float) -> float:
-    """Work of a load on nodes `rest` [J], by trilinear hexahedra with a modulus for each cell of the grid."""
+    """Work of a load on nodes at `rest` [J], by trilinear hexahedra with a modulus for each cell of the grid."""
     axes = [np.linspace(0, n * size, n + 1) for n in E.shape]
     mesh = MeshHex.init_tensor(*axes)
     basis = Basis(mesh, ElementVector(ElementHex1()), intorder=3)
@@ -143,7 +144,7 @@ def decades(elements: str, nu: float, how: str) -> None:
 
 
 def adjoint(sim: wb.Simulation, moduli: torch.Tensor) -> tuple[int, float]:
-    """Iterations of the gradient of the compliance with respect to the moduli, and seconds of the backward pass."""
+    """Iterations for the gradient of the compliance with respect to the moduli, and time of the backward pass [s]."""
     for _ in range(2):  # the first compiles
         leaf = moduli.clone().requires_grad_()
         end = sim.step(sim.state(), torch.zeros(0), youngs_modulus=leaf)
@@ -155,7 +156,7 @@ def adjoint(sim: wb.Simulation, moduli: torch.Tensor) -> tuple[int, float]:
 
 
 def draw(rows: list[tuple]) -> None:
-    """Error of the sag over the time of a step."""
+    """Plot the error of the sag against the time of a step."""
     import matplotlib.pyplot as plt
 
     size = (3.2 * len(POISSONS_RATIOS), 3.2)

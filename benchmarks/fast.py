@@ -1,6 +1,6 @@
-"""Size of a run: with ``WARPBOTS_FAST`` in the environment a script takes about a second and leaves no pictures.
+"""Size of a run: with ``WARPBOTS_FAST`` in the environment a script takes about a second and leaves no figures.
 
-This only checks that a script runs to its end; its figures then mean nothing.
+This only checks that a script runs to its end; its results then mean nothing.
 """
 
 import atexit
@@ -28,5 +28,5 @@ def figures(script: str) -> Path:
     if not FAST:
         return Path(script).resolve().parent
     folder = tempfile.mkdtemp(prefix="warpbots-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # outlives this module, which a test may unload
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # at exit, as a test may unload this module
     return Path(folder)

@@ -1,8 +1,8 @@
 """Implicit Euler with incremental potential contact (Li et al. 2020), as a reference for soft bodies of tetrahedra.
 
-Barriers, friction and continuous collision detection are those of the IPC Toolkit; the rest is independent of warpbots'
-solvers: neo-Hookean tetrahedra, lumped masses and Newton's method in NumPy, double precision, one thread. Matrices are
-dense: those of a hundred nodes are factored faster so than sparse.
+Barriers, friction and continuous collision detection are those of the IPC Toolkit. All else is independent of the
+solvers of warpbots: neo-Hookean tetrahedra, lumped masses and Newton's method in NumPy, double precision, one thread.
+Matrices are dense: for a hundred nodes dense factorisation is faster than sparse.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ except ImportError:
     raise ImportError("incremental potential contact needs the IPC Toolkit: pip install ipctk") from None
 
 ACTIVATION, TOLERANCE, LIMIT = 0.01, 1e-5, 500
-"""Distance at which barriers begin and the last Newton step [mean edges], and most Newton iterations of a step."""
+"""Distance at which barriers begin, last Newton step [mean edges], and largest number of iterations of a step."""
 STICKING = 1e-3
-"""Speed up to which friction is smoothed [m/s], 1e-3 of that of the bodies."""
+"""Speed up to which friction is smoothed, 1e-3 of the speed of the bodies [m/s]."""
 
 LEVI_CIVITA = np.cross(np.eye(3)[:, None], np.eye(3))
 CURVATURE = np.einsum("ikm,jln->ijklmn", LEVI_CIVITA, LEVI_CIVITA).reshape(81, 9)
@@ -40,7 +40,7 @@ class Clock:
 
     @contextlib.contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Counts what happens inside for a part."""
+        """Add the CPU time within the context to a part."""
         begun = time.process_time()
         yield
         self.seconds[part] += time.process_time() - begun
@@ -50,7 +50,7 @@ class Tetrahedra:
     """Psi = mu/2 (F : F - 3) - mu ln J + lambda/2 (ln J)^2 of linear tetrahedra.
 
     Args:
-        rest: Nodes without strain [m], shape (nodes, 3).
+        rest: Nodes at rest [m], shape (nodes, 3).
         tets: Tetrahedra of positive volume, shape (tets, 4).
         E: Young's modulus [Pa].
         nu: Poisson's ratio.
@@ -69,7 +69,7 @@ class Tetrahedra:
         self.rows, self.entries = dofs.ravel(), (dofs[:, :, None] * rest.size + dofs[:, None]).ravel()
 
     def deformation(self, x: np.ndarray) -> np.ndarray:
-        """F, or its change for a displacement."""
+        """F for positions, or its change for a displacement."""
         return x[self.tets].swapaxes(1, 2) @ self.slopes
 
     def energy(self, x: np.ndarray) -> float:
@@ -90,7 +90,7 @@ class Tetrahedra:
         return np.bincount(self.rows, per_tet.ravel(), self.size)
 
     def hessian(self, x: np.ndarray, projected: bool) -> np.ndarray:
-        """The second derivative [N/m], if `projected` without negative eigenvalues of tetrahedra."""
+        """The second derivative [N/m]; `projected` removes negative eigenvalues of tetrahedra."""
         F = self.deformation(x)
         J = np.linalg.det(F)
         cofactor = (J[:, None, None] * np.linalg.inv(F).swapaxes(1, 2)).reshape(-1, 9)
@@ -106,7 +106,7 @@ class Tetrahedra:
         return np.bincount(self.entries, blocks.ravel(), self.size**2).reshape(self.size, self.size)
 
     def longest(self, x: np.ndarray, p: np.ndarray) -> float:
-        """The part of a displacement after which the first tetrahedron is flat: det(1 + t F^-1 dF) = 0."""
+        """The fraction t of a displacement at which the first tetrahedron becomes flat: det(1 + t F^-1 dF) = 0."""
         change = np.linalg.inv(self.deformation(x)) @ self.deformation(p)
         far = (change**2).sum((1, 2)) >= 1.0
         values = np.linalg.eigvals(change[far])
@@ -115,12 +115,12 @@ class Tetrahedra:
 
 
 class Contacts:
-    """Barriers, lagged friction and collision detection of the IPC Toolkit; energies are times h^2.
+    """Barriers, lagged friction and collision detection of the IPC Toolkit; energies are multiplied by h^2.
 
     Args:
         start: Vertices [m], soft bodies first, shape (vertices, 3).
-        faces: Their triangles.
-        moving: Number of the first vertices one of which takes part in every contact.
+        faces: Triangles of the vertices.
+        moving: Number of leading vertices, at least one of which takes part in every contact.
         dt: Length of a step h [s].
         activation: Distance beyond `least` at which barriers begin [m].
         least: Distance that is never reached [m].
@@ -146,7 +146,7 @@ class Contacts:
         self.smooth, self.sliding = ipctk.FrictionPotential(STICKING), ipctk.TangentialCollisions()
 
     def begin(self, x: np.ndarray, mass: float, matter: np.ndarray, dofs: np.ndarray) -> None:
-        """A step from here, with the stiffness that balances the gradients of matter and barriers."""
+        """Begin a step at x, with the stiffness that balances the gradients of matter and barriers."""
         self.before, pairs, unit = x, self.near(x), ipctk.BarrierPotential(self.activation, 1.0)
         push = unit.gradient(pairs, self.mesh, x)[dofs]
         self.stiffness, self.stiffest = ipctk.initial_barrier_stiffness(
@@ -156,7 +156,7 @@ class Contacts:
         self.barrier = ipctk.BarrierPotential(self.activation, self.stiffness)
 
     def stiffen(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> None:
-        """Doubles the stiffness where the least distance is tiny and still falls."""
+        """Double the stiffness if the least distance is tiny and still decreases."""
         last, self.distance = self.distance, pairs.compute_minimum_distance(self.mesh, x)
         self.stiffness = ipctk.update_barrier_stiffness(
             last, self.distance, self.stiffest, self.stiffness, self.diagonal, dmin=self.least
@@ -164,11 +164,11 @@ class Contacts:
         self.barrier = ipctk.BarrierPotential(self.activation, self.stiffness)
 
     def lag(self, x: np.ndarray) -> None:
-        """Friction by the normal forces and planes of contact here."""
+        """Set friction from the normal forces and contact planes at x."""
         self.sliding.build(self.mesh, x, self.near(x), self.barrier, self.coefficient)
 
     def near(self, x: np.ndarray, candidates: ipctk.Candidates | None = None) -> ipctk.NormalCollisions:
-        """The pairs with a barrier."""
+        """Pairs close enough for a barrier."""
         pairs = ipctk.NormalCollisions()
         if candidates is None:
             pairs.build(self.mesh, x, self.activation, self.least, self.broad)
@@ -177,27 +177,27 @@ class Contacts:
         return pairs
 
     def along(self, x: np.ndarray, end: np.ndarray) -> ipctk.Candidates:
-        """The pairs that may come near on the way."""
+        """Pairs that may come close on the path from x to `end`."""
         candidates = ipctk.Candidates()
         candidates.build(self.mesh, x, end, 0.5 * (self.activation + self.least), self.broad)
         return candidates
 
     def free(self, x: np.ndarray, end: np.ndarray, candidates: ipctk.Candidates) -> float:
-        """The part of the way that is free of collisions."""
+        """Fraction of the path that is free of collisions."""
         return candidates.compute_collision_free_stepsize(self.mesh, x, end, self.least, self.narrow)
 
     def energy(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> float:
-        """Barriers and friction [kg m^2]."""
+        """Potential of barriers and friction [kg m^2]."""
         sliding = self.smooth(self.sliding, self.mesh, (x - self.before) / self.dt)
         return self.barrier(pairs, self.mesh, x) + self.dt * sliding
 
     def gradient(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> np.ndarray:
-        """Of barriers and friction [kg m], shape (vertices * 3,)."""
+        """Gradient of barriers and friction [kg m], shape (vertices * 3,)."""
         sliding = self.smooth.gradient(self.sliding, self.mesh, (x - self.before) / self.dt)
         return self.barrier.gradient(pairs, self.mesh, x) + sliding
 
     def hessian(self, x: np.ndarray, pairs: ipctk.NormalCollisions, projected: bool) -> np.ndarray:
-        """Second derivative of barriers and friction [kg], if `projected` without negative eigenvalues of pairs."""
+        """Second derivative of barriers and friction [kg]; `projected` removes negative eigenvalues of pairs."""
         method = ipctk.PSDProjectionMethod.CLAMP if projected else ipctk.PSDProjectionMethod.NONE
         sliding = self.smooth.hessian(self.sliding, self.mesh, (x - self.before) / self.dt, method)
         return (self.barrier.hessian(pairs, self.mesh, x, method) + sliding / self.dt).toarray()
@@ -207,17 +207,17 @@ class IncrementalPotential:
     """Steps of implicit Euler: minima of 1/2 |x - y|_M^2 + h^2 Psi + kappa B + h^2 D (Li et al. 2020).
 
     Args:
-        described: Soft bodies of tetrahedra, all of one neo-Hookean material, obstacles of triangles, and half-spaces
-            that are held.
+        described: Scene of soft bodies of tetrahedra, all of one neo-Hookean material, obstacles of triangles, and
+            half-spaces that are held.
         dt: Length of a step h [s].
-        lags: Most times that friction takes normal forces and planes of contact from the last minimum.
+        lags: Largest number of times that friction takes normal forces and contact planes from the last minimum.
         activation: Distance beyond `least` at which barriers begin [mean edges].
         least: Distance that surfaces keep [mean edges of the finest body].
 
     Attributes:
         iterations: Newton iterations of each step.
         lagging: Number of steps in which friction would still change the minimum.
-        clock: Where the time goes.
+        clock: CPU time by parts.
     """
 
     def __init__(
@@ -264,11 +264,11 @@ class IncrementalPotential:
         ipctk.set_logger_level(ipctk.error)
 
     def vertices(self, x: np.ndarray) -> np.ndarray:
-        """Nodes and the vertices of obstacles, as the IPC Toolkit takes them."""
+        """Nodes and vertices of obstacles, in the form of the IPC Toolkit."""
         return np.asfortranarray(np.concatenate([x, self.fixed]))
 
     def step(self) -> tuple[np.ndarray, int]:
-        """The nodes after the next step [m], and no shorter steps.
+        """Nodes after the next step [m], and the number of shorter steps, which is 0.
 
         Raises:
             SimulationError: Newton's method does not converge.
@@ -292,7 +292,7 @@ class IncrementalPotential:
         return self.x, 0
 
     def minimum(self, x: np.ndarray) -> np.ndarray:
-        """Newton's method, until a step is small."""
+        """Minimise the incremental potential by Newton's method, until a Newton step is small."""
         with self.clock("contact"):
             pairs = self.contacts.near(self.vertices(x))
         while True:
@@ -310,7 +310,7 @@ class IncrementalPotential:
                 self.contacts.stiffen(self.vertices(x), pairs)
 
     def direction(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> np.ndarray:
-        """Newton's step, with projected second derivatives where their sum is not positive definite."""
+        """Newton step, with projected second derivatives if their sum is not positive definite."""
         h, dofs, n = self.dt, self.dofs, x.size
         with self.clock("elasticity"):
             gradient = (self.mass * (x - self.aim)).ravel() + h * h * self.solid.gradient(x)
@@ -333,7 +333,7 @@ class IncrementalPotential:
     def descended(
         self, x: np.ndarray, p: np.ndarray, pairs: ipctk.NormalCollisions
     ) -> tuple[np.ndarray, ipctk.NormalCollisions]:
-        """Where the energy is lower, on the part of a step without collisions and inversions, and the pairs there."""
+        """Nodes of lower energy along the part of a step without collisions and inversions, and the pairs there."""
         now = self.energy(x, pairs)
         with self.clock("elasticity"):
             part = min(1.0, 0.9 * self.solid.longest(x, p))
@@ -351,7 +351,7 @@ class IncrementalPotential:
         raise wb.SimulationError(f"the energy does not fall along a Newton step of {np.abs(p).max():.2g} m")
 
     def energy(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> float:
-        """The incremental potential, times h^2 [kg m^2]."""
+        """The incremental potential multiplied by h^2 [kg m^2]."""
         with self.clock("elasticity"):
             matter = 0.5 * float((self.mass * (x - self.aim) ** 2).sum()) + self.dt**2 * self.solid.energy(x)
         with self.clock("contact"):

@@ -3,9 +3,9 @@
     WARPBOTS_PARALLEL=1 python benchmarks/launches.py [NAME ...] [--device cpu] [--ptx FOLDER]
 
 Graphs are examined while they are captured, so that no GPU is needed: WARPBOTS_PARALLEL makes a CPU launch the kernels
-of a GPU. For each direction: kernels and fills or copies in the graph, those within loops and branches counted once and
-again by themselves; kernels of less than 2,048 threads, which leave most of a GPU idle; torch's own operators, and how
-often the host waits for the device. `--ptx` compiles all launched kernels for compute capability 9.0;
+of a GPU. For each direction it counts: kernels, and fills or copies, in the graph (those within loops and branches
+once, and again in a separate count); kernels of fewer than 2,048 threads, which leave most of a GPU idle; operators of
+torch; and waits of the host for the device. `--ptx` compiles all launched kernels for compute capability 9.0;
 `registers.py` lists their registers.
 """
 
@@ -32,12 +32,12 @@ NAMES = (
 COUNTED = ("kernels", "small", "memory")
 """Counts per graph: kernels, kernels of few threads, fills and copies."""
 FEW = 2048
-"""Threads of a kernel below which it counts as a small one."""
+"""Number of threads below which a kernel counts as small."""
 VIEWS = (
     "view", "detach", "expand", "empty", "alias", "slice", "select", "as_strided", "unsqueeze", "t.default",
     "transpose",
 )  # fmt: skip
-"""Operators of torch that launch nothing."""
+"""Operators of torch that launch no kernel."""
 
 
 class Captures:
@@ -46,7 +46,7 @@ class Captures:
     Attributes:
         graphs: Number of launches in each capture by kind: ``"kernels"``, ``"small"``, ``"memory"``, and the same
             followed by ``" in loops"``.
-        kernels: All kernels that were launched, in captures or not, by their module.
+        kernels: All kernels that were launched, within captures or not, by module.
     """
 
     def __init__(self):
@@ -134,7 +134,7 @@ class Captures:
 
 
 class Around(TorchDispatchMode):
-    """Counts operators of torch that would launch a kernel, and those for which the host waits."""
+    """Counts operators of torch that would launch a kernel, and operators for which the host waits."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ class Around(TorchDispatchMode):
 
 @contextlib.contextmanager
 def around() -> Iterator[Around]:
-    """`Around`, with reads that go by torch's dispatcher on a CPU."""
+    """`Around`, including reads that bypass torch's dispatcher on a CPU."""
     with contextlib.ExitStack() as stack:
         counter = Around()
         for name in ("tolist", "cpu", "numpy"):
@@ -193,7 +193,7 @@ def _loss(state: object) -> torch.Tensor:
 
 
 def compile_for_gpu(module: wp.Module, folder: pathlib.Path, arch: int = 90) -> pathlib.Path:
-    """PTX of a module for a compute capability, which is compiled into `folder` if it is not there yet."""
+    """Path of the PTX of a module for a compute capability; compiled into `folder` if it is not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
     found = f"{module.get_module_identifier()}*.sm{arch}.ptx"
     if not any(folder.glob(found)):

@@ -20,10 +20,10 @@ import warpbots as wb  # noqa: E402
 __all__ = ["outcome"]
 
 ANSWERS = {"material": wb.Material(1e6), "meters_per_unit": 1.0, "thickness": 1e-3}
-"""What is answered to a refusal that says ``pass name``; where it says a value itself, that one is passed."""
+"""Answers to refusals that say ``pass name``; if a refusal proposes a value, this value is passed."""
 
 _ASKED = re.compile(r"(?:pass|with) (\w+)(?:=(\{[^{}.]*\}|'[^']*'|True|False))?")
-"""The name of an argument that a refusal asks for, and the value that it proposes."""
+"""Pattern of the argument that a refusal asks for, and of the value that it proposes."""
 
 _NOT_THERE = re.compile(
     r"[Ee]rror opening|cannot be found|[Nn]o such file|there is no (?:file|mesh|such file)|Git LFS|[Cc]ould not open"
@@ -42,9 +42,9 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
         motion: Whether to compare the free motion of a robot with MuJoCo's.
 
     Returns:
-        ``outcome``, one of `third_party_files.OUTCOMES`; ``reason``, the sentence of a refusal or the last of a trace;
-        ``said``, all warnings; ``answers``, what had to be passed; ``seconds``; and of what is loaded ``bodies``, its
-        mass and that which the file says [kg], and the difference of its motion from MuJoCo's.
+        ``outcome``, one of `third_party_files.OUTCOMES`; ``reason``, the sentence of a refusal or the last line of a
+        traceback; ``said``, all warnings; ``answers``, the arguments that had to be passed; ``seconds``; and for loaded
+        files ``bodies``, the mass and the mass that the file gives [kg], and the deviation of the motion from MuJoCo's.
     """
     row = {"path": path, "kind": kind, "outcome": "refused", "reason": "", "said": [], "answers": {}}
     start = time.perf_counter()
@@ -69,7 +69,7 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
 
 
 def _answered(kind: str, path: str, answers: dict):
-    """The contents of a file, read with the `answers` that its refusals ask for, which are added."""
+    """The contents of a file, read with all arguments that its refusals ask for; these are added to `answers`."""
     while True:
         try:
             return _load(kind, path, answers)
@@ -119,7 +119,7 @@ def _figures(kind: str, thing, path: str, motion: bool, answers: dict) -> dict:
 
 
 def _mass(scene: wb.Scene) -> float | None:
-    """Mass of all rigid bodies [kg]; None where there are soft ones."""
+    """Mass of all rigid bodies [kg]; None if there are soft bodies."""
     from warpbots.solvers.articulated.inertia import body_inertia
 
     if len(scene.rigid) < len(scene.bodies):
@@ -133,7 +133,7 @@ def _mass_said(kind: str, path: str) -> float | None:
     if kind == "URDF":
         try:
             masses = ElementTree.parse(path).getroot().iterfind("./{*}link/{*}inertial/{*}mass")
-        except ElementTree.ParseError:  # our own reading takes more than is XML
+        except ElementTree.ParseError:  # our reader accepts more than valid XML
             return None
         return sum(max(float(mass.get("value", 0)), 0.0) for mass in masses)
     if kind == "USD":
@@ -152,5 +152,5 @@ def _mass_said(kind: str, path: str) -> float | None:
 
     try:
         return float(mujoco.mj_getTotalmass(mujoco.MjModel.from_xml_path(path)))
-    except ValueError:  # a model that our own reading repairs
+    except ValueError:  # a model that our reader repairs
         return None

@@ -15,15 +15,15 @@ __all__ = ["apart"]
 SECONDS = 0.05
 """Duration [s]."""
 AGREED = 1e-4
-"""Largest difference between MuJoCo's own motions with two step lengths."""
+"""Largest difference between MuJoCo's motions with two step lengths for them to count as equal."""
 
 
 def apart(path: str, answers: dict) -> dict:
-    """Deviation of bodies from MuJoCo's after 50 ms from equal joint coordinates and small random velocities.
+    """Deviation of bodies from MuJoCo's after 50 ms, from equal joint coordinates and small random velocities.
 
     Returns:
-        ``motion``, the largest difference of a coordinate of a body's position [m] or of an entry of its rotation; or
-        ``motion_note``, why both cannot be compared.
+        ``motion``, the largest difference of a coordinate of a body's position [m] or of an entry of its rotation [1];
+        or ``motion_note``, the reason why they cannot be compared.
     """
     known = inspect.signature(read).parameters
     source = read(path, **{name: value for name, value in answers.items() if name in known})

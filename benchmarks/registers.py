@@ -23,7 +23,7 @@ class Needs:
     """Resources of a kernel per thread.
 
     Attributes:
-        kernel: Its name.
+        kernel: Name of the kernel.
         registers: Registers of 32 bits.
         stack: Local memory [B].
         stores: Spill stores [B].
@@ -38,7 +38,7 @@ class Needs:
 
 
 def needs(said: str) -> list[Needs]:
-    """The output of ``ptxas -v`` for every kernel."""
+    """Resources of every kernel, from the output of ``ptxas -v``."""
     kernels = re.findall(
         r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
         r".*?Used (\d+) registers",
@@ -49,7 +49,7 @@ def needs(said: str) -> list[Needs]:
 
 
 def _short(entry: str) -> str:
-    """The name of a kernel from that of its entry, which has a hash and the functions around it."""
+    """Name of a kernel, from the name of its entry, which includes a hash and the enclosing functions."""
     name, _, direction = re.sub(r"(_kernel)?_[0-9a-f]{8}_cuda_kernel", "|", entry).partition("|_")
     return name.rpartition("__locals__")[2] + " (adjoint)" * (direction == "backward")
 
@@ -71,7 +71,7 @@ def assembled(program: str, path: pathlib.Path, arch: str = "sm_90") -> list[Nee
 
 
 def main() -> None:
-    """Print the table, the kernels with most spills first."""
+    """Print the table; the kernels with the most spills come first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ptxas", help="the assembler")
     parser.add_argument("folder", type=pathlib.Path, help="where the files of PTX are")

@@ -1,13 +1,12 @@
-"""Do robots stand? Robot files under warpbots and under MuJoCo: a table, and a picture of the final poses.
+"""Do robots stand? Robot files in warpbots and MuJoCo: a table, and a picture of the final poses.
 
     python benchmarks/robots_standing.py FILE... [--picture PNG]
 
-Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (without one the keyframe "home" is
-taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints,
-``alone`` omits the static world of the file, and
-``WORD=VALUE`` puts all joints with WORD in their names at a coordinate, as in ``a1.urdf,float,thigh=0.8,calf=-1.6``.
-Joints that start outside of their limits are moved to them. Floating robots without a keyframe are set down on the
-floor; if the file has no floor, one is added in both programs.
+Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (the default is the keyframe "home"
+if there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints, ``alone`` omits the
+static world of the file, and ``WORD=VALUE`` sets the coordinate of all joints with WORD in their names, as in
+``a1.urdf,float,thigh=0.8,calf=-1.6``. Joints that start outside of their limits are moved to them. Floating robots
+without a keyframe are placed on the floor; if the file has no floor, one is added in both programs.
 
 Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file if it has no other motors, at
 the controls of the keyframe if there is one, or else by the servos of `warpbots.robots.hold_pose`. MuJoCo gets the same
@@ -76,7 +75,7 @@ class Case:
     model: mujoco.MjModel
     data: mujoco.MjData
     held: dict[str, float]
-    """Coordinates of the joints that are held."""
+    """Coordinates at which the joints are held."""
 
 
 def case_of(robot: Robot) -> Case:
@@ -183,7 +182,7 @@ def compared(case: Case, sim: wb.Simulation, state: object) -> float:
 
 
 def freely(case: Case) -> float:
-    """Largest difference between both after free motion [rad or m]."""
+    """Largest difference between both programs after free motion [rad or m]."""
     scene = dataclasses.replace(
         case.scene, actuators=(), contacts=(),
         bodies=_smooth(case.scene),
@@ -206,7 +205,7 @@ def _away(case: Case, coordinate: Callable[[str], float]) -> float:
 
 
 def _base(case: Case) -> int:
-    """The first floating body, or else the first one that MuJoCo has, too."""
+    """Index of the first floating body, or else of the first body that MuJoCo has, too."""
     names = {j.child for j in case.scene.joints if j.kind == "free"} or set(case.source.bodies)
     return next(k for k, b in enumerate(case.scene.rigid) if b.name in names)
 
@@ -218,7 +217,7 @@ def _tilt(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]:
-    """Hold a pose in both programs: the printed figures, and the final poses of the bodies."""
+    """Hold a pose in both programs; returns the printed figures and the final poses of the bodies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sim = wb.Simulation(case.scene, wb.Articulated(), dt=STEP)

@@ -1,12 +1,12 @@
-"""Measures the solvers.
+"""Measure the solvers.
 
     python benchmarks/run.py [--only NAME ...] [--device D] [--precision P] [--json] [--memory]
 
-Every scene runs in a separate process with an empty kernel cache, followed by the same work in a peer, Taichi for MPM
-and Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
-thread each on a CPU, so that the figure that counts is a ratio. Times are medians. The rigid chains run beside Newton's
-Featherstone solver, and MuJoCo's step, which has no gradient, where it is installed. With ``WARPBOTS_FAST=1`` scenes
-are tiny and the cache is kept: this only checks that everything runs.
+Every scene runs in a separate process with an empty kernel cache, followed by the same work in a peer: Taichi for MPM
+and Newton for springs, if an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``). Each
+uses one thread on a CPU, so that the relevant figure is the ratio. Times are medians. The rigid chains are compared
+with Newton's Featherstone solver, and with MuJoCo's step, which has no gradient, if it is installed. With
+``WARPBOTS_FAST=1`` scenes are tiny and the cache is kept: this only checks that everything runs.
 """
 
 import argparse
@@ -33,7 +33,7 @@ COLUMNS = ("name", "items", "forward_items_per_s", "gradient_items_per_s", "back
 DT = 1e-4
 """Length of a solver step [s], well below the bound for these materials."""
 BYTES = {("particle", 2): 124, ("particle", 3): 227, ("spring", 3): 25.5}
-"""Least traffic of a forward step per item [B]: state read and written once, grid and masses in cache."""
+"""Least memory traffic of a forward step per item [B]: state read and written once, grid and masses in cache."""
 
 
 def main() -> None:
@@ -141,7 +141,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         with_gradient.backward(seeds)
 
     compile_s = timed(forward) + timed(gradient)
-    forward(), gradient()  # from now on as graphs
+    forward(), gradient()  # later runs are graphs
     compile_s -= timed(forward) + timed(gradient)
     times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # alternating, for a noisy machine
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
@@ -181,7 +181,7 @@ def _factor(model, dt: float) -> dict:
 
 
 def _items(solver, model) -> tuple[str, int]:
-    """The name and the number of the counted items in all worlds."""
+    """Name of the counted items, and their number in all worlds."""
     item, of_one = {
         "MPM": ("particle", lambda: len(model.matter)),
         "MassSpring": ("spring", lambda: len(model.lattice.ends)),
@@ -234,7 +234,7 @@ def _peer(script: str, request: dict, forward: float, gradient: float, options: 
 
 
 def memory(benchmark: dict, options: argparse.Namespace) -> dict:
-    """Growth of the process over a rollout with its gradient, and the buffers of the first interval beside it.
+    """Growth of the memory of the process over a rollout with its gradient, and the buffers of the first interval.
 
     The first interval runs before the peak is reset, because compilation needs more memory than the rest.
     Linux only.
@@ -273,7 +273,7 @@ def memory(benchmark: dict, options: argparse.Namespace) -> dict:
 
 
 def _process_memory(what: str) -> float:
-    """A line of /proc/self/status [MB]."""
+    """Value of a line of /proc/self/status [MB]."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1e3
 
@@ -315,7 +315,7 @@ def _hardware(device) -> str:
 
 
 def _line(row: dict, first: bool) -> str:
-    """A row as text; the first one comes with its header."""
+    """A row as text; the first row comes with the header."""
     columns = list(row) if "schedule" in row else COLUMNS
     cells = [row[c] for c in columns]
     text = [

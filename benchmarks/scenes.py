@@ -57,11 +57,11 @@ BENCHMARKS = [
     {"name": "articulated-hand", "hand": True, "steps": 50, "dt": 2e-3},
     {"name": "articulated-hand-1024", "hand": True, "worlds": 1024, "steps": 20, "dt": 2e-3, "cuda": True},
 ]
-"""Benchmarks: `block` is particles along each axis of a cube, `cells` the free space around it; `legs` is a robot of
-the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels; `layers` are the cells through
-the height of a cantilever of tetrahedra, whose surface is looked after with `collisions`, though it touches nothing;
-`links` are those of a chain on hinges, which there is in so many `worlds`. Those marked `cuda` are too large for a
-minute on one CPU core."""
+"""Benchmarks: `block` is the number of particles along each axis of a cube, `cells` the free space around it; `legs` is
+the number of legs of a robot with the sizes of ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in
+voxels; `layers` is the number of cells over the height of a cantilever of tetrahedra, with collision detection on its
+surface for `collisions`, though it touches nothing; `links` is the number of links of a chain on hinges, in `worlds`
+copies. Benchmarks marked `cuda` take more than a minute on one CPU core."""
 
 FEW = {"block": 4, "cells": 12, "cubes": 3, "layers": 2, "links": 2, "worlds": 2, "steps": 2}
 """Sizes of benchmarks in a test run."""
@@ -102,7 +102,7 @@ def method(benchmark: dict) -> Solver:
 
 
 def cantilever() -> Scene:
-    """A bar of 32 x 8 x 8 cm that is fixed at one end and begins to sag; corotated material."""
+    """A bar of 32 x 8 x 8 cm of corotated material that is fixed at one end and begins to sag."""
     regions = {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0))}
     material = Material(1e5, 0.3, 1000.0, "corotated")
     body = SoftBody("bar", Box((0, 0, 0), (4 * HEIGHT, HEIGHT, HEIGHT)), material, regions=regions)
@@ -110,7 +110,7 @@ def cantilever() -> Scene:
 
 
 def chain(links: int) -> Scene:
-    """A chain along x that starts to fall: capsules of 20 cm on hinges about y and z in turn."""
+    """A chain along x that starts to fall: capsules of 20 cm on hinges, alternately about y and z."""
     edge = 0.2
     bodies = [RigidBody(f"link{i}", Capsule((i * edge, 0, 0), ((i + 1) * edge, 0, 0), 0.03)) for i in range(links)]
     joints = [
@@ -150,8 +150,8 @@ def hand() -> Scene:
 def walker() -> Scene:
     """A bar on two legs, 30 x 15 x 20 cm, for every solver of soft bodies: four muscles and dry friction.
 
-    The walker of ``usd_scenes``, wider and stiffer, so that it stands in 3D. Poisson's ratio is that of springs. It
-    starts 1 mm above the floor, as surfaces of tetrahedra may deviate from the shape by that much.
+    It is the walker of ``usd_scenes``, wider and stiffer, so that it stands in 3D. Poisson's ratio is that of springs.
+    It starts 1 mm above the floor, because surfaces of tetrahedra may deviate from the shape by as much.
     """
     width, muscles = 0.15, {"rear back": 0.0, "rear front": 0.05, "fore back": 0.2, "fore front": 0.25}
     legs = [Box((x, 0.0, 0.0), (x + 0.1, width, 0.1)) for x in (0.0, 0.2)]
@@ -173,7 +173,7 @@ def _block(benchmark: dict) -> Scene:
 
 def _robot(legs: int) -> Scene:
     """Two rows of legs along a spine of nine blocks; a leg is four chambers in a square, a block 15^3 particles."""
-    count = sized(15, 3)  # of particles along the edge of a block
+    count = sized(15, 3)  # particles along the edge of a block
     edge = 0.5 * count * DX
     spine = [(i, 2, 0) for i in range(9)]
     pitch = 9 // (legs // 2)

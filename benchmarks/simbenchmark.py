@@ -1,15 +1,15 @@
-"""Rolling and bouncing of SimBenchmark (Hwangbo and Kang, ETH Zurich), beside MuJoCo in the same run.
+"""The rolling and bouncing tests of SimBenchmark (Hwangbo and Kang, ETH Zurich), with MuJoCo in the same run.
 
     python benchmarks/simbenchmark.py [rolling] [bouncing] [--dt DT] [--balls N] [--time T] [--integrator I]
 
 Rolling: a plate of 20 x 20 x 1 m and 10 kg lies on the ground and carries N x N balls of 0.5 m and 1 kg. A force of
-150 N, at 60 degrees to x, pulls it for 4 s. It slides with friction 0.4, the balls roll on it with friction 0.8. With
-n balls and the acceleration a of the plate that of a ball is 2 a / 7. What is printed is the mean over time of the
-squared error of both velocities, of the plate and of one ball.
+150 N, at 60 degrees to x, pulls it for 4 s. It slides with friction 0.4; the balls roll on it with friction 0.8. If the
+plate has the acceleration a, a ball has 2 a / 7. The program prints the mean over time of the squared error of the
+velocities of the plate and of one ball.
 
 Bouncing: balls of 0.1 m and 10 kg fall from 5 m and rebound without loss for 20 s, by instant impacts or, with
-`--impact compliant`, by contact of 1e7 N/m. What is printed is the mean squared
-error of the kinetic and potential energy of N x N of them, of which one is simulated, since all move alike.
+`--impact compliant`, by contact of 1e7 N/m. The program prints the mean squared error of the kinetic and potential
+energy of N x N balls, of which one is simulated, since all move alike.
 """
 
 import argparse
@@ -30,7 +30,7 @@ WAY = np.array([0.5, math.sqrt(0.75)])
 FORCE, PLATE, BALL, RADIUS = 150.0, 10.0, 1.0, 0.5
 SLIDE, ROLL = 0.4, 0.8
 PUBLISHED = {"rolling": "MuJoCo 2.4e-3, RaiSim 4e-7", "bouncing": "ODE 185, RaiSim 0.019"}
-"""Errors of the authors at steps of 1 ms [m^2/s^2 and J^2]."""
+"""Errors published by the authors for steps of 1 ms [m^2/s^2 and J^2]."""
 
 
 def rolling_speeds(balls: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,8 +41,8 @@ def rolling_speeds(balls: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rolling_scene(side: int) -> wb.Scene:
-    """The plate and its balls, at rest where their weights are carried."""
-    stiffness, viscosity = 1e6, 1e6  # of a point [N/m, N s/m]
+    """The plate and its balls, at rest at the depth where contact carries their weights."""
+    stiffness, viscosity = 1e6, 1e6  # per point [N/m, N s/m]
     half = np.array([10.0, 10.0, 0.5])
     corner, patch = float(8.0 * half @ np.roll(half, 1)) / 8.0, 4.0 * math.pi * RADIUS**2 / 64.0
     sunk = [(PLATE + side**2 * BALL) * G / (4.0 * stiffness), BALL * G / stiffness]
@@ -74,7 +74,7 @@ def rolling_here(side: int, dt: float, time: float, integrator: str) -> np.ndarr
 
 
 def rolling_in_mujoco(side: int, dt: float, time: float) -> np.ndarray:
-    """The same of MuJoCo, whose coefficients of a pair are the larger of both."""
+    """The same velocities from MuJoCo, which uses the larger friction coefficient of a pair."""
     import mujoco
 
     balls = "".join(
@@ -110,14 +110,14 @@ def bouncing_here(dt: float, time: float, integrator: str, impact: str) -> np.nd
     area = 4.0 * math.pi * 0.1**2 / 64.0
     law = wb.Contact("ball", "floor", 1e7 / area, restitution=1.0, impact=impact)
     scene = wb.Scene([ball], obstacles=[wb.floor()], joints=[joint], contacts=[law], gravity=(0, 0, -G))
-    with warnings.catch_warnings(action="ignore"):  # that steps do not resolve a compliant impact is what is measured
+    with warnings.catch_warnings(action="ignore"):  # the warning that steps do not resolve a compliant impact
         sim = wb.Simulation(scene, wb.Articulated(integrator), dt=dt)
         seen = sim.rollout(None, round(time / dt), observe=lambda s: torch.cat([s.q[:, 2:3], s.qd], dim=1)).observation
     return (10.0 * G * seen[0, :, 0] + 5.0 * seen[0, :, 1:4].square().sum(dim=1)).numpy()
 
 
 def bouncing_in_mujoco(dt: float, time: float) -> np.ndarray:
-    """The same of MuJoCo, with contact as stiff as it allows and without damping."""
+    """The same energy from MuJoCo, with contact as stiff as it allows and without damping."""
     import mujoco
 
     model = mujoco.MjModel.from_xml_string(

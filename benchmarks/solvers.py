@@ -1,12 +1,12 @@
-"""One robot under several solvers: comparison of its motion and of the wall time.
+"""One robot under several solvers: comparison of motions and wall times.
 
     python benchmarks/solvers.py
 
-A walker in 2D, from a USD file, under MPM and under springs: writes ``solvers.png`` beside this file, the middle of the
-body and the heights of its ends in time, and prints the difference of the spring curves from those of MPM. A walker in
-3D under MPM, springs and projective dynamics: writes ``walkers.png``, its centre of mass in time and a picture of each
-at the end, and prints the distance and the wall time per second of motion. Every muscle is driven by a sine with its
-own phase.
+A walker in 2D, from a USD file, under MPM and springs: writes ``solvers.png`` beside this file, with the midpoint of
+the body and the heights of its ends over time, and prints the difference between the curves of springs and MPM. A
+walker in 3D under MPM, springs and projective dynamics: writes ``walkers.png``, with its centre of mass over time and a
+picture of each at the end, and prints the distance and the wall time per second of motion. Every muscle is driven by a
+sine with its own phase.
 """
 
 import itertools
@@ -46,7 +46,7 @@ SPATIAL = {
 
 
 def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...]) -> torch.Tensor:
-    """Controls, shape (steps, 4): sines of a frequency [Hz] and phases [rad] that start softly."""
+    """Controls, shape (steps, 4): sines of a frequency [Hz] and phases [rad] with a smooth start."""
     t = interval * torch.arange(steps)[:, None]
     return (t / 0.2).clamp(max=1.0) * torch.sin(2.0 * torch.pi * frequency * t + torch.tensor(phases))
 

@@ -4,9 +4,9 @@
 
 Every file is loaded in a process with limits on time and memory, so that a hang or a crash is an outcome, too. Prints
 a table of outcomes by kind of file, the reasons of refusals, masses that differ from the file (URDF, USD) or from
-MuJoCo (MJCF), and with ``--motion`` the deviation from MuJoCo's motion within 50 ms. Where a file can only be read with
-an argument of the user, such as a material or a unit, one is supplied. For a single file all messages are printed:
-attach them to the report of a fault.
+MuJoCo (MJCF), and with ``--motion`` the deviation from MuJoCo's motion within 50 ms. If a file can only be read with an
+argument from the user, such as a material or a unit, the script supplies one. For a single file all messages are
+printed: attach them to the report of a fault.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def found(kind: str, place: Path) -> Iterator[Path]:
-    """Files of a kind at or below a place; XML counts if it is MJCF."""
+    """Files of a kind at a path or below it; XML counts if it is MJCF."""
     for path in [place] if place.is_file() else place.rglob("*"):
         named = path.suffix.lower() in KINDS[kind] and path.is_file()
         if named and (kind != "MJCF" or re.search(rb"<mujoco\b", path.read_bytes())):
@@ -85,7 +85,7 @@ def found(kind: str, place: Path) -> Iterator[Path]:
 
 
 def spread(paths: list[Path], depth: int = 0) -> list[Path]:
-    """`paths` in an order that takes one from every folder in turn, at every level."""
+    """`paths` in an order that takes one file from each folder in turn, at every level."""
     if len(paths) < 2:
         return paths
     folders: dict[tuple, list[Path]] = {}
@@ -136,10 +136,10 @@ class Worker:
 
 
 def serve(end, memory: float, motion: bool) -> None:
-    """Answer with rows, in a process of its own."""
+    """Answer requests with rows, in a separate process."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1), os.dup2(quiet, 2)
-    os.chdir(tempfile.gettempdir())  # where MuJoCo writes its log
+    os.chdir(tempfile.gettempdir())  # MuJoCo writes its log there
     sys.path.insert(0, str(HERE))
     from load_one_file import outcome
 

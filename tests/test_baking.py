@@ -217,7 +217,7 @@ def test_fields_that_do_not_fit_the_scene():
         "has no such parameter for this scene, but youngs_modulus, poissons_ratio": field("stiffness"),
         r"it was designed for another mesh of SoftBody 'block', from \[0.0, 0.0\] to \[0.0, 0.0\] m": field(),
         r"depends on the elements and cannot be carried over": field("volume"),
-        r"it belongs to no elements, and that of MPM to some \(one per particle\)": field(
+        r"it belongs to no elements, and the parameter of MPM to some \(one per particle\)": field(
             places=None, recorded=np.ones(3)
         ),
         "an element has a value of shape": field(values=np.ones((3, 2))),

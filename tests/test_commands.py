@@ -193,7 +193,7 @@ def test_registers_are_listed(start, tmp_path):
 
 def test_sweep_of_cloth(start):
     """Every step of two scenes is found."""
-    assert "2 scenes: 4 steps found as a whole, 0 in 0 shorter ones, 0 scenes lost" in start(
+    assert "2 scenes: 4 steps taken whole, 0 taken as 0 shorter ones, 0 scenes lost" in start(
         BENCHMARKS / "cloth_sweep.py"
     )
 

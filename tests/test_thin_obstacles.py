@@ -81,7 +81,7 @@ def falls(solver, shape, dt=1e-2, lower=(-0.1, -0.1, 0.02), upper=(0.1, 0.1, 0.2
 @pytest.mark.parametrize("solver", [MPM(0.05), MassSpring(0.05)], ids=["mpm", "springs"])
 def test_what_is_too_thin_is_refused(solver, shape):
     with pytest.raises(
-        SceneError, match=r"'plate': it is 0\.\d+ m thick, and .* 0.05 m apart pass what is thinner than"
+        SceneError, match=r"'plate': it is 0\.\d+ m thick, and .* 0.05 m apart can miss solids thinner than"
     ):
         falls(solver, shape)
 

@@ -195,7 +195,7 @@ def test_a_motor_bounds_the_time_step():
             lambda: MassSpring(0.05).build(machine(actuators=[], attachments=[
                 Attachment("axle", "stator", "rotor", ((0.05, 0.0, 0.0),)),
                 Attachment("pin", "stator", "rotor", ((0.076, 0.0, 0.0),))])),
-            "Attachment 'pin': with those before it, it makes one mass of those of 'stator' at .* and .* m; move its points",
+            "Attachment 'pin': with earlier attachments it merges the masses of 'stator' at .* and .* m; move its points",
         ),
         (lambda: MPM(0.05).build(machine()), "Motor 'motor': MPM has no motors; use MassSpring"),
         (lambda: MPM(0.05).build(machine(actuators=[])), "Attachment 'axle': in MPM bodies in contact stick"),

@@ -1,8 +1,8 @@
-"""The contact conditions of ChainQueen §3.2 and Coulomb's law, once for all solvers.
+"""The contact conditions of ChainQueen §3.2 and Coulomb's law, for all solvers.
 
-A condition maps the velocity v of a point in contact with a static surface of outward normal n to the velocity that is
-allowed. Its derivative is the one that Warp generates. At the kinks it is that of a point that leaves (v . n = 0), of
-one that sticks (at the edge of the cone of friction), and of one that slides (at rest without friction).
+A condition maps the velocity v of a point in contact with a static surface of outward normal n to an admissible
+velocity. Warp generates its derivative. At the kinks this is the derivative for a point that separates (v . n = 0),
+that sticks (at the edge of the friction cone), or that slides (at rest without friction).
 """
 
 import functools
@@ -29,7 +29,7 @@ def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
 
 
 def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
-    """Coefficient of static friction less that of sliding friction, of each obstacle [1], shape (n_obstacles,)."""
+    """Coefficient of static friction minus that of sliding friction, for each obstacle [1], shape (n_obstacles,)."""
     rough = [o.condition == "friction" and o.static_friction is not None for o in obstacles]
     return np.array([o.static_friction - o.friction if r else 0.0 for o, r in zip(obstacles, rough, strict=True)])
 
@@ -45,8 +45,8 @@ def constrain(dim: int) -> wp.Function:
     separate    friction with mu = 0
     ==========  ==========================================================================================
 
-    `push` is the change of velocity along n due to the pressure of the surface: -v . n for a rigid one. A point
-    that sticks goes on sticking up to (mu + extra) push.
+    `push` is the change of velocity along n due to the pressure of the surface: -v . n for a rigid surface. A point
+    that sticks continues to stick up to (mu + extra) push.
     """
     vec = vector(dim)
 

@@ -1,8 +1,8 @@
 """Signed distance to every shape of a scene: negative inside, positive outside, in metres.
 
-Evaluated on the host in float64, once, when a model is built: which particles fill a body, which belong to a region,
-which grid nodes lie inside an obstacle. A mesh is queried by Warp (winding number, Jacobson et al. 2013), everything
-else is a closed form.
+The distance is evaluated on the host in float64, once, when a model is built, to decide which particles fill a body,
+which belong to a region, and which grid nodes lie inside an obstacle. Warp queries meshes (winding number, Jacobson et
+al. 2013); all other shapes have closed forms.
 """
 
 import functools
@@ -42,8 +42,8 @@ def signed_distance(shape: Shape, x: np.ndarray) -> np.ndarray:
         x: Points [m], shape (n, dim).
 
     Returns:
-        Distances, negative inside, shape (n,). For `Union`, `Heightfield` and `DistanceGrid` the sign is exact and the
-        magnitude a bound or an interpolation.
+        Distances, negative inside [m], shape (n,). For `Union`, `Heightfield` and `DistanceGrid` the sign is exact and
+        the magnitude is a bound or an interpolation.
 
     Raises:
         TypeError: `shape` is not a shape.
@@ -57,10 +57,10 @@ def normal(shape: Shape, x: np.ndarray, step: float) -> np.ndarray:
     Args:
         shape: Any shape of `warpbots.scene`.
         x: Points [m], shape (n, dim).
-        step: Length [m] over which the distance is differenced; features smaller than it are smoothed.
+        step: Length for finite differences of the distance [m]; smaller features are smoothed.
 
     Returns:
-        Unit vectors, shape (n, dim); where the distance has no slope (a medial axis) the up axis.
+        Unit vectors, shape (n, dim); the up axis where the distance has no slope (on a medial axis).
     """
     if isinstance(shape, HalfSpace):
         return np.broadcast_to(np.array(shape.normal), x.shape).copy()
@@ -122,7 +122,7 @@ def _(shape: Heightfield, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: DistanceGrid, x: np.ndarray) -> np.ndarray:
-    """Interpolated sample; outside of the sampled box the distance to the box is added."""
+    """Interpolated samples; outside of the sampled box, the distance to the box is added."""
     lower, upper = shape.bounds
     value, _ = _interpolate(shape.values, (x - lower) / shape.spacing)
     return value + np.linalg.norm(x - np.clip(x, lower, upper), axis=1)
@@ -133,7 +133,7 @@ def _interpolate(values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.n
 
     Args:
         values: Samples, one axis for each coordinate.
-        grid: Where to interpolate, in samples, shape (n, d).
+        grid: Positions at which to interpolate [samples], shape (n, d).
 
     Returns:
         Values, shape (n,), and their derivative per sample, shape (n, d).
@@ -159,7 +159,7 @@ def _(shape: Silhouette, x: np.ndarray) -> np.ndarray:
     """Distance to the pixel edges: Euclidean distance transforms of the pixels inside and outside."""
     from scipy.ndimage import distance_transform_edt
 
-    mask = np.pad(shape.mask[::-1].T, 1)  # axis 0 is x, axis 1 is y upwards, and the image has a rim of outside
+    mask = np.pad(shape.mask[::-1].T, 1)  # axis 0 is x, axis 1 is y upwards, with a border of outside pixels
     pixels = np.where(mask, -distance_transform_edt(mask) + 0.5, distance_transform_edt(~mask) - 0.5)
     grid = DistanceGrid(shape.pixel * pixels, tuple(np.array(shape.lower) - 0.5 * shape.pixel), shape.pixel)
     return signed_distance(grid, x)
@@ -167,7 +167,7 @@ def _(shape: Silhouette, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: Points, x: np.ndarray) -> np.ndarray:
-    """Distance to the nearest particle's ball (disc) of the same volume."""
+    """Distance to the nearest ball (disc); each has the volume of its particle."""
     from scipy.spatial import cKDTree
 
     dim = shape.positions.shape[1]
@@ -222,13 +222,13 @@ def _(shape: TetMesh, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
-    """Distance to the surface in the middle, less half the thickness."""
+    """Distance to the middle surface minus half the thickness."""
     return np.abs(_to_mesh(shape.vertices, shape.faces, x)) - 0.5 * shape.thickness
 
 
 def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Distance from points of shape (n, 3) to a triangle mesh [m], negative where it winds around them, shape (n,)."""
-    # Warp queries meshes in single precision: centring them keeps the digits for the shape.
+    # Warp queries meshes in single precision: centring them saves digits for the shape.
     used = vertices[np.unique(faces)]
     lower, upper = used.min(0), used.max(0)
     center = (lower + upper) / 2.0

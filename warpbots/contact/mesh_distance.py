@@ -1,9 +1,9 @@
-"""Signed distance to closed triangle meshes in double precision, with the point of the mesh that is nearest.
+"""Signed distance to closed triangle meshes in double precision, with the nearest point of the mesh.
 
-Warp's query of a mesh, in single precision, finds a face that is nearest but for rounding. No point of a face that is
-nearer is outside of the cube around the query whose half edge is the distance of that face, so that the nearest one of
-all faces that the cube meets, in double precision, is the nearest of the mesh. The sign is that of the winding number
-(Jacobson et al. 2013), which near the surface is a sum over all faces in double precision.
+Warp's mesh query, in single precision, finds a face that is nearest up to rounding. Any nearer face must intersect the
+cube around the query point whose half edge is the distance of the face found. So the nearest of all faces that
+intersect this cube, in double precision, is the nearest face of the mesh. The winding number gives the sign (Jacobson
+et al. 2013); near the surface it is summed over all faces in double precision.
 """
 
 import dataclasses
@@ -23,20 +23,20 @@ _CLOSE = 1e-5
 """Distance from the surface up to which the winding number is summed in double precision [largest extent]."""
 
 _SLACK = 1e-6
-"""How much larger the cubes are than they need to be, for the single precision of bounds [reach]."""
+"""Enlargement of the cubes, because bounds are in single precision [reach]."""
 
 _ON = 1e-15
-"""Distance up to which a point is on the surface [largest extent]."""
+"""Distance up to which a point counts as on the surface [largest extent]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """The points of a mesh that are nearest to other points.
+    """The points of a mesh that are nearest to given points.
 
     Attributes:
         distance: Signed distances, negative inside [m], shape (n,).
-        face: Faces on which they are, shape (n,), int.
-        barycentric: Their coordinates there [1], shape (n, 3).
+        face: Faces of the nearest points, shape (n,), int.
+        barycentric: Barycentric coordinates of the nearest points in their faces [1], shape (n, 3).
         normal: Gradients of the distances [1], shape (n, 3): unit vectors, outward on the surface.
     """
 
@@ -48,7 +48,7 @@ class NearestPoints:
 
 @wp.func
 def _on_edge(x: _vec3, a: _vec3, b: _vec3):
-    """Share of b in the point of a segment that is nearest to x."""
+    """Weight of b in the point of a segment that is nearest to x."""
     e = b - a
     length = wp.dot(e, e)
     t = _ZERO
@@ -90,7 +90,7 @@ def _corners(vertices: wp.array[_vec3], faces: wp.array[_vec3i], f: int):
 
 @wp.func
 def _solid_angle(a: _vec3, b: _vec3, c: _vec3):
-    """Of a triangle seen from the origin, positive from its back (Van Oosterom & Strackee 1983)."""
+    """Solid angle of a triangle seen from the origin, positive from its back (Van Oosterom & Strackee 1983)."""
     la = wp.length(a)
     lb = wp.length(b)
     lc = wp.length(c)
@@ -137,7 +137,7 @@ def nearest_kernel(
     while wp.mesh_query_aabb_next(cube, other):
         a, b, c = _corners(vertices, faces, other)
         beyond = wp.max(wp.max(wp.min(wp.min(a, b), c) - y, y - wp.max(wp.max(a, b), c)), _vec3())
-        if wp.length_sq(beyond) <= distance * distance:  # else its bounds are farther away, as in corners of the cube
+        if wp.length_sq(beyond) <= distance * distance:  # else its bounds are too far away, in a corner of the cube
             own = _on_face(y, a, b, c)
             way = y - (own[0] * a + own[1] * b + own[2] * c)
             if wp.length(way) < distance:
@@ -155,7 +155,7 @@ def nearest_kernel(
     a, b, c = _corners(vertices, faces, face)
     normal = wp.normalize(wp.cross(b - a, c - a))
     if distance > on:
-        if wp.min(share) > _ZERO:  # above a face, whose own normal has all digits however near it is
+        if wp.min(share) > _ZERO:  # above a face: its own normal keeps all digits at any distance
             normal = sign * wp.where(wp.dot(normal, gap) < _ZERO, -normal, normal)
         else:
             normal = sign * gap / distance
@@ -166,10 +166,10 @@ def nearest_kernel(
 
 
 def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> NearestPoints:
-    """The points of a closed triangle mesh, concave or not, that are nearest to points.
+    """The points of a closed triangle mesh, convex or not, that are nearest to given points.
 
-    Exact but for the rounding of double precision. Where several are equally near, one of them is taken; on the
-    surface, where the distance is zero, the normal is that of a face.
+    The result is exact up to rounding in double precision. If several points are equally near, one of them is returned.
+    On the surface, where the distance is zero, the normal is that of a face.
 
     Args:
         vertices: Vertices [m], shape (k, 3).

@@ -1,25 +1,25 @@
 """The penalty contact of DiffHand: a force that grows with depth, damped and with friction.
 
-At a signed distance d < 0 with slope n, and with the velocity u of the point against the solid,
+At a signed distance d < 0 with slope n, and with the velocity u of the point relative to the solid,
 
     N = -d max(0, k - c d'),   d' = n . u                      (the damping c d d' n, continuous at d = 0)
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
 with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
 area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has
-no slope, n = 0, no direction leads out, and u_t = u. An impact at speed v rebounds at the speed r of Hunt and
+no slope, n = 0, there is no normal direction, and u_t = u. An impact at speed v rebounds at the speed r of Hunt and
 Crossley (1975), with a = c / k,
 
     ln(1 + a v) - a v = ln(1 - a r) + a r,
 
-so that the faster the impact, the smaller the part of its speed that is left. A sticking point creeps at the speed of
-its shear over k_t. A coefficient of restitution e bounds the damping, as friction bounds the shear:
+so that a faster impact keeps a smaller fraction of its speed. A sticking point creeps at a speed of its shear divided
+by k_t. A coefficient of restitution e bounds the damping, as friction bounds the shear:
 
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 
-Where the bound is reached a surface is e^2 times as stiff in unloading as in loading (Walton & Braun 1986), and returns
-e^2 of the work, whatever the speed, the mass, the stiffness or the number of points. At rest it is as
-stiff as without. For all speeds r follows from v, in units of s = b k / c, by
+Where the bound is reached, the stiffness of a surface in unloading is e^2 times that in loading (Walton & Braun 1986),
+and the surface returns e^2 of the work, whatever the speed, mass, stiffness or number of points. At rest the stiffness
+is k, as without the bound. For all speeds r follows from v, in units of s = b k / c, by
 
     R(v / s, b) = R(r / s, -b),   R(x, b) = x / b - ln(1 + b x) / b^2                 for x <= 1,
                                   R(x, b) = R(1, b) + (x^2 - 1) / (2 (1 + b))         for x > 1.
@@ -36,7 +36,7 @@ _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
 _part = positive_part(_scalar)
 
 TOUCH = wp.constant(_scalar(1e-13))
-"""Distance up to which a point touches [m]: rounding. There is no force yet, but its derivative is that of contact."""
+"""Distance up to which a point touches, for rounding [m]; the force is zero there, its derivative that of contact."""
 
 
 @wp.func
@@ -50,7 +50,7 @@ def _square(n: _vec3):
 
 @wp.func
 def damping_bounds(k: _scalar, e: _scalar, bounded: int):
-    """Bounds of the stiffness with damping; without a coefficient of restitution e the force just never pulls."""
+    """Bounds of the stiffness with damping; without a coefficient of restitution e they only exclude a pull."""
     least = _scalar(0.0)
     most = _scalar(wp.inf)
     if bounded == 1:

@@ -1,4 +1,4 @@
-"""Points spread evenly over a shape, the same ones whatever elements a solver makes of it."""
+"""Points spread evenly over a shape, independent of its discretisation by a solver."""
 
 import functools
 
@@ -10,28 +10,28 @@ from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension,
 __all__ = ["points_within"]
 
 _MOST = 1 << 20
-"""Points drawn in the box about a shape at most."""
+"""Largest number of points drawn in the bounding box of a shape."""
 
 _EDGE = 1e-6
-"""Distance from a shape up to which a point counts as within, in sizes of the box [1]: rounding, and flat regions."""
+"""Distance from a shape up to which a point counts as within, for rounding and flat regions [size of the box]."""
 
 
 def points_within(shape: Shape, count: int, region: Shape | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a bounded shape, spread evenly, and the volume that each stands for.
+    """Points of a bounded shape, spread evenly, and the volume that each point represents.
 
-    A solid is filled by the Sobol sequence over the box about it, sheets and bars are divided at their vertices and
-    along their axes, and `Points` are points already. Only the shape decides, so that they are the same under every
-    solver and resolution.
+    A solid is filled by the Sobol sequence over its bounding box, sheets are divided at their vertices and bars along
+    their axes, and `Points` are points already. The points depend on the shape alone, so that they are the same for
+    every solver and resolution.
 
     Args:
         shape: The shape.
-        count: Least number of points within a solid, a power of two; there are fewer only where it fills little of the
-            box about it.
+        count: Least number of points within a solid, a power of two; there are fewer only if it fills little of its
+            bounding box.
         region: A shape to which the points belong as well; None for all of `shape`.
 
     Returns:
-        Positions [m], shape (n, dim), and volumes [m^dim], shape (n,). Both are empty where `shape` and `region` do not
-        meet.
+        Positions [m], shape (n, dim), and volumes [m^dim], shape (n,). Both are empty if `shape` and `region` do not
+        intersect.
     """
     if any(isinstance(part, Sheet | Truss | Points) for part in map(_unposed, parts_of(shape))):
         position, volume = _divided(shape, count)
@@ -45,7 +45,7 @@ def points_within(shape: Shape, count: int, region: Shape | None = None) -> tupl
 
 @functools.singledispatch
 def _divided(shape: Shape, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `points_within`, of a shape that may have thin parts."""
+    """As `points_within`, for a shape that may have thin parts."""
     return _filled([shape], count)
 
 
@@ -90,7 +90,7 @@ def _unposed(shape: Shape) -> Shape:
 
 
 def _filled(shapes: list[Shape], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `points_within`, of the intersection of shapes."""
+    """As `points_within`, for the intersection of shapes."""
     from scipy.stats import qmc
 
     lower = np.max([shape.bounds[0] for shape in shapes], axis=0)

@@ -12,30 +12,30 @@ from warpbots.scene.memory_limit import refuse_excess
 __all__ = ["AROUND", "SampleGrid", "lost_surface", "refuse_flat"]
 
 AROUND = 6
-"""Samples along an axis beside those in the shape."""
+"""Number of samples along an axis outside of the shape."""
 
 _MARGIN = 2.0
-"""Distance that a shape keeps from the outermost samples, where the splines end [spacings]."""
+"""Distance between a shape and the outermost samples, where the splines end [spacings]."""
 
 _BEYOND = 8
-"""Samples beyond the ends by which rows are extended; how their ends are treated is felt six times less at each."""
+"""Samples by which rows are extended beyond their ends; each sample reduces the effect of the end six times."""
 
 _SAMPLE = 200.0
-"""Memory that a sample takes while it is made [bytes]."""
+"""Memory of a sample during the computation [bytes]."""
 
 _PROBES = 1000
-"""Points at which samples are compared with their shape."""
+"""Number of points at which samples are compared with their shape."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SampleGrid:
-    """Where a signed distance is sampled; between the samples it is interpolated by quadratic B-splines.
+    """Positions of samples of a signed distance; between them it is interpolated by quadratic B-splines.
 
     Attributes:
         origin: The first sample [m], shape (3,).
-        spacing: Distance of neighbours [m].
-        counts: Samples along each axis, of which that along z changes fastest.
-        first: Number of the first sample among those of all solids.
+        spacing: Distance between neighbours [m].
+        counts: Number of samples along each axis; the index along z changes fastest.
+        first: Index of the first sample among the samples of all solids.
     """
 
     origin: np.ndarray
@@ -50,7 +50,7 @@ class SampleGrid:
         Args:
             shape: The shape.
             samples: Samples along its longest edge.
-            room: How much farther the grid reaches [m].
+            room: Distance by which the grid extends farther [m].
 
         Raises:
             SceneError: The shape has no end or no extent, or the samples do not fit into memory.
@@ -74,7 +74,7 @@ class SampleGrid:
 
     @property
     def positions(self) -> np.ndarray:
-        """Where the samples are [m], shape (n, 3)."""
+        """Positions of the samples [m], shape (n, 3)."""
         axes = [o + self.spacing * np.arange(n) for o, n in zip(self.origin, self.counts, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
@@ -86,11 +86,11 @@ class SampleGrid:
         return found
 
     def filters(self) -> list[np.ndarray]:
-        """Matrices by which distances become coefficients, which is linear, along x, y and z."""
+        """Matrices of the linear maps from distances to coefficients along x, y and z."""
         return [_filtered(np.eye(n), 0) for n in self.counts]
 
     def excess(self, lower: np.ndarray, upper: np.ndarray) -> float:
-        """How far a box reaches beyond the part in which splines are accurate [m]; negative where it does not.
+        """Distance by which a box extends beyond the part in which splines are accurate [m]; negative if it does not.
 
         Args:
             lower: Lower corner of the box [m], shape (3,).
@@ -102,10 +102,10 @@ class SampleGrid:
 
 
 def refuse_flat(shape: Shape) -> None:
-    """Raise if a shape has no extent along any axis, and so no inside that samples could find.
+    """Raise if a shape has no extent along any axis, and so no inside that samples could detect.
 
     Raises:
-        SceneError: It has none.
+        SceneError: It has no extent.
     """
     lower, upper = shape.bounds
     if not (upper > lower).any():
@@ -116,9 +116,9 @@ def refuse_flat(shape: Shape) -> None:
 
 
 def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
-    """Coefficients along an axis of the splines through values, which go on straight beyond the ends.
+    """Coefficients along an axis of the splines through values that are extrapolated linearly beyond the ends.
 
-    Without that the slope would have to vanish there, which is seen as far away as a solid is.
+    Otherwise the slope would have to vanish at the ends, which would affect the distance as far as the solid.
     """
     from scipy.ndimage import spline_filter1d
 
@@ -129,13 +129,13 @@ def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:
-    """Share of the surface of a shape behind which its samples find no inside.
+    """Fraction of the surface of a shape behind which its samples detect no inside.
 
-    Walls that are thinner than the distance of the samples are lost in places: there is no contact with them there.
+    Walls that are thinner than the distance between samples are lost in places, where there is no contact with them.
 
     Args:
         grid: The samples.
-        coefficients: Coefficients of their splines [m], shape (n_x, n_y, n_z).
+        coefficients: Coefficients of the splines [m], shape (n_x, n_y, n_z).
         shape: The shape.
     """
     from scipy.ndimage import map_coordinates

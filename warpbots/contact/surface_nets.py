@@ -1,4 +1,4 @@
-"""Triangle meshes of surfaces that are known by their signed distance alone."""
+"""Triangle meshes of surfaces that are given by a signed distance alone."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from warpbots.scene.memory_limit import refuse_excess
 __all__ = ["sampled_surface", "surface_nets"]
 
 _SAMPLE = 300.0
-"""Memory that a sample takes while a surface is made [bytes]."""
+"""Memory of a sample during the computation of a surface [bytes]."""
 
 
 def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
@@ -36,13 +36,13 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
     counts = counts.astype(int)
     axes = [a - 1.5 * cell + cell * np.arange(n) for a, n in zip(low, counts, strict=True)]
     lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # where the box ends the solid ends, with a face
+    cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # the solid ends with a face where the box ends
     distance = np.maximum(signed_distance(shape, lattice), cut).reshape(counts)
     return surface_nets(distance, np.array([a[0] for a in axes]), cell)
 
 
 def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """Zero set of samples on a grid: one vertex per cell that it crosses, one quad per edge (Gibson 1998).
+    """Zero set of samples on a grid: one vertex per cell and one quad per edge that it crosses (Gibson 1998).
 
     Args:
         distance: Samples of a signed distance, positive on the border of the grid, shape (n_x, n_y, n_z).

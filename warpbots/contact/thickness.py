@@ -1,4 +1,4 @@
-"""Thickness of obstacles, for contact at points alone: a thin solid passes unnoticed between points far apart."""
+"""Thickness of obstacles, for contact at points alone: points far apart can miss a thin solid between them."""
 
 import functools
 
@@ -28,48 +28,48 @@ from warpbots.scene import (
 __all__ = ["least_thickness", "refuse_thin", "thickness"]
 
 _LEAST = {2: 1.5, 3: np.sqrt(3.0)}
-"""Smallest thickness that points one spacing apart notice [spacings], by dimension.
+"""Smallest thickness that points one spacing apart cannot miss [spacings], by dimension.
 
-A disc of that diameter, in 3D a ball, contains one of them wherever it is.
+A disc of this diameter, in 3D a ball, contains one of the points at any position.
 """
 
 _TIP = 4.0
-"""How far the thin part of a mesh reaches that is only its tip, such as that of a ramp [thicknesses looked for]."""
+"""Largest extent of a thin part that is merely a tip of the mesh, as on a ramp [thickness `least`]."""
 
 _FACES = 1000
-"""Fewest faces of a mesh that are sampled; larger ones are cut in quarters."""
+"""Least number of faces of a mesh to sample; if a mesh has fewer, all its faces are divided into quarters."""
 
 _QUARTERS = ([0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 2, 0])
-"""For each quarter of a triangle the corners that, with its own, have the corners of the quarter between them."""
+"""For each quarter of a triangle, the corners whose midpoints with corners 0, 1, 2 are the corners of the quarter."""
 
 
 def least_thickness(dim: int, spacing: float) -> float:
-    """Thickness [m] above which points `spacing` [m] apart notice a solid wherever they are; `dim` is 2 or 3."""
+    """Thickness [m] above which points `spacing` [m] apart cannot miss a solid, at any position; `dim` is 2 or 3."""
     return float(_LEAST[dim] * spacing)
 
 
 def refuse_thin(
     obstacles: tuple[Obstacle, ...], spacing: float, what: str, option: str, least: float | None = None
 ) -> None:
-    """Raise if an obstacle is so thin that points `spacing` [m] apart would pass it unnoticed.
+    """Raise if an obstacle is so thin that points `spacing` [m] apart could pass it without contact.
 
     Args:
-        obstacles: Of a scene.
-        spacing: Distance of the points [m].
-        what: What the points are, in the plural, for messages.
-        option: The option of the solver that brings them closer, for messages.
-        least: Thickness that will do [m]; None for `least_thickness`.
+        obstacles: Obstacles of a scene.
+        spacing: Distance between points [m].
+        what: Name of the points in messages, in the plural.
+        option: Solver option that brings the points closer together, for messages.
+        least: Sufficient thickness [m]; None for `least_thickness`.
 
     Raises:
-        SceneError: The first such obstacle.
+        SceneError: There is such an obstacle; the message names the first.
     """
     for obstacle in obstacles:
         enough = least or least_thickness(dimension(obstacle.shape), spacing)
         thick = thickness(obstacle.shape, enough)
         if thick < (1.0 - 1e-6) * enough:
             raise SceneError(
-                f"Obstacle {obstacle.name!r}: it is {thick:.3g} m thick, and {what} {spacing:g} m apart pass what is "
-                f"thinner than {enough:.3g} m; make it thicker, away from the bodies, or use a smaller {option}"
+                f"Obstacle {obstacle.name!r}: it is {thick:.3g} m thick, and {what} {spacing:g} m apart can miss "
+                f"solids thinner than {enough:.3g} m; make it thicker, away from the bodies, or use a smaller {option}"
             )
 
 
@@ -79,11 +79,11 @@ def thickness(shape: Shape, least: float) -> float:
 
     Args:
         shape: Any shape of `warpbots.scene`.
-        least: What counts as thick in a mesh [m].
+        least: Thickness from which a part of a mesh counts as thick [m].
 
     Returns:
-        For a mesh the thickness of a part below `least` that is no mere tip of a thicker one, or else inf; for samples
-        twice the largest depth; for what has no rule of its own the smallest edge of its box.
+        For a mesh the thickness of a part below `least` that is not merely the tip of a thicker part, or else inf; for
+        samples twice the largest depth; for any other shape without a rule the smallest edge of its bounding box.
     """
     lower, upper = shape.bounds
     return float((upper - lower).min())
@@ -152,7 +152,7 @@ def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
     Args:
         shape: The solid.
         corner: Corners of its faces [m], shape (n, 3, 3).
-        least: What counts as thick [m].
+        least: Thickness from which a part counts as thick [m].
     """
     from scipy.spatial import cKDTree
 

@@ -1,4 +1,4 @@
-"""Volumes of shapes: in closed form, and where shapes overlap by points drawn in them."""
+"""Volumes of shapes: in closed form, or from random points where shapes overlap."""
 
 import functools
 import math
@@ -29,19 +29,19 @@ from warpbots.scene import (
 __all__ = ["volume"]
 
 _DRAWN = 1 << 14
-"""Points drawn in a union: overlaps are known to 0.4 % of the whole and better."""
+"""Points drawn in a union: overlaps are accurate to 0.4 % of the whole or better."""
 _ROUNDS = 64
-"""How often points are drawn in the box about a part until there are enough within it."""
+"""Largest number of rounds of drawing points in the bounding box of a part until enough are within it."""
 
 
 @functools.singledispatch
 def volume(shape: Shape) -> float:
     """Volume of a shape [m^3], in 2D its area [m^2]; infinite for unbounded shapes.
 
-    Closed forms and sums, but for `DistanceGrid`, which is sampled more finely than it is given, and for parts of a
-    `Union` or bars of a `Truss` that overlap. These count once, by Karp and Luby's estimate: the sum over the parts of
-    V_i times the mean of 1 / m at points drawn in part i, where m counts the parts that a point is in. It is exact
-    where parts only touch.
+    Volumes are closed forms and sums, except for `DistanceGrid`, which is sampled more finely than it is given, and for
+    overlapping parts of a `Union` or bars of a `Truss`. Overlaps count once, by the estimate of Karp and Luby: the sum
+    over the parts of V_i times the mean of 1 / m at points drawn in part i, where m is the number of parts that contain
+    the point. It is exact where parts only touch.
     """
     raise TypeError(f"no volume is known for a {type(shape).__name__}")
 
@@ -130,7 +130,7 @@ def _section(radius: float, dim: int) -> float:
 
 
 def _together(parts: list[Shape]) -> float:
-    """Volume of all points of any of `parts`."""
+    """Volume of the union of `parts`."""
     rng, count = np.random.default_rng(0), -(-_DRAWN // len(parts))
     total = 0.0
     for i, part in enumerate(parts):
@@ -142,13 +142,13 @@ def _together(parts: list[Shape]) -> float:
 
 
 def _near(a: Shape, b: Shape) -> bool:
-    """Whether the boxes about two shapes overlap."""
+    """Whether the bounding boxes of two shapes overlap."""
     (low, high), (lower, upper) = a.bounds, b.bounds
     return bool((np.minimum(high, upper) > np.maximum(low, lower)).all())
 
 
 def _drawn(shape: Shape, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Up to `count` points in a shape, all of it alike; fewer where it fills little of the box about it."""
+    """Up to `count` uniformly distributed points in a shape; fewer if it fills little of its bounding box."""
     if isinstance(shape, Posed):
         return _drawn(shape.shape, count, rng) @ np.array(shape.rotation).T + np.array(shape.translation)
     lower, upper = shape.bounds

@@ -1,4 +1,4 @@
-"""Widths of solids: how far apart points may be that are to fill their thin parts, too."""
+"""Widths of solids, which limit the spacing of points that are to fill their thin parts as well."""
 
 import functools
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ _ALONG = 32
 """Samples along the longest edge of a shape."""
 
 _THIN = 0.1
-"""Part of the volume that counts as thin [1]."""
+"""Fraction of the volume that counts as thin [1]."""
 
 
 @functools.singledispatch
 def width(shape: Shape) -> float:
     """Width of the thin part of a bounded shape [m].
 
-    Of the chords through a point of the shape along the axes the shortest one is the width there; the width of the thin
-    part is the one that a tenth of the volume stays below, on a grid of 32 points along the longest edge. It is the
-    smallest edge of a box and, because of the short chords near its surface, 0.4 diameters of a ball. Points are as
-    wide as the cells of which each has two along every axis, sheets and bars as their sections, a union as the least
-    wide of its parts.
+    The width at a point of the shape is its shortest chord along the axes. The width of the thin part is the value
+    below which a tenth of the volume stays, on a grid of 32 points along the longest edge. For a box it is the smallest
+    edge; for a ball it is 0.4 diameters, because of the short chords near the surface. The width of `Points` is the
+    size of cells that have two points along every axis. The width of sheets and bars is that of their sections, and the
+    width of a union is the smallest width of its parts.
     """
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
@@ -66,13 +66,13 @@ def _(shape: Posed) -> float:
 
 
 def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
-    """Size of cells [m] that are `across` to the width of every shape, or as large as it takes for `most` to fill all.
+    """Size of cells [m] with at least `across` across the width of every shape, or larger if `most` would not fill all.
 
-    It has three digits. Shapes without end do not count; 1 m if there are none.
+    It has three significant digits. Unbounded shapes do not count; without others it is 1 m.
 
     Args:
-        shapes: What is to be filled.
-        across: Number of cells across.
+        shapes: Shapes to fill.
+        across: Number of cells across a width.
         most: Largest number of cells.
     """
     shapes = [shape for shape in shapes if np.isfinite(shape.bounds).all()]
@@ -83,7 +83,7 @@ def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
 
 
 def _runs(inside: np.ndarray, axis: int) -> np.ndarray:
-    """Number of cells along an axis in the unbroken row of `inside` that each is in, 0 outside; shape of `inside`."""
+    """Length along an axis of the unbroken row of cells `inside` that contains each cell [cells], 0 outside."""
     rows = np.moveaxis(inside, axis, -1)
     flat = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(1, 1)]).reshape(-1)
     change = np.diff(flat.astype(np.int8))

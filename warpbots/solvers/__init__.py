@@ -1,4 +1,4 @@
-"""Solvers, one folder each, and what they share."""
+"""Solvers, one folder each, and the modules that all of them use."""
 
 import importlib
 from typing import TYPE_CHECKING

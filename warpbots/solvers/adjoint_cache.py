@@ -1,4 +1,4 @@
-"""What a state owns besides its fields, because the adjoint of the step that ends in it will read it."""
+"""Data kept with a state besides its fields, because the adjoint of the step that ends in this state reads them."""
 
 import weakref
 from collections.abc import Callable
@@ -8,10 +8,10 @@ __all__ = ["AdjointCache"]
 
 
 class AdjointCache(weakref.WeakKeyDictionary):
-    """Anything by state, made when it is first asked for and gone with its state."""
+    """Objects by state, created at the first request and freed with their state."""
 
     def of(self, state: object, make: Callable[[], Any]) -> Any:
-        """What `state` owns, from `make` the first time."""
+        """Returns the object of `state`; `make` creates it at the first call."""
         if state not in self:
             self[state] = make()
         return self[state]

@@ -1,4 +1,4 @@
-"""States and readings: dataclasses of arrays of one kind, Warp's in a solver and torch's in a simulation."""
+"""States and readings: dataclasses of arrays, Warp arrays in a solver and torch tensors in a simulation."""
 
 import dataclasses
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ Array = TypeVar("Array")
 """Kind of the fields: ``wp.array``, or ``torch.Tensor``."""
 
 Other = TypeVar("Other")
-"""Another kind of fields."""
+"""Kind of the fields of a converted copy."""
 
 
 class ArrayFields(Generic[Array]):
@@ -22,7 +22,7 @@ class ArrayFields(Generic[Array]):
         return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
     def __reduce__(self) -> tuple:
-        """What is pickled and deep-copied: the fields alone."""
+        """Pickle and deep-copy the fields alone."""
         if any(isinstance(field, wp.array) for field in self.fields()):
             raise TypeError(
                 f"a {type(self).__name__} of Warp arrays belongs to its device and is neither pickled nor deep-copied; "

@@ -1,4 +1,4 @@
-"""What models of one dataclass of arrays answer alike."""
+"""Methods that models share if they are a dataclass of arrays."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ __all__ = ["ArrayModel"]
 
 
 class ArrayModel:
-    """A model, as a frozen dataclass, whose parameters are fields of their own name.
+    """A model that is a frozen dataclass; each parameter is the field of the same name.
 
     Attributes:
         tables: For each kind of element (`Parameter.per`) the points of matter that are its vertices, -1 for none,
@@ -34,12 +34,12 @@ class ArrayModel:
         return len(self.scene.actuators)
 
     def summary(self) -> str:
-        """Number of points of matter and of rigid bodies; a solver may say more."""
+        """Number of points of matter and of rigid bodies; a solver may add to this."""
         counts = (self.matter, "points of matter"), (self.robot and self.robot.bodies, "rigid bodies")
         return ", ".join(f"{len(things)} {name}" for things, name in counts if things)
 
     def places(self, per: str) -> Places | None:
-        """Where the elements of a kind are at rest: those of `tables`; None for all others."""
+        """Rest positions of the elements of a kind in `tables`; None for all other kinds."""
         return element_places(self.scene, self.matter, self.tables[per]) if per in self.tables else None
 
     def parameter(self, name: str) -> wp.array:
@@ -47,11 +47,11 @@ class ArrayModel:
         return getattr(self, name)
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy with `arrays` instead of its own, by name of the parameter."""
+        """A copy in which `arrays`, by name of the parameter, replace its own."""
         return dataclasses.replace(self, **arrays)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with the gravity of `values`; a solver may say more."""
+        """The scene with the gravity of `values`; a solver may record more parameters."""
         return with_gravity(self.scene, values)
 
     def parameter_arrays(self) -> list[wp.array]:

@@ -1,7 +1,7 @@
 """Parameters of a model baked into its scene, and the fields of a scene as parameters of a model.
 
-Values go where the records of a scene hold them, so that readers and other solvers find them. A model built from these
-records then shows what they do not say to the last bit, and this goes into fields.
+Values go into the records of a scene where these can hold them, so that file readers and other solvers find them. A
+model is then built from these records, and each parameter of it that differs in any bit goes into a field.
 """
 
 import dataclasses
@@ -20,30 +20,30 @@ from warpbots.user_warning import warn_user
 __all__ = ["at_rest", "baked", "with_fields"]
 
 _SAME = 1e-9
-"""Part of the size of all elements by which vertices may differ, which rounding moves on other machines."""
+"""Largest difference between vertices that count as equal, relative to their extent; rounding differs by machine."""
 
 _AGREE = 1e-6
-"""The same of values of records."""
+"""Largest difference between values of records that count as equal, relative to the largest of them."""
 
 
 def baked(
     solver: Solver, model: Model, values: Mapping[str, np.ndarray], world: int = 0, records: bool = True,
     start: Mapping[str, np.ndarray] | None = None,
 ) -> Scene:  # fmt: skip
-    """The scene of `model` with parameters in it.
+    """The scene of `model` with its parameters baked in.
 
     Args:
-        solver: What built the model.
-        model: Has the scene, without fields, and parameters that are not in `values`.
+        solver: The solver that built the model.
+        model: Holds the scene, without fields, and the parameters that `values` lacks.
         values: Parameters by name, in the type of the model's arrays, each of shape (...) as in one world.
         world: The world whose parameters are taken where `values` has none.
-        records: Whether values go into records; otherwise all that differs from these goes into fields.
-        start: The state to begin from, by name, each of shape (...) as in one world; None for rest.
+        records: Whether values go into records; otherwise every value that differs from its record goes into a field.
+        start: Fields of the initial state by name, each of shape (...) as in one world; None for rest.
     """
     own = {name: model.parameter(name).numpy()[world] for name in model.parameters()}
     new = {name: v for name, v in values.items() if not _equal(v, own[name])}
     scene = model.recorded(new) if records else model.scene
-    with warnings.catch_warnings(action="ignore"):  # said when `model` was built
+    with warnings.catch_warnings(action="ignore"):  # issued when `model` was built
         built = solver.build(scene, 1, model.device)
     specs, wanted = built.parameters(), own | dict(values)
     fields = []
@@ -63,16 +63,16 @@ def at_rest(solver: Solver, model: Model) -> dict[str, np.ndarray]:
 
 
 def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
-    """A copy of `model` whose parameters are those of the fields of a scene.
+    """A copy of `model` with the parameters that the fields of a scene hold.
 
     Args:
-        model: From `Solver.build` of that scene without its fields, of which solvers need to know nothing.
+        model: From `Solver.build` of that scene without its fields, so that solvers need not know fields.
         fields: The fields.
         who: Name of the solver, for messages.
 
     Raises:
-        SceneError: The model has no such parameter, its records have changed, or its elements are others, to which the
-            values cannot be carried over.
+        SceneError: The model has no such parameter, its records have changed, or its elements are others and the values
+            cannot be carried over to them.
     """
     arrays, specs = {}, model.parameters()
     for field in fields:
@@ -94,9 +94,9 @@ def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
 
 
 def _vertices(model: Model, per: str) -> np.ndarray | None:
-    """Vertices of elements of soft bodies at rest [m], shape (n, k, dim); None for all else.
+    """Vertices of elements of soft bodies at rest [m], shape (n, k, dim); None for all other elements.
 
-    Where an element has fewer of them than others of its kind, its centre stands for the missing ones.
+    Where an element has fewer vertices than others of its kind, its centre fills the missing entries.
     """
     places = model.places(per)
     if places is None or not len(places) or not isinstance(model.scene.bodies[places.body[0]], SoftBody):
@@ -110,13 +110,13 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: str) -> tuple[np.ndarray, float | None]:
-    """Values of a field for the elements of a model, and the error of interpolation; None where there is none."""
+    """Values of a field for the elements of a model, and the error of interpolation; None without interpolation."""
     places = _vertices(model, spec.per)
     if (places is None) != (field.places is None):
         words = ("elements", "none") if places is None else ("no elements", "some")
         raise SceneError(
-            f"Field {field.name!r}: it belongs to {words[0]}, and that of {who} to {words[1]} (one per {spec.per}); "
-            f"leave it out of Scene.fields"
+            f"Field {field.name!r}: it belongs to {words[0]}, and the parameter of {who} to {words[1]} (one per "
+            f"{spec.per}); leave it out of Scene.fields"
         )
     if places is None:
         _refuse_changed(field, own)
@@ -138,7 +138,7 @@ def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: s
 
 
 def _refuse_changed(field: Field, own: np.ndarray) -> None:
-    """Raise if the records of a scene no longer say what they did when a field was baked."""
+    """Raise if the records of a scene have changed since a field was baked."""
     scale = np.abs(field.recorded).max(initial=0.0)
     if own.shape != field.recorded.shape or not np.allclose(own, field.recorded, rtol=_AGREE, atol=_AGREE * scale):
         raise SceneError(

@@ -1,4 +1,4 @@
-"""Points of matter that the cables of a scene are tied to, for every solver that has cables."""
+"""Points of matter to which the cables of a scene are tied, for every solver that has cables."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Route(NamedTuple):
         points: Indices of the matter at its waypoints, shape (n,).
         stiffness: Spring constant [N/m].
         rest_length: Length paid out at u = 0 [m].
-        rounding: Slack up to which it counts as just taut in derivatives [m].
+        rounding: Slack up to which derivatives treat it as just taut [m].
     """
 
     channel: int
@@ -65,7 +65,7 @@ def routes_of(scene: Scene, position: np.ndarray, reach: float, what: str, optio
             )
         length = float(np.linalg.norm(np.diff(position[nearest], axis=0), axis=1).sum())
         rest_length = length if cable.rest_length is None else cable.rest_length
-        rounding = ROUNDING * (length + float(np.abs(position[nearest]).max()))  # coordinates have it, too
+        rounding = ROUNDING * (length + float(np.abs(position[nearest]).max()))  # coordinates are rounded, too
         routes.append(Route(channel, nearest, cable.stiffness, rest_length, rounding))
     return routes
 

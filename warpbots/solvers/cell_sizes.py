@@ -1,4 +1,4 @@
-"""The size of cells of solvers to which none was given."""
+"""Cell size of a solver that was given none."""
 
 from warpbots.contact import cells_across
 from warpbots.scene import Scene
@@ -7,10 +7,10 @@ __all__ = ["cell_size_for", "given"]
 
 
 def cell_size_for(scene: Scene, across: float, most: float) -> float:
-    """Size of cells for the soft bodies of a scene [m]: that of its task, or else `warpbots.contact.cells_across`.
+    """Cell size for the soft bodies of a scene [m]: from its task, or else from `warpbots.contact.cells_across`.
 
     Args:
-        scene: What is to be simulated.
+        scene: The scene to simulate.
         across: Number of cells across the width of every body.
         most: Largest number of cells.
     """
@@ -20,7 +20,7 @@ def cell_size_for(scene: Scene, across: float, most: float) -> float:
 
 
 def given(size: float | None, solver: str, option: str) -> float:
-    """The size of cells, which `build` needs.
+    """The cell size `size`, which `build` needs [m].
 
     Raises:
         ValueError: It is None.

@@ -15,10 +15,10 @@ def numpy_type(dtype: type) -> type:
 
 
 def device_array(values: object, device: wp.Device, dtype: type = real, requires_grad: bool = False) -> wp.array:
-    """An array of `dtype` with the values of anything that NumPy reads as an array.
+    """An array of `dtype` from any values that NumPy can read as an array.
 
     Args:
-        values: Shape (...,), and the shape of `dtype` behind it.
+        values: Values, shape (...,) followed by the shape of `dtype`.
         device: Device of the array.
         dtype: Warp type of an entry.
         requires_grad: Whether the array has a gradient.
@@ -34,7 +34,7 @@ def tiled(values: object, worlds: int, device: wp.Device, dtype: type = real, re
 
 
 def shared(array: wp.array, worlds: int) -> wp.array:
-    """An array of shape (1, n) as one of shape (worlds, n), whose rows are the same memory: large, and only read."""
+    """View of an array of shape (1, n) with shape (worlds, n); all rows share memory, so it is only for reading."""
     view = wp.array(
         ptr=array.ptr, dtype=array.dtype, shape=(worlds, array.shape[1]), strides=(0, array.strides[1]),
         device=array.device,

@@ -1,4 +1,4 @@
-"""States from which the simulations of a scene begin, as fields of that scene."""
+"""Initial states of simulations, stored as fields of the scene."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,28 +9,28 @@ from warpbots.scene import Field, SceneError
 __all__ = ["PREFIX", "initial_state", "state_fields"]
 
 PREFIX = "initial_"
-"""What names of fields of a scene begin with that belong to a state, such as ``"initial_position"``."""
+"""Prefix of the names of scene fields that belong to an initial state, such as ``"initial_position"``."""
 
 _AGREE = 1e-6
-"""Part of the size of a field by which the state at rest may differ, which rounding moves on other machines."""
+"""Largest relative difference between states at rest that count as equal; rounding differs by machine."""
 
 
 def state_fields(state: Mapping[str, np.ndarray], rest: Mapping[str, np.ndarray]) -> list[Field]:
-    """Fields for what of a state is not as it is at rest; both by name, each of shape (...) as in one world."""
+    """Fields for the arrays of `state` that differ from `rest`; both by name, each of shape (...) as in one world."""
     moved = (name for name, value in state.items() if value.tobytes() != rest[name].tobytes())
     return [Field(PREFIX + name, state[name], recorded=rest[name]) for name in moved]
 
 
 def initial_state(fields: Iterable[Field], rest: Mapping[str, np.ndarray], who: str) -> dict[str, np.ndarray]:
-    """What of a state the fields of a scene say, by name, each of shape (...) as in one world.
+    """Arrays of an initial state from the fields of a scene, by name, each of shape (...) as in one world.
 
     Args:
-        fields: Those of the scene whose names begin with `PREFIX`.
-        rest: The state that the scene has without them.
+        fields: Fields of the scene whose names begin with `PREFIX`.
+        rest: The state of the scene without these fields.
         who: Name of the solver, for messages.
 
     Raises:
-        SceneError: The solver has no such state, or its elements are others than those that the state belongs to.
+        SceneError: The solver has no such state, or the state belongs to other elements.
     """
     found = {}
     for field in fields:
@@ -51,5 +51,5 @@ def initial_state(fields: Iterable[Field], rest: Mapping[str, np.ndarray], who: 
 
 
 def _agree(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have one shape, and the same values up to rounding."""
+    """Whether two arrays have the same shape, and the same values up to rounding."""
     return a.shape == b.shape and np.allclose(a, b, rtol=_AGREE, atol=_AGREE * np.abs(a).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Matter in runs that follow one constitutive law, each of which is one launch."""
+"""Runs of consecutive matter with one constitutive law; each run is one launch."""
 
 import dataclasses
 import itertools
@@ -12,13 +12,13 @@ __all__ = ["LawGroup", "law_groups"]
 
 @dataclasses.dataclass(frozen=True)
 class LawGroup:
-    """Consecutive particles or elements of one constitutive law.
+    """Consecutive particles or elements with one constitutive law.
 
     Attributes:
         law: The law as it was registered when the model was built.
         incompressibility: Exponent of the added volumetric energy, 0 for none.
-        first: Index of the first of them.
-        count: Number of them.
+        first: Index of the first particle or element.
+        count: Number of particles or elements.
     """
 
     law: Law
@@ -28,7 +28,7 @@ class LawGroup:
 
 
 def law_groups(materials: Iterable[Material], counts: Iterable[int]) -> tuple[LawGroup, ...]:
-    """Runs of one law; neighbouring bodies of one law make one run, and bodies without any points none.
+    """Runs of one law; consecutive bodies with the same law share a run, and bodies without points have none.
 
     Args:
         materials: Material of each body.

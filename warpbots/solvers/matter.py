@@ -21,8 +21,8 @@ class Surface(Protocol):
 
     Attributes:
         body: Index of the body in the scene.
-        nodes: Which points are vertices.
-        faces: Vertices of the faces within these, counter-clockwise seen from outside, shape (n, 3).
+        nodes: Points of the matter that are vertices.
+        faces: Indices within `nodes` of the vertices of the faces, counter-clockwise seen from outside, shape (n, 3).
     """
 
     @property
@@ -31,11 +31,11 @@ class Surface(Protocol):
 
     @property
     def nodes(self) -> slice:
-        """Which points are vertices."""
+        """Points of the matter that are vertices."""
 
     @property
     def faces(self) -> np.ndarray:
-        """Vertices of the faces within these, shape (n, 3)."""
+        """Indices within `nodes` of the vertices of the faces, shape (n, 3)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Matter:
 
     @property
     def drawn(self) -> "Matter":
-        """What pictures show instead of it, as matter at rest: here the points themselves."""
+        """The matter at rest that pictures show in its place: here the points themselves."""
         return self
 
     def drawn_at(self, values: np.ndarray) -> np.ndarray:
@@ -72,20 +72,20 @@ class Matter:
 
     @property
     def surfaces(self) -> tuple[Surface, ...]:
-        """Surfaces whose vertices some of the points are; none where points are all there is."""
+        """Surfaces whose vertices are points of the matter; empty where it consists of points alone."""
         return ()
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Matter":
-        """A copy whose surfaces are those of the elements that are not hidden.
+        """A copy whose surfaces enclose only the elements that are not hidden.
 
         Args:
-            hidden: Function of positions [m], shape (n, dim), that says which of them are hidden, shape (n,), bool.
+            hidden: Function from positions [m], shape (n, dim), to whether each is hidden, shape (n,), bool.
         """
         return self
 
     @property
     def springs(self) -> np.ndarray:
-        """Points that springs join, shape (n_springs, 2), int; empty where there are none."""
+        """End points of the springs, shape (n_springs, 2), int; empty without springs."""
         return np.zeros((0, 2), dtype=int)
 
     @property
@@ -100,7 +100,7 @@ def regions_at(body: SoftBody, position: np.ndarray, slack: float | np.ndarray =
     Args:
         body: The body.
         position: Points [m].
-        slack: Distance up to which points outside belong to a region, too [m], one for all or shape (n,).
+        slack: Distance from a region up to which outside points count as in it [m], one for all or shape (n,).
     """
     return {name: signed_distance(shape, position) <= slack for name, shape in body.regions.items()}
 
@@ -153,7 +153,7 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """The material of each of `count` points; of overlapping regions the last one counts. Objects, shape (count,)."""
+    """The material of each of `count` points; the last of overlapping regions applies. Objects, shape (count,)."""
     kinds = np.array(body.materials, dtype=object)
     which = np.zeros(count, dtype=int)
     for k, name in enumerate(body.region_materials):

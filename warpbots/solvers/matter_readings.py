@@ -1,7 +1,7 @@
 """Sums over the matter of a world, for the readings of solvers of soft bodies.
 
-Sums are taken in double precision in the order of the points, or on a GPU of lanes that take every n-th of them, so
-that they repeat to the bit.
+Sums are in double precision and in a fixed order, so that they repeat to the bit: in the order of the points, or on a
+GPU first within lanes that take every n-th point.
 """
 
 import functools
@@ -18,7 +18,7 @@ _WIDE = {
     wp.float32: wp.float64, wp.vec2f: wp.vec2d, wp.vec3f: wp.vec3d,
     wp.float64: wp.float64, wp.vec2d: wp.vec2d, wp.vec3d: wp.vec3d,
 }  # fmt: skip
-"""Type in which values of a type are added up."""
+"""Type in which values of each type are summed."""
 
 
 def add_up(values: wp.array, total_out: wp.array) -> None:
@@ -33,7 +33,7 @@ def add_up(values: wp.array, total_out: wp.array) -> None:
 
 
 def adj_add_up(values: wp.array, total: wp.array) -> None:
-    """Write the gradient of `values` from that of their sums, for `add_up`."""
+    """Adjoint of `add_up`: write the gradient of `values` from the gradient of their sums."""
     launch(_spread_kernel(values.dtype), values.shape, [total.grad], [values.grad], values.device)
 
 

@@ -1,4 +1,4 @@
-"""Where the elements of a model are at rest: what a value per region, or a field over a scene, is made of."""
+"""Places of the elements of a model at rest, from which a value per region or a field over a scene is evaluated."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from warpbots.solvers.matter import Matter, regions_at
 __all__ = ["Places", "element_places"]
 
 _SLACK = 1e-6
-"""Distance up to which the centre of an element outside a region belongs to it [largest distance of its vertices]."""
+"""Distance from a region up to which the centre of an element counts as in it [extent of the vertices]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Places:
     Attributes:
         vertices: Positions of their vertices [m], float64, shape (n, n_vertices, dim); NaN for vertices that an element
             lacks because others of its kind have more.
-        body: Index in the scene of the body that each is part of, -1 for none, shape (n,), int.
+        body: Index in the scene of the body of each element, -1 for none, shape (n,), int.
         regions: Membership by region name, each of shape (n,), bool.
     """
 
@@ -37,10 +37,10 @@ class Places:
         return np.nanmean(self.vertices, axis=1)
 
     def members(self, scene: Scene, name: str) -> np.ndarray:
-        """Which elements are in the region, or else in the body, of that name, shape (n,), bool.
+        """Which elements are in the region, or else the body, called `name`, shape (n,), bool.
 
         Args:
-            scene: What was built.
+            scene: The scene that was built.
             name: Name of a region or of a body of the scene.
         """
         if name in scene.regions():
@@ -51,13 +51,13 @@ class Places:
 def element_places(scene: Scene, matter: Matter, table: np.ndarray, body: np.ndarray | None = None) -> Places:
     """Elements whose vertices are points of matter.
 
-    Elements of one vertex are in the regions that their point is in; others are where their centres are.
+    An element of one vertex is in the regions of its point; any other is in the regions that contain its centre.
 
     Args:
-        scene: What was built.
+        scene: The scene that was built.
         matter: All soft bodies at rest.
         table: Points that are the vertices of each element, -1 for none, shape (n, n_vertices).
-        body: Index in the scene of the body of each element, shape (n,); None for that of the first vertex.
+        body: Index in the scene of the body of each element, shape (n,); None for the body of its first vertex.
     """
     body = matter.body[table[:, 0]] if body is None else body
     if table.shape[1] == 1:

@@ -1,7 +1,7 @@
-"""Parameters of a model in the records of its scene, where readers and other solvers find them.
+"""Parameters of a model in the records of its scene, where file readers and other solvers find them.
 
-A record takes what it can hold. What it cannot, such as a friction that it refuses or a stiffness that differs from
-element to element, stays in `Scene.fields`: see `warpbots.solvers.baking`.
+A record takes the values that it can hold. All others, such as a friction that it refuses or a stiffness that differs
+from element to element, stay in `Scene.fields`: see `warpbots.solvers.baking`.
 """
 
 import dataclasses
@@ -22,17 +22,17 @@ _Record = TypeVar("_Record")
 
 
 def number(value: np.floating, before: float = np.nan) -> float:
-    """A value for a record: `before` if that is the same in the type of `value`, else the shortest decimal that is."""
+    """A value for a record: `before` if it equals `value` in the type of that, else the shortest decimal that does."""
     return before if value.dtype.type(before) == value else float(str(value))
 
 
 def numbers(values: np.ndarray, before: object) -> tuple[float, ...]:
-    """A row of values for a record, as `number`."""
+    """A row of values for a record, each by `number`."""
     return tuple(number(v, b) for v, b in zip(values, np.broadcast_to(before, values.shape), strict=True))
 
 
 def changed(part: _Record, **fields: object) -> _Record:
-    """A copy of a record with other values of `fields`; the record itself where it refuses them."""
+    """A copy of a record with new values of `fields`; the record itself if it refuses them."""
     try:
         return dataclasses.replace(part, **fields)
     except SceneError:
@@ -40,14 +40,14 @@ def changed(part: _Record, **fields: object) -> _Record:
 
 
 def with_gravity(scene: Scene, values: Values) -> Scene:
-    """`scene` with the gravity of `values`, if it is in them."""
+    """`scene` with the gravity of `values`, if they have one."""
     if "gravity" not in values:
         return scene
     return dataclasses.replace(scene, gravity=numbers(values["gravity"], scene.gravity))
 
 
 def with_friction(scene: Scene, values: Values) -> Scene:
-    """`scene` with the friction of its obstacles; static friction stays as much above it as it is."""
+    """`scene` with new friction of its obstacles; the difference between static and kinetic friction stays the same."""
     if "friction" not in values:
         return scene
     parts = zip(scene.obstacles, values["friction"], strict=True)
@@ -60,12 +60,12 @@ def _rough(obstacle: Obstacle, value: np.floating) -> Obstacle:
 
 
 def with_actuators(scene: Scene, cls: type, fields: Mapping[str, str], values: Values) -> Scene:
-    """`scene` with other values of its actuators of one class, one entry of a parameter for each.
+    """`scene` with new values for its actuators of one class, one entry of a parameter for each actuator.
 
     Args:
         scene: The scene.
-        cls: The class.
-        fields: Fields of the class by the names of the parameters.
+        cls: Class of the actuators.
+        fields: Names of the fields of the class by names of the parameters.
         values: The parameters.
     """
     parts, k = list(scene.actuators), 0
@@ -78,13 +78,13 @@ def with_actuators(scene: Scene, cls: type, fields: Mapping[str, str], values: V
 
 
 def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
-    """`scene` with other materials, for bodies in each of whose regions the values are uniform.
+    """`scene` with new materials for the bodies whose values are uniform in each region.
 
     Args:
         scene: The scene.
         matter: Its matter.
-        values: Parameters of the points of the matter; those that are fields of a `Material` or of its plasticity, by
-            their names.
+        values: Parameters of the points of the matter by name; those that are fields of a `Material` or of its
+            plasticity are used.
     """
     bodies = list(scene.bodies)
     for i, body in enumerate(bodies):
@@ -97,8 +97,8 @@ def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
 
 
 def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> SoftBody:
-    """A body of which the points outside of all regions, and those of each region, have one value; or itself."""
-    last = np.full(len(next(iter(values.values()))), -1)  # of overlapping regions the last one counts
+    """The body with new materials; unchanged unless values are uniform in each region and outside of all regions."""
+    last = np.full(len(next(iter(values.values()))), -1)  # the last of overlapping regions applies
     for k, inside in enumerate(regions.values()):
         last[inside] = k
     materials = {}
@@ -122,7 +122,7 @@ def _numbers_of(material: Material) -> set[str]:
 
 
 def _with_numbers(material: Material, values: Mapping[str, np.floating]) -> Material:
-    """A material with other values of the fields that `_numbers_of` lists."""
+    """A material with new values of the fields that `_numbers_of` lists."""
     plasticity, of_plasticity = material.plasticity, values.keys() - _ELASTIC
     if of_plasticity:
         own = {name: number(values[name], getattr(plasticity, name)) for name in of_plasticity}

@@ -1,4 +1,4 @@
-"""Fields of a scene on elements other than those that they were designed for."""
+"""Fields of a scene, carried over to elements other than those that they were designed for."""
 
 import numpy as np
 
@@ -8,26 +8,26 @@ from warpbots.scene import Field, Scene, SceneError, SoftBody
 __all__ = ["interpolated", "resampled"]
 
 _AGREE = 0.1
-"""Part of its size by which a body may differ from the one that a field was designed for, besides the elements."""
+"""Largest change of the extent of a body since a field was designed, relative to it, in addition to element sizes."""
 
 _FLAT = 1e-6
-"""Part of their length below which points have no width."""
+"""Ratio of width to length below which points count as flat along an axis."""
 
 
 def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scene) -> tuple[np.ndarray, float]:
     """Values of a field between the centres of its elements: linear within their hull, the nearest ones outside.
 
-    Bodies do not mix, whose materials may differ by orders of magnitude where they touch.
+    Each body is interpolated by itself, since materials may differ by orders of magnitude where bodies touch.
 
     Args:
         field: The field.
         places: Vertices of the elements that need values [m], shape (n, k, dim).
-        body_of: Index in the scene of the body of each of them, shape (n,).
-        scene: Has the bodies.
+        body_of: Index in the scene of the body of each of these elements, shape (n,).
+        scene: The scene of the bodies.
 
     Returns:
-        Values, shape (n, ...), and their error: the root of the mean square by which they differ from those of the
-        field where they are interpolated back to its elements, divided by that of the field.
+        Values, shape (n, ...), and their error: the values are interpolated back to the elements of the field, and the
+        root mean square of the difference is divided by the root mean square of the field.
 
     Raises:
         SceneError: The field was designed for bodies of another shape, or at another place.
@@ -44,7 +44,7 @@ def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scen
 
 
 def _nearest_body(points: np.ndarray, scene: Scene) -> np.ndarray:
-    """Index in the scene of the soft body that each of the points is in, or nearest to, shape (n,)."""
+    """Index in the scene of the soft body that contains each point, or is nearest to it, shape (n,)."""
     numbers = np.array([i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)])
     if len(numbers) == 1:
         return np.full(len(points), numbers[0])
@@ -52,7 +52,7 @@ def _nearest_body(points: np.ndarray, scene: Scene) -> np.ndarray:
 
 
 def _refuse_other(field: Field, body: str, old: np.ndarray, new: np.ndarray) -> None:
-    """Raise if the elements of a body do not fill the space of those that the field was designed for."""
+    """Raise if the elements of a body do not fill the space of the elements that the field was designed for."""
     words = f"Field {field.name!r}: it was designed for another mesh of SoftBody {body!r}, "
     remedy = "bake it for this body again (Simulation.scene_with), or leave it out of Scene.fields"
     if not (len(old) and len(new)):
@@ -72,19 +72,19 @@ def _box(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spacing(places: np.ndarray) -> float:
-    """About how far elements are apart [m]."""
+    """Approximate distance between elements [m]."""
     lower, upper = _box(places)
     edges = (upper - lower)[upper > lower]
     return float((edges.prod() / len(places)) ** (1.0 / len(edges))) if len(edges) else 0.0
 
 
 def interpolated(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Values between points: linear in the simplices of these, the nearest ones outside of them.
+    """Values between points: linear within the simplices of the points, the nearest value outside of them.
 
     Args:
-        points: Where the values are [m], shape (n, dim).
+        points: Positions of the values [m], shape (n, dim).
         values: Values, shape (n, ...).
-        at: Where they are wanted [m], shape (m, dim).
+        at: Positions at which to interpolate [m], shape (m, dim).
 
     Returns:
         Values, shape (m, ...).
@@ -95,7 +95,7 @@ def interpolated(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.n
     found = NearestNDInterpolator(points, values)(at)
     middle = points.mean(axis=0)
     _, size, axes = np.linalg.svd(points - middle, full_matrices=False)
-    axes = axes[size > _FLAT * size[0]]  # elements of a sheet lie in a plane, in which they have neighbours
+    axes = axes[size > _FLAT * size[0]]  # elements of a sheet lie in a plane: interpolate within it
     if len(axes) > 1 and len(points) > len(axes):
         simplices = Delaunay((points - middle) @ axes.T)
         flat = (at - middle) @ axes.T

@@ -1,4 +1,4 @@
-"""Rigid bodies and joints of a model, for every solver: what observers, pictures and files ask it for, on the host."""
+"""Rigid bodies and joints of a model, for every solver: data on the host for observers, pictures and files."""
 
 from typing import Protocol
 
@@ -15,10 +15,10 @@ class Robot(Protocol):
     Attributes:
         bodies: Names of the bodies.
         joints: The joint of each body.
-        coordinates: Where the coordinates of a joint are in a state's `q`, by its name.
-        velocities: Where its velocities are in `qd`, likewise.
+        coordinates: Slice of the coordinates of each joint in a state's `q`, by name of the joint.
+        velocities: Slice of the velocities of each joint in `qd`, by name of the joint.
         contact_points: Indices of the contact points of each body among those of `Senses.readings`; None for a robot
-            whose contacts are not felt at points.
+            whose contact forces are not reported at points.
     """
 
     @property
@@ -31,15 +31,15 @@ class Robot(Protocol):
 
     @property
     def coordinates(self) -> dict[str, slice]:
-        """Where the coordinates of a joint are in a state's `q`, by its name."""
+        """Slice of the coordinates of each joint in a state's `q`, by name of the joint."""
 
     @property
     def velocities(self) -> dict[str, slice]:
-        """Where its velocities are in `qd`, likewise."""
+        """Slice of the velocities of each joint in a state's `qd`, by name of the joint."""
 
     @property
     def contact_points(self) -> tuple[np.ndarray, ...] | None:
-        """Indices of the contact points of each body; None if contacts are not felt at points."""
+        """Indices of the contact points of each body; None if contact forces are not reported at points."""
 
     def body(self, name: str) -> int:
         """Index of a body.

@@ -1,7 +1,7 @@
-"""Which solvers take which parts of a scene: what a refusal may name as a remedy.
+"""Which solvers support which parts of a scene, so that a refusal can name another solver as the remedy.
 
-A solver that refuses a part of a scene names the others that take all of it. Where there is none, it says so, and what
-each solver lacks.
+A solver that refuses a part of a scene names the solvers that support all of the scene. Where there is none, the
+message says so and names what each solver lacks.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ MPM, SPRINGS, PROJECTIVE, ARTICULATED = SOLVERS = "MPM", "MassSpring", "Projecti
 """Names of the solvers."""
 
 _SAMPLES = 12
-"""Points along each edge of the bounds of a rigid body, for whether it is in a soft one."""
+"""Sample points along each edge of the bounds of a rigid body, for the test whether it is in a soft body."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +41,9 @@ class _Part:
     """Something that a scene may have.
 
     Attributes:
-        name: What it is, in the plural.
-        found: Whether a scene has it.
-        takers: Names of the solvers that take it.
+        name: Name of the part, in the plural.
+        found: Function that tells whether a scene has it.
+        takers: Names of the solvers that support it.
     """
 
     name: str
@@ -56,12 +56,12 @@ def _actuated(*kinds: type) -> Callable[[Scene], bool]:
 
 
 def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
-    """Whether some material has something."""
+    """Test of a scene: whether `has` holds for some material."""
     return lambda scene: any(has(material) for body in scene.soft for material in body.materials)
 
 
 def _is_in(bone: RigidBody, body: SoftBody) -> bool:
-    """Whether some of a rigid body is in a soft one; a sheet or a truss has no inside, and its bounds count."""
+    """Whether part of a rigid body is in a soft body; a sheet or truss has no inside, so its bounds are used."""
     lower = np.maximum(bone.bounds[0], body.shape.bounds[0])
     upper = np.minimum(bone.bounds[1], body.shape.bounds[1])
     if bone.shape is None or not (lower <= upper).all():
@@ -76,7 +76,7 @@ def _is_in(bone: RigidBody, body: SoftBody) -> bool:
 
 
 def is_bone(scene: Scene, body: RigidBody) -> bool:
-    """Whether a rigid body is in a soft one, or is a link without a shape that carries others."""
+    """Whether a rigid body is in a soft body, or is a link without a shape that carries other bodies."""
     if body.shape is None:
         return any(joint.parent == body.name for joint in scene.joints)
     return any(_is_in(body, soft) for soft in scene.soft)
@@ -124,13 +124,13 @@ def _lacking(scene: Scene) -> dict[str, str]:
 
 
 def takers(scene: Scene) -> tuple[str, ...]:
-    """Names of the solvers that take all parts of a scene."""
+    """Names of the solvers that support all parts of a scene."""
     lacking = _lacking(scene)
     return tuple(solver for solver in SOLVERS if solver not in lacking)
 
 
 def remedy(scene: Scene, solver: str, change: str = "") -> str:
-    """What to do about a part of a scene that a solver refuses, for the end of its message.
+    """Remedy for a part of a scene that a solver refuses, for the end of its message.
 
     Args:
         scene: The scene.

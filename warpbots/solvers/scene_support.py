@@ -38,7 +38,7 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
     """Raise if matter is so far from the origin that positions have too few digits; warn if they have few.
 
     Rounding of positions to ulp causes strains of ulp / spacing, and matter slower than ulp / (2 step) does not move at
-    all: this speed must be below the one reached in a fall of one `spacing`.
+    all: this speed must be below the speed after a fall of one `spacing`.
 
     Args:
         position: Positions of matter [m], shape (..., dim).
@@ -70,7 +70,7 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
     """Raise if a scene for a solver of soft bodies has rigid bodies, joints, contacts or motors at joints.
 
     Raises:
-        SceneError: It has; each is listed.
+        SceneError: The scene has such parts; the message lists them.
     """
     motors = [a for a in scene.actuators if isinstance(a, Torque | Servo)]
     parts = [*scene.rigid, *scene.joints, *scene.contacts, *motors]
@@ -80,7 +80,7 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
 
 
 def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> None:
-    """Raise if an actuator is neither a stress nor of a class that a solver has a mechanism for.
+    """Raise if an actuator is neither a stress nor of a class that a solver supports.
 
     Args:
         solver: Name of the solver.
@@ -88,7 +88,7 @@ def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> Non
         others: Classes of the actuators besides stresses.
 
     Raises:
-        SceneError: The first such actuator.
+        SceneError: There is such an actuator; the message names the first.
     """
     for actuator in scene.actuators:
         if not (acts_as_stress(actuator) or isinstance(actuator, others)):
@@ -103,7 +103,7 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
     """Raise if a scene for a solver of solids has a soft body with a sheet.
 
     Raises:
-        SceneError: The first such body.
+        SceneError: There is such a body; the message names the first.
     """
     for body in scene.soft:
         if sheets_of(body.shape):
@@ -143,10 +143,10 @@ def refuse_materials(solver: str, scene: Scene) -> None:
 
 
 def refuse_flow(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of elastic matter has a material that is more: a fluid, plastic or composite.
+    """Raise if a scene for a solver of elastic matter has a material that is fluid, plastic or composite.
 
     Raises:
-        SceneError: The first such body.
+        SceneError: There is such a body; the message names the first.
     """
     for body in scene.soft:
         if body.material.law in FLUIDS:
@@ -168,7 +168,7 @@ def refuse_flow(solver: str, scene: Scene) -> None:
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:
-    """Raise if a solver is asked for less than one world.
+    """Raise if a solver is asked for fewer than one world.
 
     Raises:
         ValueError: `worlds` is not an integer, or below 1.

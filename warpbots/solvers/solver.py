@@ -1,7 +1,7 @@
-"""What a solver is: the whole of what the rest of the package asks of one, its models and its states.
+"""Interface of solvers, their models and their states: all that the rest of the package uses of them.
 
-There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. Further
-protocols say what some solvers can do besides: `ChoosesCellSize`, `Senses`, `Multibody`, `Reports` and `Cautious`.
+There is no base class: any class with the methods of `Solver`, whose models satisfy `Model`, is a solver. Optional
+abilities have protocols of their own: `ChoosesCellSize`, `Senses`, `Multibody`, `Reports` and `Cautious`.
 """
 
 import dataclasses
@@ -35,9 +35,9 @@ class Parameter:
         inclusive: Whether `lower` itself is allowed.
         per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``; each
             word means one kind of element in a model.
-        doc: One line: what it is.
-        intensive: Whether it is a property of the material at a place, such as a density, which other elements there
-            have as well; one that depends on the size of an element, such as a mass, is not.
+        doc: Its meaning, in one line.
+        intensive: Whether it is a property of the material at a place, such as a density, which any other element there
+            has as well. A parameter that depends on the size of an element, such as a mass, is not intensive.
     """
 
     unit: str
@@ -50,10 +50,10 @@ class Parameter:
 
 
 class Model(Protocol):
-    """What `Solver.build` returns: a frozen dataclass of Warp arrays.
+    """The result of `Solver.build`: a frozen dataclass of Warp arrays.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         scalar: Warp scalar of control signals.
@@ -63,7 +63,7 @@ class Model(Protocol):
 
     @property
     def scene(self) -> Scene:
-        """What was built."""
+        """The scene that was built."""
 
     @property
     def worlds(self) -> int:
@@ -90,24 +90,24 @@ class Model(Protocol):
         """Rigid bodies and their joints."""
 
     def summary(self) -> str:
-        """What the scene was discretised into, in one line."""
+        """Description of the discretised scene, in one line."""
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: name -> unit, range and meaning."""
+        """Parameters that can be differentiated: name -> unit, range and meaning."""
 
     def places(self, per: str) -> Places | None:
-        """Where the elements that `Parameter.per` counts are at rest; None for those without a place, as components."""
+        """Rest positions of the elements that `Parameter.per` counts; None if they have none, such as components."""
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy with `arrays` instead of its own, by name of the parameter."""
+        """A copy in which `arrays`, by name of the parameter, replace its own."""
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene, with as many of `values` in its records as these can hold without any other effect.
+        """The scene, with as many of `values` in its records as these can hold without side effects.
 
-        What the records do not say goes into `Scene.fields`: see `warpbots.solvers.baking`.
+        Values that the records cannot hold go into `Scene.fields`: see `warpbots.solvers.baking`.
 
         Args:
             values: Parameters by name, in the type of the arrays, each of shape (...) as in one world.
@@ -115,15 +115,15 @@ class Model(Protocol):
 
 
 class State(Protocol[_Array_contra, _Mapped_co]):
-    """What moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds.
+    """Everything that moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds.
 
-    Where a model has matter, `position` [m] and `velocity` [m/s] are those of its points, shape (worlds, n, dim); where
-    it has a robot, `q` [rad, m, or quaternions (x, y, z, w)] and `qd` [rad/s or m/s] are its joint coordinates and
-    velocities, shapes (worlds, n_coordinates) and (worlds, n_velocities). All else is the solver's own.
+    Where a model has matter, its points have `position` [m] and `velocity` [m/s], shape (worlds, n, dim). Where it has
+    a robot, `q` [rad, m, or quaternions (x, y, z, w)] and `qd` [rad/s or m/s] are its joint coordinates and velocities,
+    shapes (worlds, n_coordinates) and (worlds, n_velocities). All other fields depend on the solver.
 
     A field `lost`, shape (worlds,), is 1 for worlds that cannot go on. A step carries it over. A simulation sets it
-    where a state is not finite at the end of a control interval, through which such a world stays as it was; without
-    this field one such world ends the simulation of all.
+    where a state is not finite at the end of a control interval; the world then keeps its state from before this
+    interval. Without this field one such world ends the simulation of all.
     """
 
     def mapped(self, make: Callable[[wp.array], _Array_contra]) -> _Mapped_co:
@@ -135,20 +135,20 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
     """A method of simulation. A solver holds options only; everything else is in its model and state.
 
     Attributes:
-        margin: Part of `max_time_step` that is safe for matter in motion, too [1].
-        lost_gradient: How gradients can stop being finite within a step, and what helps, as the end of a sentence.
+        margin: Fraction of `max_time_step` that stays safe for matter in motion [1].
+        lost_gradient: Why gradients can stop being finite within a step, and the remedy, as the end of a sentence.
     """
 
     margin: ClassVar[float]
 
     @property
     def lost_gradient(self) -> str:
-        """How gradients can stop being finite within a step, and what helps, as the end of a sentence."""
+        """Why gradients can stop being finite within a step, and the remedy, as the end of a sentence."""
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
         """Turn a scene into arrays; the only place that refuses what this solver cannot simulate.
 
-        A simulation passes a scene without `fields`, which it makes parameters of the model.
+        A simulation passes a scene without `fields`; it applies the fields to the parameters of the model afterwards.
         """
 
     def state(self, model: Any, requires_grad: bool = False) -> State[_Array_contra, _Mapped_co]:
@@ -161,9 +161,9 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
 
         Args:
             model: From `build`.
-            state: Where to start; not changed.
+            state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: State at the end of the step; its arrays differ from those of `state`.
             dt: Time step [s].
         """
 
@@ -182,32 +182,33 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
 
         Args:
             model: From `build`.
-            enough: What the caller needs [s]: if the bound is surely above it, a smaller value above it will do.
+            enough: Time step that the caller needs [s]: if the bound is surely larger, any value between the two may be
+                returned.
         """
 
 
 @runtime_checkable
 class ChoosesCellSize(Protocol[_Array_contra, _Mapped_co]):
-    """A solver that chooses the size of its cells for a scene where it was given none."""
+    """A solver that chooses the cell size for a scene if it was given none."""
 
     def sized(self, scene: Scene) -> "Solver[_Array_contra, _Mapped_co]":
-        """The solver with all numbers that `build` needs: itself, or a copy with a size that follows from `scene`.
+        """The solver with all numbers that `build` needs: itself, or a copy with a cell size that follows from `scene`.
 
-        The docstring says by what rule. It is cheap, refuses nothing, and gives the same size every time.
+        The docstring states the rule. The method is cheap, refuses nothing, and gives the same size every time.
         """
 
 
 @runtime_checkable
 class Cautious(Protocol):
-    """A solver that knows when a step is worse than one may think, although it is stable."""
+    """A solver that can warn of a step that is stable but inaccurate."""
 
     def caution(self, model: Any, dt: float) -> str | None:
-        """Say in one sentence what a step of `dt` [s] leaves wrong and what helps, or nothing."""
+        """What a step of `dt` [s] computes wrongly, and the remedy, in one sentence; None if nothing."""
 
 
 @runtime_checkable
 class Statics(Protocol):
-    """A solver that finds where bodies rest, as the fixed point of its steps without motion."""
+    """A solver that finds the static equilibrium, as the fixed point of its steps without motion."""
 
     def state(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays: the scene at rest, at time 0."""
@@ -215,29 +216,29 @@ class Statics(Protocol):
     def equilibrium(
         self, model: Any, state: Any, control: np.ndarray, dt: float, steps: int, tolerance: float | None = None
     ) -> Any:
-        """The state at rest.
+        """The state in static equilibrium.
 
         Args:
             model: From `build`.
-            state: Where to begin.
+            state: State to start from.
             control: Control signals in [-1, 1], shape (worlds, channels).
             dt: Length of a step [s].
-            steps: Number of steps after which to give up.
-            tolerance: How far points may still move in a step, in the solver's own unit; None for its default.
+            steps: Largest number of steps.
+            tolerance: Largest motion of a point in the last step, in the solver's own unit; None for its default.
 
         Raises:
-            RuntimeError: There is no equilibrium that the steps arrive at.
+            RuntimeError: The steps do not converge to an equilibrium.
         """
 
 
 @runtime_checkable
 class Senses(Protocol):
-    """A solver that measures states: what observers of rigid bodies and pictures of them ask for."""
+    """A solver that measures states, for observers and pictures of rigid bodies."""
 
     def readings(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays for `sense`: a frozen dataclass of Warp arrays with a leading axis for the worlds.
 
-        Of a model with a robot it has, among others, `position` [m], `rotation` [1] and `center` [m] of each body.
+        For a model with a robot they include `position` [m], `rotation` [1] and `center` [m] of each body.
         """
 
     def sense(self, model: Any, state: Any, control: wp.array, readings_out: Any) -> None:
@@ -245,20 +246,21 @@ class Senses(Protocol):
 
         Args:
             model: From `build`.
-            state: What to measure.
+            state: State to measure.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: Readings to write, from `readings`.
         """
 
 
 @runtime_checkable
 class Grows(Protocol):
-    """A solver whose models have rooms, such as for contacts, that a motion may outgrow."""
+    """A solver whose models have arrays of fixed capacity, such as for contacts, that a motion may exceed."""
 
     def grown(self, model: Any) -> Any | None:
-        """The model with more room, if a step of it has had too little; the same steps of it give the same bits.
+        """The model with more capacity if one of its steps exceeded it, else None.
 
-        Worlds whose steps had too little room are lost: these steps have to be taken again.
+        Steps within the old capacity give the same bits with the new model. Worlds whose steps exceeded it are lost:
+        these steps have to be taken again.
 
         Args:
             model: From `build`.
@@ -267,7 +269,7 @@ class Grows(Protocol):
 
 @runtime_checkable
 class Multibody(Protocol):
-    """A solver of rigid bodies on joints, which knows their equations of motion M(q) a + bias(q, qd) = force."""
+    """A solver of rigid bodies on joints that evaluates their equations of motion M(q) a + bias(q, qd) = force."""
 
     def equations(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays for `dynamics`: a frozen dataclass of Warp arrays with a leading axis for the worlds."""
@@ -277,9 +279,9 @@ class Multibody(Protocol):
 
         Args:
             model: From `build`.
-            state: Where to evaluate them.
+            state: State at which to evaluate the equations.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            dynamics_out: Where to write, from `equations`.
+            dynamics_out: Equations to write, from `equations`.
         """
 
 
@@ -288,7 +290,7 @@ class Reports(Protocol):
     """A solver whose steps are iterative."""
 
     def report(self, model: Any, dt: float) -> object:
-        """How the last step ended, as a dataclass of NumPy arrays.
+        """Convergence of the last step, as a dataclass of NumPy arrays.
 
         Args:
             model: From `build`.

@@ -1,4 +1,4 @@
-"""A warning of slender bodies that have so few cells across that they do not bend as matter does."""
+"""A warning of slender bodies that have too few cells across their thickness to bend correctly."""
 
 from collections.abc import Callable
 
@@ -12,20 +12,20 @@ from warpbots.user_warning import warn_user
 __all__ = ["SLENDER", "warn_of_thin_bodies"]
 
 SLENDER = 2.9
-"""Least extent of a part over its thickness, from which it bends [1]."""
+"""Ratio of extent to thickness above which a part counts as slender: it bends [1]."""
 
 
 def warn_of_thin_bodies(
     scene: Scene, size: float, fault: Callable[[float], str | None], option: str, enough: float
 ) -> None:
-    """Warn, once for a scene, of its thinnest slender body.
+    """Warn once for a scene, of its thinnest slender body.
 
     Args:
         scene: The scene.
         size: Size of cells [m].
-        fault: What is wrong with a body that has so many cells across, None for nothing.
-        option: Name of the option of the solver that is the size of cells.
-        enough: Number of cells across for which nothing is wrong.
+        fault: Function from the number of cells across a body to what is wrong with it; None for nothing.
+        option: Name of the solver option for the cell size.
+        enough: Number of cells across a body from which nothing is wrong.
     """
     found = [(t, body) for body in scene.soft if (t := _slender_width(body)) is not None]
     said = [(t, body, words) for t, body in found if (words := fault(t / size)) is not None]
@@ -40,7 +40,7 @@ def warn_of_thin_bodies(
 
 
 def _slender_width(body: SoftBody) -> float | None:
-    """Width of the thin part of a body [m]; None where it is not slender, or no elastic solid."""
+    """Width of the thin part of a body [m]; None if it is not slender, or not an elastic solid."""
     soft = any(m.law in FLUIDS or m.plasticity is not None for m in body.materials)
     if soft or any(isinstance(part, Points | Sheet | Truss) for part in parts_of(body.shape)):
         return None

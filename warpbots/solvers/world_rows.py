@@ -1,6 +1,6 @@
-"""Rows of arrays, one for each world, that are moved between arrays where a world is chosen.
+"""Copies of array rows, one row for each world, in the worlds that are chosen.
 
-A row is moved as the bits that it consists of, whatever its type, so that what is kept of a world is what it was.
+A row is copied bit by bit, whatever its type, so that the copy of a world is exact.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def _scalar(array: wp.array) -> type:
 
 
 def copy_rows(where: wp.array, source: Sequence[wp.array | None], destination: Sequence[wp.array]) -> None:
-    """Copy the rows of worlds in which `where` is 1 from each array to its counterpart; without a source, clear them.
+    """Copy the rows of worlds where `where` is 1 from each array to its counterpart; without a source, clear them.
 
     Args:
         where: 1 for a world that is chosen, shape (worlds,).
@@ -51,7 +51,7 @@ def store_rows(where: wp.array, slot: wp.array, source: Sequence[wp.array], tabl
         where: 1 for a world that is chosen, shape (worlds,).
         slot: Slot of each world, shape (worlds,).
         source: Arrays with a first axis, or a row, for each world.
-        table: For each of them an array that is as often as large as there are slots.
+        table: For each source an array that is larger by a factor of the number of slots.
     """
     for a, b in zip(source, table, strict=True):
         if a.size:
@@ -60,7 +60,7 @@ def store_rows(where: wp.array, slot: wp.array, source: Sequence[wp.array], tabl
 
 
 def load_rows(where: wp.array, slot: wp.array, table: Sequence[wp.array], destination: Sequence[wp.array]) -> None:
-    """The way back from `store_rows`."""
+    """Copy the rows of chosen worlds back from one slot of each table: the inverse of `store_rows`."""
     for a, b in zip(table, destination, strict=True):
         if b.size:
             inputs = [where, slot, rows_of(a, where.size, a.size // b.size)]

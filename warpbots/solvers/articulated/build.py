@@ -1,4 +1,4 @@
-"""From a scene to the arrays of the articulated solver."""
+"""Conversion of a scene into the arrays of the articulated solver."""
 
 import dataclasses
 import math
@@ -41,9 +41,9 @@ def build(
     room: float = 0.0,
     matter: dict[str, Moments] | None = None,
 ) -> ArticulatedModel:
-    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`.
+    """Arrays of a scene; `samples`, `rounding` and `room` are the options of `Articulated`.
 
-    Other matter that hangs on a joint is given by the name of the joint, as for `limit_laws`.
+    `matter` holds other matter that hangs on joints, by name of the joint, as for `limit_laws`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -98,7 +98,7 @@ def _refuse_others(scene: Scene) -> None:
 
 
 def _frames(scene: Scene, robot: ArticulatedRobot) -> dict[str, np.ndarray]:
-    """Frames of joints in those of their parents' joints, and of bodies in those of their joints, all at zero."""
+    """Frames of joints relative to their parents' joints, and of bodies relative to their joints, at zero."""
     joint_p = np.array([j.position for j in robot.joints])
     joint_R = np.array([j.rotation for j in robot.joints])
     body_p = np.array([b.position for b in scene.rigid])
@@ -181,7 +181,7 @@ def _points_of(found: Touching, body: int) -> np.ndarray:
 
 
 def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactList:
-    """Room for the contacts of every world, and what may be one."""
+    """Arrays for the contacts of every world, with their candidates."""
     contact_list = ContactList()
     candidates = [(n, found.groups[p.group].first + i) for n, p in enumerate(found.pairs) for i in range(p.count)]
     contact_list.pair = device_array([p for p, _ in candidates], device, int)
@@ -219,7 +219,7 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
     levels = robot.levels
     order = np.concatenate(levels)
     children = [sum(e.parent == n for e in elements) for n in order]
-    # one thread comes to parents before their children in any case
+    # a single thread visits parents before their children anyway
     ends = np.cumsum([len(level) for level in levels]) if parallel(device) else [len(order)]
     tree.levels, tree.order, tree.level = len(ends), array(order), array([0, *ends])
     tree.child = array(len(levels[0]) + np.cumsum([0, *children]))
@@ -231,6 +231,6 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
 
 
 def _motor_coordinate(robot: ArticulatedRobot, motor: Torque | Servo) -> int:
-    """Coordinate of the velocity that a motor drives, -1 for the rotations of a ball."""
+    """Index of the coordinate of the velocity that a motor drives, -1 for the rotations of a ball joint."""
     joint = next(j for j in robot.joints if j.name == motor.joint)
     return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis

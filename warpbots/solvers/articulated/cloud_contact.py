@@ -5,8 +5,8 @@ contacts together exert a wrench W on the body and -W on the other, for which
 
     dW = K dxi - L dzeta + D (dV_a - dV_b)
 
-when the bodies a and b are displaced by the twists dxi and dzeta and their twists change: three matrices for each pair,
-however many points are in contact.
+when the bodies a and b are displaced by the twists dxi and dzeta and their twists change by dV_a and dV_b: three
+matrices for each pair, however many points are in contact.
 """
 
 import warp as wp
@@ -64,7 +64,7 @@ def body_twist(tree: JointTree, links: Links, w: int, body: int):
 
 @wp.func
 def law_of(contacts: ContactArrays, w: int, pair: int):
-    """Constants of `penalty_force` of a pair: stiffness, damping, its bounds, friction and viscosity."""
+    """Constants of `penalty_force` for a pair: stiffness, damping and its bounds, friction and viscosity."""
     number = contacts.pair_law[pair]
     law = w * contacts.laws + number
     k = contacts.stiffness[law]
@@ -74,7 +74,7 @@ def law_of(contacts: ContactArrays, w: int, pair: int):
 
 @wp.func
 def area_of(contacts: ContactArrays, w: int, pair: int, i: int):
-    """Area for which the contact of point i with the solid of a pair stands."""
+    """Area of the contact of point i with the solid of a pair [m^2]."""
     point = i
     if contacts.pair_lent[pair] == 1:
         point = contacts.group_first[contacts.pair_felt[pair]]
@@ -102,7 +102,7 @@ def bound_group(contacts: ContactArrays, pairs: Pairs, w: int, g: int):
 
 @wp.func
 def apply(blocks: wp.array[mat33], n: int, a: Twist):
-    """The matrix of four blocks times a spatial vector."""
+    """The product of a matrix of four blocks and a spatial vector."""
     w = angular(a)
     v = linear(a)
     return spatial(blocks[n] @ w + blocks[n + 1] @ v, blocks[n + 2] @ w + blocks[n + 3] @ v)
@@ -134,9 +134,9 @@ def bounds_overlap(
 
 @wp.struct
 class Touch:
-    """A contact point against a solid, and how both change as its body is displaced by a twist (w, v).
+    """Contact of a point with a solid, and its derivatives as the body of the point is displaced by a twist (w, v).
 
-    x: Where the force acts [m].
+    x: Point at which the force acts [m].
     d: Distance [m].
     n: Slope of the distance [1].
     d_w, d_v: Derivatives of the distance.
@@ -157,7 +157,7 @@ class Touch:
 
 @wp.func
 def world_distance(solids: Solids, w: int, s: int, R: mat33, p: vec3, x: vec3):
-    """Signed distance to a solid with the axes R and the origin p, its slope and its curvature, in the world."""
+    """Signed distance to a solid with axes R and origin p, its slope and its curvature, in world axes."""
     Rt = wp.transpose(R)
     d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
     return d, R @ n, R @ C @ Rt
@@ -165,7 +165,7 @@ def world_distance(solids: Solids, w: int, s: int, R: mat33, p: vec3, x: vec3):
 
 @wp.func
 def half_edges(solids: Solids, s: int, R: mat33):
-    """Half edges of a box with the axes R, as rows [m]."""
+    """Half edges of a box with axes R, as rows [m]."""
     return wp.diag(solids.size[s]) @ wp.transpose(R)
 
 
@@ -197,7 +197,7 @@ def touching_edges(tree: JointTree, links: Links, contacts: ContactArrays, solid
 
 @wp.func
 def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int, i: int):
-    """Point i of the group of a pair against its solid, see `rolling_points`; or the edges of two boxes."""
+    """Contact of point i of the group of a pair with its solid, see `rolling_points`; or of the edges of two boxes."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     kind = contacts.group_kind[g]
@@ -280,7 +280,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids
 
 @wp.func
 def rim_center(contacts: ContactArrays, first: int):
-    """Centre of the rim whose four points begin with number `first`, in the frame of its body."""
+    """Centre of the rim whose first of four points has index `first`, in the frame of its body [m]."""
     return scalar(0.5) * (contacts.point[first] + contacts.point[first + 2])
 
 
@@ -296,10 +296,10 @@ def point_contact(
     i: int,
     place: int,
 ):
-    """Write wrench and blocks of point i of a pair to a place, if it is in contact.
+    """Write the wrench and blocks of point i of a pair to index m, if the point is in contact.
 
-    The force f(d, n, u) turns with both bodies. A displacement eta of its body against the solid changes it by
-    G eta, and one zeta of both by H zeta besides the change of twists.
+    The force f(d, n, u) turns with both bodies. A displacement eta of its body relative to the solid changes it by
+    G eta. A displacement zeta of both changes it by H zeta, in addition to the change of twists.
     """
     g = contacts.pair_group[pair]
     pairs.in_contact[place] = 0
@@ -334,7 +334,7 @@ def point_contact(
     pairs.point_blocks[at + 1] = K_v
     pairs.point_blocks[at + 2] = G_w
     pairs.point_blocks[at + 3] = G_v
-    # the part of the motion of the solid
+    # contribution of the motion of the solid
     pairs.point_blocks[at + 4] = K_w - X @ H_w - fx @ X
     pairs.point_blocks[at + 5] = K_v - X @ spin + fx
     pairs.point_blocks[at + 6] = G_w - H_w
@@ -348,7 +348,7 @@ def point_contact(
 
 @wp.func
 def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
-    """Add the points of the first `count` threads of a world to their pair, always in the same order."""
+    """Add the points of the first `count` threads of a world to their pair, in a fixed order."""
     mask = int(0)
     for i in range(count):
         mask = mask | (pairs.in_contact[w * lanes + i] << i)
@@ -383,7 +383,7 @@ def add_pair_contacts(
     lane: int,
     lanes: int,
 ):
-    """Sum the contacts of a pair, one point for each thread at a time."""
+    """Sum the contacts of a pair; each thread takes one point at a time."""
     count = contacts.pair_count[pair]
     for first in range(0, count, lanes):
         if first + lane < count:

@@ -1,4 +1,4 @@
-"""Groups of contact points of bodies: closed forms of spheres, boxes, capsules and cylinders, clouds of all else."""
+"""Groups of contact points of bodies: closed forms for spheres, boxes, capsules and cylinders, else clouds."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ __all__ = ["PointGroup", "closed_group", "closed_group_of", "cloud_groups", "fac
 _CORNERS = 8
 
 _PARTS = 64
-"""Part of the surface of a round body for which each of its points stands: one of as many as bodies of files have."""
+"""Each point of a round body stands for 1 / `_PARTS` of its surface; bodies from files have as many points."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,11 +23,11 @@ class PointGroup:
     """Contact points of a part of a body.
 
     Attributes:
-        kind: How they move over it, see `rolling_points`.
-        positions: Where they are [m], shape (n, 3); of those that slide, where the part has its own axes.
-        areas: Areas for which they stand [m^2], shape (n,).
-        radii: Radii of the balls around them [m], shape (n,).
-        resting: Number of them, from the first on, at which the part rests on a plane.
+        kind: How the points move over the part, see `rolling_points`.
+        positions: Positions [m], shape (n, 3); for points that slide, positions on the axes of the part.
+        areas: Areas that the points represent [m^2], shape (n,).
+        radii: Radii of the balls around the points [m], shape (n,).
+        resting: Number of leading points on which the part can rest on a plane.
     """
 
     kind: int
@@ -37,7 +37,7 @@ class PointGroup:
     resting: int
 
     def lowest(self, rotation: np.ndarray) -> float:
-        """Height of the lowest point of these axes over the origin of the body [m].
+        """Height of the lowest point of the group above the origin of the body [m].
 
         Args:
             rotation: Orientation of the body, shape (3, 3).
@@ -54,8 +54,8 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
 
     Args:
         part: The shape.
-        count: Number of points in a grid on the faces of a box, eight at least; others have their few points in any
-            case, each of which stands for a 64th of the surface.
+        count: Largest number of points in the grid on the faces of a box, at least eight. Other shapes have a fixed
+            number of points, each of which stands for a 64th of the surface.
     """
     form = closed_form(part)
     if form is None or form.kind == PLANE:
@@ -67,10 +67,10 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
 
 
 def closed_group_of(body: RigidBody, part: Shape) -> PointGroup | None:
-    """The `closed_group` of a part of a body, with as many points as the body has where it has no cloud of its own.
+    """The `closed_group` of a part of a body, with `points` of the body as the count unless this is a cloud.
 
     Raises:
-        SceneError: So many points of a box do not fit into memory.
+        SceneError: The points of a box do not fit into memory.
     """
     if isinstance(body.points, Cloud):
         return closed_group(part, 0)
@@ -108,19 +108,20 @@ def _cylinder(size: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int
 
 
 _POINTS = {SPHERE: _sphere, CAPSULE: _capsule, CYLINDER: _cylinder, BOX: _box}
-"""Of each closed form, for its size and a count: points in its axes [m], radius [m], kind, and number at rest."""
+"""Function of each closed form from size and count to points in its axes [m], radius [m], kind and resting number."""
 
 
 def cloud_groups(body: RigidBody) -> list[PointGroup]:
-    """The contact points of a body as clouds: its own, or some on every part of its surface."""
+    """The contact points of a body as clouds: its own cloud, or a generated one for each part of its surface."""
     own = [body.points] if isinstance(body.points, Cloud) else clouds(body)
     return [PointGroup(int(BALLS), c.positions, c.areas, np.zeros(len(c.areas)), len(c.areas)) for c in own]
 
 
 def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
-    """Whether a part touches a solid by its own points, and by those of the solid; neither means that it has a cloud.
+    """Whether a part touches a solid by its own points, and by points of the solid; if by neither, it needs a cloud.
 
-    Spheres and capsules are exact against every distance. Boxes and cylinders touch each other by the points of both.
+    Points of spheres and capsules are exact for every distance field. Boxes and cylinders touch each other by the
+    points of both.
     """
     own, other = closed_form(part), closed_form(solid)
     if own is None or other is None:
@@ -131,12 +132,12 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
 
 
 def may_cross(part: Shape, solid: Shape) -> bool:
-    """Whether a part touches a solid by its edges, too: both are boxes."""
+    """Whether a part touches a solid by its edges as well: both are boxes."""
     return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
 
 
 def points_of(body: RigidBody) -> list[PointGroup]:
-    """The contact points of a body where all that it touches has a closed form; none without points."""
+    """Contact points of a body against solids of closed form; empty if it has no points."""
     if not body.points:
         return []
     if isinstance(body.points, Cloud):

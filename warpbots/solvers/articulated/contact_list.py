@@ -1,6 +1,6 @@
-"""The contacts of a configuration: which points are inside which solids, and the force on each.
+"""The contacts of a configuration: which points are inside which solids, and the force on each point.
 
-Derivatives with respect to the motion are those that Warp generates.
+Warp generates the derivatives with respect to the motion.
 """
 
 import warp as wp
@@ -40,19 +40,19 @@ __all__ = [
 ]
 
 CHUNK = wp.constant(32)
-"""Candidates of which one thread lists those in contact."""
+"""Number of candidates from which one thread lists the contacts."""
 
 
 @wp.struct
 class ContactList:
-    """The contacts of a configuration, in the order of their candidates: pairs and their points.
+    """The contacts of a configuration, in the order of the candidates; a candidate is a pair and one of its points.
 
     pair: Pair of a candidate, shape (candidates,).
-    point: Its point, shape (candidates,).
+    point: Point of a candidate, shape (candidates,).
     count: Number of contacts, shape (worlds,).
     candidate: Candidates in contact, shape (worlds * candidates,).
-    free: 1 for candidates that do not yield before their impact (`impacts`), shape (worlds * candidates,).
-    deep: 1 for candidates in contact, shape (worlds * candidates,) where many threads list them, and (0,) elsewhere.
+    free: 1 for candidates without compliant force before their impact (`impacts`), shape (worlds * candidates,).
+    deep: 1 for candidates in contact, shape (worlds * candidates,); (0,) where one thread lists them.
     counted: Number of contacts of each `CHUNK` of candidates, shape (worlds * chunks,).
     """
 
@@ -74,7 +74,7 @@ def distance(robot: RobotArrays, w: int, s: int, y: vec3):
 
 @wp.func_grad(distance)
 def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
-    """The slope is the derivative of the distance, and the curvature, which is symmetric, that of the slope."""
+    """The slope is the derivative of the distance; the symmetric curvature is the derivative of the slope."""
     _d, n, C = solid_distance(robot.solids, w, s, y)
     wp.adjoint[y] += d_adj * n + C @ n_adj
     if robot.solids.kind[s] == SAMPLED and wp.adjoint[robot.solids.sample].shape[0] > 0:  # if their gradient is wanted
@@ -83,7 +83,7 @@ def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_a
 
 @wp.func
 def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
-    """`approach` of a pair of edges, 1 m where they do not touch, and their share; see `crossed_edges`."""
+    """`approach` of a pair of edges, with distance 1 m if they do not touch, and their share; see `crossed_edges`."""
     own = robot.contacts.pair_crossed[pair]
     s = robot.contacts.pair_solid[pair]
     Ra, pa = solid_pose(robot.tree, links, robot.solids, w, own)
@@ -103,9 +103,9 @@ def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
 
 @wp.func
 def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
-    """Where contact point i touches, axes of the solid of a pair, distance of the point to it and its slope.
+    """Place at which contact point i touches, axes of the solid of a pair, distance to the solid and its slope.
 
-    The point is one of the group of the pair; where it is on its body, see `rolling_points`. A pair of edges has one
+    The point belongs to the group of the pair; `rolling_points` gives its position on the body. A pair of edges has one
     contact, whatever the point.
     """
     contacts = robot.contacts
@@ -163,7 +163,7 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
 
 @wp.func
 def force_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, d: scalar, n: vec3):
-    """Force of a contact at x [N], for a slope n in the world."""
+    """Force of a contact at x [N], for the slope n in world axes."""
     contacts = robot.contacts
     tree = robot.tree
     a = contacts.group_body[contacts.pair_group[pair]]
@@ -183,7 +183,7 @@ def list_kernel(
     # out
     contact_list_out: ContactList,
 ):
-    """List the candidates in contact; by one thread for each world."""
+    """List the candidates in contact, with one thread for each world."""
     w = wp.tid()
     count = int(0)
     for i in range(candidates):
@@ -223,7 +223,7 @@ def count_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
 
 @wp.kernel(enable_backward=False)
 def compact_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
-    """List the contacts of a chunk behind those of the chunks before: the list of `list_kernel`."""
+    """List the contacts of a chunk after those of all previous chunks; the result equals that of `list_kernel`."""
     w, chunk = wp.tid()
     count = int(0)
     for before in range(chunk):
@@ -241,7 +241,7 @@ LISTING_KERNELS = (list_kernel, deep_kernel, count_kernel, compact_kernel)
 
 
 def list_contacts(robot: RobotArrays, links: Links, contact_list: ContactList, device: wp.Device) -> list[Launch]:
-    """Launches that list the contacts of a configuration, always in the same order."""
+    """Launches that list the contacts of a configuration, in a fixed order."""
     worlds, candidates = contact_list.count.size, contact_list.pair.size
     if not parallel(device):
         return [(list_kernel, worlds, [robot, links, candidates], [contact_list])]

@@ -1,11 +1,11 @@
 """Whether steps are short enough for contacts.
 
 A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). Where contact begins and
-ends the slope of the force jumps within a step, which makes errors of second order and of either sign, after the place
-in the step: SDIRK2 gains about as often as it loses. BDF1 also loses energy while contact lasts, of first order. How
-much of the energy of an impact is missing after it, or too much, was measured over all places of its beginning in a
-step of length h (root of the mean square, for coefficients of restitution of 1, 0.5 and 0; damping alone with the same
-rebound differs by less than a third):
+ends, the slope of the force jumps within a step. This causes energy errors of second order, whose sign depends on where
+in the step the jump is: SDIRK2 gains about as often as it loses. BDF1 also loses energy while contact lasts, to first
+order. The table gives the measured error of the energy after an impact, relative to the energy of the impact, as root
+mean square over all times within a step of length h at which contact begins (for coefficients of restitution of 1, 0.5
+and 0; damping alone with the same rebound differs by less than a third):
 
     h w     SDIRK2                   BDF1
     0.1     0.001 / 0.001 / 0.001    0.27 / 0.06 / 0
@@ -15,8 +15,8 @@ rebound differs by less than a third):
     2       0.19  / 0.10  / 0.19     0.99 / 0.25 / 0
     5       0.46  / 0.69  / 0.35     1.00 / 0.25 / 0
 
-Above h w = 2 a single impact can end with twice the energy that it had under SDIRK2. BDF1 loses
-e^2 (1 - exp(-pi h w)): it never gains any, and is right at every step where nothing is to bounce.
+Under SDIRK2, above h w = 2, a single impact can end with twice its initial energy. BDF1 loses e^2 (1 - exp(-pi h w)):
+it never gains energy, and is correct at every step length where nothing is to bounce.
 """
 
 import math
@@ -39,24 +39,24 @@ from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 __all__ = ["unresolved"]
 
 _LOST = 0.1
-"""Share of the energy of an impact that a step may lose or gain."""
+"""Largest relative error of the energy of an impact that a step may cause."""
 
 _LAW = ("contact_stiffness", "contact_damping", "contact_restitution", "contact_friction", "contact_viscosity",
         "contact_scale")  # fmt: skip
 
 _SPEED = 1.0
-"""Speed of the impacts by which laws without a coefficient of restitution are judged [m/s]."""
+"""Speed of the impact for which a law without a coefficient of restitution is assessed [m/s]."""
 
 
 def _longest(integrator: str, e: float) -> float:
-    """Length of a step, times w, at which the energy of an impact is wrong by `_LOST` for a restitution e."""
+    """Step length times w at which the relative error of the energy of an impact is `_LOST`, for restitution e."""
     if integrator == "bdf1":
         return -math.log1p(-_LOST / e**2) / math.pi if e**2 > _LOST else math.inf
     return 1.0
 
 
 def _advised(longest: float, h: float) -> float:
-    """The greatest step of two digits that is at most `longest`, and below `h` as a message shows it."""
+    """Largest step of two significant digits that is at most `longest` and less than `h` as printed."""
     digit = 10.0 ** (math.floor(math.log10(longest)) - 1)
     count = math.floor(longest / digit)
     shown = float(f"{h:.3g}")
@@ -65,7 +65,7 @@ def _advised(longest: float, h: float) -> float:
 
 @wp.func
 def away(robot: RobotArrays, work: StepArrays, w: int, s: int, x: vec3):
-    """Direction to x from the center of a sampled solid, whose distance has no slope outside of its samples."""
+    """Direction from the centre of a sampled solid to x, used outside of its samples, where no slope is known."""
     solids = robot.solids
     R, p = body_pose(robot.tree, work.links, w, solids.body[s])
     top = solids.resolution[s] - wp.vec3i(1, 1, 1)
@@ -88,9 +88,9 @@ def mobility_kernel(
     softness_out: wp.array2d[scalar],
     mobility_out: wp.array2d[scalar],
 ):
-    """For each law of a world, of the point with the greatest area per effective mass: the two's ratio, and 1 / mass.
+    """For each law of a world, area per effective mass and 1 / mass of the point where this ratio is greatest.
 
-    The effective mass is that against a force along the normal of the solid: 1 / (J M^-1 J^T).
+    The effective mass resists a force along the normal of the solid: 1 / (J M^-1 J^T).
     """
     w = wp.tid()
     tree = robot.tree
@@ -108,7 +108,7 @@ def mobility_kernel(
     for c in range(candidates):
         pair = contact_list.pair[c]
         if contacts.pair_crossed[pair] >= 0:
-            continue  # corners, with the same law and area, are farther from the centre than points of edges
+            continue  # corners have the same law and area, and are farther from the centre than points of edges
         x, R, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
         up = wp.normalize(R @ slope)
         if wp.length(slope) == scalar(0.0):
@@ -138,9 +138,9 @@ def mobility_kernel(
 
 
 def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
-    """Area per effective mass [m^2/kg] and 1 / mass [1/kg] of the quickest points, shape (worlds, n_contacts).
+    """Area per effective mass [m^2/kg] and 1 / mass [1/kg] where contact is shortest, shape (worlds, n_contacts).
 
-    They are kept: parameters of contact laws do not change them.
+    They are cached: parameters of contact laws do not change them.
     """
     arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
     kept = model.workspace.mobilities
@@ -159,14 +159,14 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
 
 
 def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
-    """Name the contact that steps resolve worst, if the energy of impacts is wrong by a tenth or more.
+    """Name the contact that steps resolve worst, if the error of the energy of impacts exceeds a tenth.
 
-    Each point is taken to be the only one in contact, which is the softest contact; a law without a coefficient of
-    restitution is judged by impacts at 1 m/s.
+    Each point is assumed to be the only one in contact, which is the softest contact. A law without a coefficient of
+    restitution is assessed for impacts at 1 m/s.
 
     Args:
-        model: What is simulated.
-        state: Has the configuration at which effective masses are taken.
+        model: The model.
+        state: Configuration for which effective masses are computed.
         integrator: Name of the integrator.
         h: Length of a step [s].
     """

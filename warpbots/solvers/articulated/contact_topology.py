@@ -26,11 +26,11 @@ _WORLD = -1
 
 @dataclasses.dataclass(frozen=True)
 class PointGroup:
-    """Contact points of a body, from number `first` on.
+    """Contact points of a body, with consecutive numbers from `first` on.
 
     Attributes:
         body: The body; -1 for the world, whose obstacles may have points, too.
-        first: Number of its first point among all.
+        first: Number of its first point among the points of all groups.
         points: The points.
     """
 
@@ -41,18 +41,20 @@ class PointGroup:
 
 @dataclasses.dataclass(frozen=True)
 class CandidatePair:
-    """A group and a solid that may be in contact under a law.
+    """A group of points and a solid that may be in contact under a law.
 
     Attributes:
         group: Number of the group.
         solid: Number of the solid.
         law: Number of the law.
-        count: How many points of the group may be in contact, from the first on.
-        felt: Group of the body of the solid whose nearest point feels the contact, or -1.
-        lent: Whether the contact has the area of a point of `felt`, since the law is not about its own.
-        crossed: Number of the solid whose edges are in contact with those of `solid`, both boxes; -1 where points are.
-            It is that of the group, whose first point has the area and whose nearest point feels it.
-        beside: Number of the pair of the edges of the same boxes under the same law, -1 for none.
+        count: Number of leading points of the group that may be in contact.
+        felt: Group of the body of the solid, whose nearest point reports the contact force, or -1.
+        lent: Whether the contact has the area of a point of `felt`, because the law names the points of that group
+            only.
+        crossed: For a pair of edges of two boxes, number of the solid of the group, whose edges touch those of `solid`;
+            -1 for a pair with points. The contact has the area of the first point of the group, and its nearest point
+            reports the force.
+        beside: Number of the pair of edges of the same boxes under the same law, -1 for none.
     """
 
     group: int
@@ -67,13 +69,13 @@ class CandidatePair:
 
 @dataclasses.dataclass(frozen=True)
 class Touching:
-    """What may be in contact in a scene.
+    """Everything that may be in contact in a scene.
 
     Attributes:
         groups: Groups of contact points.
-        solids: Body, or -1 for the world, shape in its frame and name of each solid.
-        pairs: What meets.
-        sharp: Numbers of the boxes whose edges are not rounded: those that meet boxes, in pairs with edges.
+        solids: For each solid its body, or -1 for the world, its shape in the frame of the body, and its name.
+        pairs: Groups and solids that may be in contact.
+        sharp: Numbers of the boxes whose edges are not rounded, because they are in pairs of edges with other boxes.
     """
 
     groups: tuple[PointGroup, ...]
@@ -88,14 +90,14 @@ class Touching:
 
 
 _Place = tuple[int, int]
-"""A body and one of its parts; for the world -1 and the number of a part among those of all obstacles."""
+"""A body and one of its parts; for the world -1 and the number of a part among the parts of all obstacles."""
 
 _Points = tuple[int, int, bool]
-"""A body, one of its parts and whether its points are a closed form; part -1 for a cloud that it has from the user."""
+"""A body, one of its parts and whether its points have a closed form; part -1 for a cloud given by the user."""
 
 
 class _Meeting:
-    """Collects what meets, by bodies and their parts."""
+    """Collects the pairs that may be in contact, by bodies and their parts."""
 
     def __init__(self, scene: Scene):
         self._scene = scene
@@ -109,18 +111,18 @@ class _Meeting:
         self.crossed: dict[tuple[frozenset[_Place], int], tuple[_Place, _Place]] = {}
 
     def body(self, k: int, other: int, law: int) -> None:
-        """Body k touches another with its points."""
+        """Add contact of the points of body k with another body."""
         for j in range(len(self._parts[other])):
             self._solid(k, (other, j), law)
 
     def obstacle(self, k: int, name: str, law: int) -> None:
-        """Body k touches an obstacle with its points."""
+        """Add contact of the points of body k with an obstacle."""
         for j, own in enumerate(self._names):
             if own == name:
                 self._solid(k, (_WORLD, j), law)
 
     def rest(self) -> None:
-        """Bodies that touch nothing have their points as well."""
+        """Add the points of bodies that are in no pair."""
         having = {k for k, _, _ in self.points}
         for k, body in enumerate(self._scene.rigid):
             if k not in having:
@@ -133,7 +135,7 @@ class _Meeting:
         return self._names[place[1]] if place[0] == _WORLD else self._scene.rigid[place[0]].name
 
     def shape(self, place: _Place) -> Shape:
-        """A part."""
+        """Shape of a part."""
         return self._parts[place[0]][place[1]]
 
     def _solid(self, k: int, solid: _Place, law: int) -> None:
@@ -171,11 +173,11 @@ class _Meeting:
 
 
 def touching(scene: Scene) -> Touching:
-    """What may be in contact in a scene.
+    """Everything that may be in contact in a scene.
 
     Raises:
-        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours; or its impacts
-            are instant and it is between boxes.
+        SceneError: A contact has no pair, because all bodies that it names are the same body or joint neighbours; or it
+            is between boxes and its impacts are instant.
     """
     meeting = _Meeting(scene)
     joined = neighbours(scene.rigid, scene.joints)
@@ -211,7 +213,7 @@ def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: Rigid
 
 
 def _numbered(meeting: _Meeting) -> Touching:
-    """Groups in the order of their bodies, and solids in that in which they are met."""
+    """Groups in the order of their bodies, and solids in the order in which pairs first use them."""
     order = sorted(meeting.points)
     groups, first = [], 0
     for key in order:
@@ -243,7 +245,7 @@ def _numbered(meeting: _Meeting) -> Touching:
 
 
 def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactArrays:
-    """Topology of contact on the device; its parameters are null."""
+    """Topology of contact on the device; the arrays of parameters are null."""
 
     def array(values: list) -> wp.array:
         return device_array(values, device, int)

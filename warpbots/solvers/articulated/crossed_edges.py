@@ -1,22 +1,22 @@
-"""Contact of two boxes where an edge of one crosses an edge of the other, which no point of either need meet.
+"""Contact of two boxes where an edge of one crosses an edge of the other, possibly away from all contact points.
 
-A box is its centre and its half edges a_i. Along a unit vector n two boxes are apart by
+A box has a centre c and half edges a_i. Along a unit vector n the separation of two boxes is
 
     s(n) = n . (c_A - c_B) - sum_i |n . a_i| - sum_j |n . b_j|,   n . (c_A - c_B) >= 0,
 
-and convex boxes are apart if they are so along one of 15 axes: the normals of three faces of each and the nine
-directions n = a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k
-with the greatest s, the least depth, belongs to where they touch: a corner and a face, whose corner is a point of the
-box, or two edges, whose closest points are then within both. Along a direction of edges s is the distance of two lines,
-and smooth. It acts as far as it exceeds s_m, the greatest of all others:
+and the boxes are apart if s > 0 along one of 15 axes: the normals of three faces of each and the nine directions
+n = a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
+greatest s, the least depth, tells where they touch: at a face and a corner, which is a contact point of its box, or at
+two edges, whose closest points are then within both. Along an axis of two edges s is the distance of two lines, which
+is smooth. The depth of edges grows with the excess of s_k over s_m, the greatest s of all other axes:
 
     d = s_k S(1 - s_k / s_m),   S(z) = z'^2 (3 - 2 z'),   z' = min(1, 2 z).
 
-So d is continuous as another axis becomes the greatest; it is 0 there, as it is for edges in a face, where n is the
-normal of the face, for parallel ones, and where edges end. No point of a box is deeper inside of the other one than any
-axis says. Those of a pair of boxes act with the share 1 - S, so that a contact does not count twice, and a corner takes
-over as the edges fade. The force of edges acts midway between their closest points. Where S changes it is not that of a
-potential.
+So d is continuous as another axis becomes the greatest: it is 0 there. It is also 0 for edges in a face, where n is the
+normal of the face, for parallel edges, and at the ends of edges. No point of a box is deeper inside the other box than
+the depth along any axis. The contact points of a pair of boxes act with the share 1 - S, so that a contact does not
+count twice and a corner takes over as the edges fade. The force of edges acts midway between their closest points. It
+has no potential where S changes.
 """
 
 import warp as wp
@@ -40,7 +40,7 @@ def _sign(t: scalar):
 
 @wp.func
 def _axis(a: mat33, b: mat33, number: int):
-    """Direction of an axis: a normal of the first box, one of the second, or of two edges; 0 for parallel ones."""
+    """Direction of an axis: a face normal of the first or the second box, or normal to two edges; 0 if parallel."""
     n = vec3()
     if number < 3:
         n = a[number]
@@ -57,13 +57,13 @@ def _axis(a: mat33, b: mat33, number: int):
 
 @wp.func
 def separation(a: mat33, b: mat33, r: vec3, number: int):
-    """How far two boxes are apart along an axis [m], and the axis from the second one to the first.
+    """Separation of two boxes along an axis [m], and the axis, from the second box to the first.
 
     Args:
         a: Half edges of the first box, as rows [m].
-        b: Half edges of the second one.
-        r: From the centre of the second one to that of the first [m].
-        number: Of the axis.
+        b: Half edges of the second box [m].
+        r: Vector from the centre of the second box to the centre of the first [m].
+        number: Number of the axis.
     """
     n = wp.normalize(_axis(a, b, number))
     n = _sign(wp.dot(n, r)) * n
@@ -75,7 +75,7 @@ def separation(a: mat33, b: mat33, r: vec3, number: int):
 
 @wp.func
 def greatest(a: mat33, b: mat33, r: vec3):
-    """The two edges along whose direction boxes are farthest apart, and the farthest of all other axes."""
+    """Number of the axis of two edges with the greatest separation, and of the best of all other axes."""
     k = int(_FACES)
     m = int(0)
     s_k = -scalar(wp.inf)
@@ -97,12 +97,12 @@ def greatest(a: mat33, b: mat33, r: vec3):
 
 @wp.func_grad(greatest)
 def adj_greatest(a: mat33, b: mat33, r: vec3, adj_k: int, adj_m: int):
-    """None: numbers do not change."""
+    """No gradient: the outputs are integers."""
 
 
 @wp.func
 def crossing_share(s_k: scalar, s_m: scalar):
-    """S of two edges, its derivative by s_k / s_m, and whether they touch."""
+    """S of two edges, its derivative with respect to s_k / s_m, and whether they touch."""
     share = _ZERO * _ONE
     slope = _ZERO * _ONE
     touching = int(0)
@@ -116,7 +116,7 @@ def crossing_share(s_k: scalar, s_m: scalar):
 
 @wp.func
 def _support(a: mat33, n: vec3, skipped: int):
-    """Corner of a box farthest along n, from its centre; the middle of an edge where one half edge is skipped."""
+    """Corner of a box farthest along n, relative to its centre; the midpoint of an edge if one half edge is skipped."""
     x = vec3()
     for i in range(3):
         if i != skipped:
@@ -126,7 +126,7 @@ def _support(a: mat33, n: vec3, skipped: int):
 
 @wp.func
 def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """Point of an edge of the box about p that is closest to one of the box about q, along an axis n of edges."""
+    """Point of an edge of the box about p that is closest to an edge of the box about q, for an axis n of edges."""
     i = (number - _FACES) // 3
     j = (number - _FACES) % 3
     x = p + _support(a, -n, i)
@@ -137,16 +137,16 @@ def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.struct
 class Crossing:
-    """Two edges that touch, and how that changes as the first box is displaced by a twist (w, v).
+    """Contact of two edges, and its derivatives as the first box is displaced by a twist (w, v).
 
-    x: Where the force acts [m].
-    d: Depth [m].
+    x: Point at which the force acts [m].
+    d: Signed distance [m].
     n: Unit vector from the second box to the first [1].
-    d_w, d_v: Derivatives of the depth.
+    d_w, d_v: Derivatives of the distance.
     n_w: Derivative of n, which does not change with v.
     x_w, x_v: Derivatives of x.
     share: S [1].
-    share_w, share_v: Its derivatives.
+    share_w, share_v: Derivatives of the share.
     """
 
     x: vec3
@@ -164,7 +164,7 @@ class Crossing:
 
 @wp.func
 def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """Point of the first box that changes the separation along an axis as it moves."""
+    """Point of the first box whose motion changes the separation along an axis."""
     x = p + _support(a, -n, -1)
     if number < 3:
         x = q + _support(b, n, -1)
@@ -175,7 +175,7 @@ def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.func
 def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
-    """The edges of two boxes about p and q that touch; `d` is 1 m where none do."""
+    """Contact of the edges of two boxes about p and q; `d` is 1 m if no edges touch."""
     out = Crossing()
     k, m = greatest(a, b, p - q)
     s_k, n = separation(a, b, p - q, k)
@@ -201,7 +201,7 @@ def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
     one = wp.identity(n=3, dtype=scalar)
     c_w = wp.skew(f) @ wp.skew(e)
     out.n_w = (one - wp.outer(n, n)) @ c_w / wp.dot(n, c)
-    # x moves by v + w x x, and along its edge to stay the closest point
+    # x moves by v + w x x, and slides along its edge to stay the closest point
     g = wp.cross(f, c)
     along_w = wp.transpose(c_w) @ wp.cross(-s_k * n, f) - wp.cross(x, g)
     out.x = x - _HALF * s_k * n

@@ -1,4 +1,4 @@
-"""The equations of motion of a state: mass matrix, bias, forces and accelerations, and what joints transmit."""
+"""The equations of motion of a state: mass matrix, bias, forces, accelerations, and wrenches that joints transmit."""
 
 import dataclasses
 from collections.abc import Callable
@@ -35,18 +35,19 @@ __all__ = ["Dynamics", "dynamics", "equations"]
 class Dynamics(ArrayFields[Array]):
     """The equations of motion at a state, M(q) a + bias(q, qd) = force, all in double precision.
 
-    They are those of continuous time: a step fulfils them in the limit of short steps. Where the mass matrix is
-    singular, accelerations and what follows from them are not finite.
+    They hold in continuous time: a step fulfils them in the limit of short steps. Where the mass matrix is singular,
+    accelerations, joint forces and joint moments are not finite.
 
     Attributes:
         mass_matrix: M, with the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities, n_velocities).
         bias: Forces of Coriolis, of rotation and of gravity on the joints [N m or N], shape (worlds, n_velocities).
-        force: Forces of springs, dampers, limits, motors and contacts on them [N m or N], shape (worlds, n_velocities).
+        force: Forces of springs, dampers, limits, motors and contacts on the joints [N m or N], shape (worlds,
+            n_velocities).
         acceleration: a, the rates of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
-        joint_force: Force that the joint of each body transmits to it, motors and springs included, in the axes of the
-            world [N], shape (worlds, n_bodies), vector.
-        joint_moment: Moment that it transmits, about the origin of the joint's frame that moves with the body, likewise
-            [N m], shape (worlds, n_bodies), vector.
+        joint_force: Force that the joint of each body transmits to the body, including motors and springs, in world
+            axes [N], shape (worlds, n_bodies), vector.
+        joint_moment: Moment that the joint transmits, about the origin of the joint's frame that moves with the body,
+            in world axes [N m], shape (worlds, n_bodies), vector.
     """
 
     mass_matrix: Array
@@ -82,10 +83,10 @@ def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array
         model: From `Articulated.build`.
         state: Coordinates and velocities.
         control: Control signals, double precision, shape (worlds, channels).
-        dynamics_out: Where to write.
+        dynamics_out: Equations to write.
 
     Raises:
-        RuntimeError: A gradient is wanted but the arrays have no room for it.
+        RuntimeError: A gradient is recorded, but an array has no gradient.
     """
     _evaluate(model, state, control, dynamics_out)
     reads = [*state.fields(), control, *model.parameter_arrays()]
@@ -139,7 +140,7 @@ def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
 
 
 def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
-    """Gradients of what `dynamics` reads from those of its results, which take on those of what follows from them."""
+    """Adjoint of `dynamics`; adds to the gradients of outputs from which other outputs are computed."""
     refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
     lanes, work = lanes_of(model.device), model.workspace.equations
     _evaluate(model, state, control, to)

@@ -1,17 +1,19 @@
-"""Kernels of the equations of motion, and of the wrenches that joints transmit; most are differentiated by Warp.
+"""Kernels of the equations of motion, and of the wrenches that joints transmit; Warp differentiates most of them.
 
-With the twist S_j of velocity j, the inertia I_e of all that element e carries, the wrench F that a body needs while
-joint velocities are constant, and the wrench W of its contacts (Featherstone 2008, "Rigid Body Dynamics Algorithms",
-chapters 5 and 6),
+With the twist S_j of a unit velocity j, the inertia I_e of all bodies that element e carries, the wrench F that a body
+needs while joint velocities are constant, and the wrench W of its contacts (Featherstone 2008, "Rigid Body Dynamics
+Algorithms", chapters 5 and 6),
 
     M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j,
 
-where e is that of the two velocities' elements which the other carries, and M_ij = 0 if neither does; sums are over
-the bodies that velocity j moves. Accelerations a = M^-1 (force - bias) let a joint transmit to its child the wrench
+where e is the element of velocity i or j that the element of the other carries, and M_ij = 0 if neither carries the
+other; sums are over the bodies that velocity j moves. With accelerations a = M^-1 (force - bias) a joint transmits to
+its child the wrench
 
     sum (F - W) + sum_j I_e S_j a_j.
 
-Sums over a loop are stored before anything that is not linear in them: Warp's derivatives take them for zero there.
+Sums over a loop are stored in arrays before any nonlinear use: in a nonlinear term Warp's adjoint would read such a sum
+as zero.
 """
 
 import warp as wp
@@ -45,7 +47,7 @@ __all__ = [
 
 @wp.func
 def farther(tree: JointTree, e: int, f: int):
-    """That of two elements which the other carries, or -1 if neither does."""
+    """The element of two that the other one carries, or -1 if neither carries the other."""
     found = int(-1)
     if tree.carries[e * tree.elements + f] == 1:
         found = f
@@ -63,7 +65,7 @@ def axis_kernel(
     # out
     axis_out: wp.array[Twist],
 ):
-    """S of a velocity."""
+    """Twist S of a unit velocity."""
     w, j = wp.tid()
     tree = robot.tree
     e = tree.of_dof[j]
@@ -81,7 +83,7 @@ def need_kernel(
     # out
     need_out: wp.array[Twist],
 ):
-    """F of a body, with its weight."""
+    """Wrench F that a body needs, including its weight."""
     w, b = wp.tid()
     tree = robot.tree
     n = w * tree.elements + tree.element[b]
@@ -102,7 +104,7 @@ def contact_kernel(
     # out
     wrench_out: wp.array[Twist],
 ):
-    """Wrench of a contact of a world on the body of its point."""
+    """Wrench of a contact of a world on the body of the contact point."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -125,7 +127,7 @@ def push_kernel(
     # out
     push_out: wp.array[Twist],
 ):
-    """W of a body: contacts of its own points, and of others with its solids."""
+    """Wrench W of a body: contacts of its own points, and of points of others with its solids."""
     w, b = wp.tid()
     contacts = robot.contacts
     W = Twist()
@@ -183,7 +185,7 @@ def mass_matrix_kernel(
     # out
     mass_matrix_out: wp.array3d[scalar],
 ):
-    """M_ij, which has the bits of M_ji."""
+    """M_ij, equal to M_ji to the bit."""
     w, i, j = wp.tid()
     tree = robot.tree
     a = wp.min(i, j)

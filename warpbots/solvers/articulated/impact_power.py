@@ -1,10 +1,10 @@
-"""The adjoint of an impact, by virtual power, as that of a stage.
+"""The adjoint of an impact, by virtual power, like the adjoint of a stage (`virtual_power`).
 
-The equations of an impact, weighted with virtual velocities l and with y, are a single number,
+The equations of an impact, weighted with virtual velocities l and weights y, add up to a single number,
 
     l . (M (v+ - v-) - sum J^T p) + sum y . r,
 
-whose derivatives at constant p and v+ - v- are those that Warp generates.
+whose derivatives at constant p and v+ - v- Warp generates.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ def impact_sweep_kernel(
     sweep_out: wp.array[Twist],
     change_out: wp.array[Twist],
 ):
-    """Poses, virtual twists and changes of twists of elements; by one thread for each world."""
+    """Poses, virtual twists and changes of twists of elements, with one thread for each world."""
     w = wp.tid()
     tree = robot.tree
     for i in range(tree.elements):
@@ -98,7 +98,7 @@ def impact_power_kernel(
 
 @wp.func
 def twist_between(robot: RobotArrays, twists: wp.array[Twist], w: int, pair: int):
-    """Twist of the points of a pair against its solid, of twists by element."""
+    """Twist of the points of a pair relative to its solid, from the twists of elements."""
     tree = robot.tree
     V = Twist()
     own = robot.contacts.group_body[robot.contacts.pair_group[pair]]
@@ -163,7 +163,7 @@ def arrive_kernel(
     # out
     impact_out: Impact,
 ):
-    """Coordinates and velocities of an element where a part ends, before an impact."""
+    """Coordinates and velocities of an element at the end of a part, before an impact."""
     w, e = wp.tid()
     arrive(tree, past, stage, impact_out.length[w], impact_out.time[w], impact_out, w, e)
 
@@ -200,13 +200,13 @@ def time_kernel(
     length_adj_out: wp.array[scalar],
     gap_adj_out: wp.array[scalar],
 ):
-    """Gradients of the time of an impact: what is left after it, and by dt = -dg / rate the gap g at constant time."""
+    """Adjoint of the time of an impact: for the time left after it, and by dt = -dg / rate for the gap g."""
     w = wp.tid()
     event = impact.event[w]
     gap_adj_out[w] = _ZERO
     left_adj_out[w] = _ZERO
     if event == NONE:
-        if impact.length[w] > _ZERO:  # its time is its length, all that is left
+        if impact.length[w] > _ZERO:  # no impact: its time is its length
             length_adj_out[w] += time_adj[w]
         return
     left_adj_out[w] = left_adj[w]
@@ -225,7 +225,7 @@ def length_kernel(
     # out
     left_adj_out: wp.array[scalar],
 ):
-    """Gradient of the length of a part, which is all that is left: dc = -c / length."""
+    """Adjoint of the length of a part, which is all of the time left: dc / dlength = -c / length."""
     w = wp.tid()
     length = impact.length[w]
     if length > _ZERO:

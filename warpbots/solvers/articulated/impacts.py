@@ -1,17 +1,17 @@
-"""Impacts that take no time: when they happen within a step, and the velocities after them.
+"""Instant impacts: their time within a step, and the velocities after them.
 
-A step is taken in parts, each up to an impact or to the end of the step, of a length of its own in every world. A part
-is a step of the integrator in which what is about to hit does not yield. Coordinates in between are those of the cubic
-through both ends and their velocities (Hermite); where the least gap first vanishes is the time t of the impact. There
-velocities jump by impulses p at the contacts,
+A step is taken in parts, each up to an impact or to the end of the step; the lengths of parts differ between worlds. A
+part is a step of the integrator without forces of the contacts that are about to begin with an impact. Coordinates
+within a part follow the cubic through both ends and their velocities (Hermite). The impact is at the time t at which
+the least gap first vanishes. There velocities jump by impulses p at the contacts,
 
     M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) where p presses,   |p_t| <= mu p_n,   p_t against u_t+,
 
 with the velocity u = J v of a contact and its normal n: Newton's law of restitution for all contacts that touch, and
-Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts at
-t + 0.
+Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts
+right after t, with the new velocities.
 
-What approaches by less than gravity gives in a step, or touches already, yields as a compliant contact does.
+Contacts that touch already, or approach more slowly than the velocity that gravity adds in a step, are compliant.
 """
 
 import warp as wp
@@ -41,18 +41,18 @@ __all__ = [
 ]
 
 NONE, IN_TIME, AT_ONCE = (wp.constant(k) for k in range(3))
-"""What ends a part: the step, an impact at a root of the gap, or an impact where the part starts."""
+"""Event that ends a part: the end of the step, an impact at a root of the gap, or an impact at its start."""
 
 CONTACTS = wp.constant(8)
-"""Largest number of contacts of an impact: those that are farthest apart, as the corners of a face that lands flat."""
+"""Largest number of contacts of an impact. Those farthest apart are taken, such as the corners of a flat face."""
 
 CLOSE = wp.constant(scalar(1e-9))
 """Distance at which contacts take part in an impact [m]."""
 
 _ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
-_SHARE = wp.constant(scalar(1e-4))  # of a part: half the interval over which the rate of the gap is taken
-_ROOT = wp.constant(scalar(1e-13))  # distance at which a root is found but for one correction [m]
-_LEAST = wp.constant(scalar(1e-9))  # shortest part, in steps
+_SHARE = wp.constant(scalar(1e-4))  # half the interval for the rate of the gap, per length of the part
+_ROOT = wp.constant(scalar(1e-13))  # gap at which one more correction gives the root [m]
+_LEAST = wp.constant(scalar(1e-9))  # shortest part, per length of the step
 
 
 @wp.struct
@@ -60,14 +60,14 @@ class Impact:
     """A part of a step and the impact at its end.
 
     left: Time until the end of the step at the start of the part [s], shape (worlds,).
-    length: Length of the integrator's step, 0 where there is none [s], shape (worlds,).
+    length: Length of the integrator's step, 0 for none [s], shape (worlds,).
     time: Time of the impact after the start of the part, or `length` without one [s], shape (worlds,).
-    rate: Rate of the gap that vanishes then [m/s], shape (worlds,).
-    event: What ends the part, shape (worlds,).
+    rate: Rate of the vanishing gap at this time [m/s], shape (worlds,).
+    event: Event that ends the part, shape (worlds,).
     count: Number of contacts of the impact, shape (worlds,).
-    candidate: They, the one whose gap vanishes first, shape (worlds * CONTACTS,).
-    impulse: Their impulses [N s], shape (worlds * CONTACTS,).
-    mode: 0 for none, 1 for one that sticks and 2 for one that slides, shape (worlds * CONTACTS,).
+    candidate: Candidates of these contacts, first the one whose gap vanishes, shape (worlds * CONTACTS,).
+    impulse: Impulses of these contacts [N s], shape (worlds * CONTACTS,).
+    mode: 0 for no impulse, 1 for a contact that sticks and 2 for one that slides, shape (worlds * CONTACTS,).
     q: Joint coordinates at the end, shape (worlds * coordinates,).
     qd: Joint velocities before the impact [rad/s or m/s], shape (worlds * freedom,).
     """
@@ -87,7 +87,7 @@ class Impact:
 
 @wp.func
 def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
-    """Velocity of the points of a pair at x against its solid [m/s]."""
+    """Velocity at x of the body of a pair's points relative to its solid [m/s]."""
     contacts = robot.contacts
     V = body_twist(robot.tree, links, w, contacts.group_body[contacts.pair_group[pair]])
     V = V - body_twist(robot.tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
@@ -96,7 +96,7 @@ def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
 
 @wp.func
 def pose_all(robot: RobotArrays, stage: ImplicitStage, links: Links, w: int):
-    """Poses and twists of all elements; by one thread."""
+    """Poses and twists of all elements, by one thread."""
     for i in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
 
@@ -106,9 +106,9 @@ def mark_free(
     robot: RobotArrays, step: scalar, last: int, start: ImplicitStage, left: scalar, contact_list: ContactList,
     links: Links, w: int,
 ):  # fmt: skip
-    """Mark what is about to hit at the start of a part, nothing in the last one, and return what ends the part so far.
+    """Mark the candidates about to hit at the start of a part (none in the last part); return the event known so far.
 
-    A candidate yields unless it approaches by more than gravity gives in a step, and by more than `CLOSE`.
+    A candidate is compliant if it overlaps already, or approaches at no more than |g| h + `CLOSE` / h for steps of h.
     """
     contacts = robot.contacts
     event = int(NONE)
@@ -141,7 +141,7 @@ def release_kernel(
     contact_list_out: ContactList,
     links_out: Links,
 ):
-    """Mark what is about to hit at the start of a part."""
+    """Mark the candidates about to hit at the start of a part."""
     w = wp.tid()
     mark_free(robot, step, last, start, left[w], contact_list_out, links_out, w)
 
@@ -159,7 +159,7 @@ def prepare_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Mark what is about to hit at the start of a part, and find whether something hits at once."""
+    """Mark the candidates about to hit at the start of a part, and find whether one hits at once."""
     w = wp.tid()
     left = impact_out.left[w]
     event = mark_free(robot, step, last, start, left, contact_list_out, links_out, w)
@@ -174,7 +174,7 @@ def prepare_kernel(
 def arrive(
     tree: JointTree, past: Past, stage: ImplicitStage, length: scalar, t: scalar, impact: Impact, w: int, e: int
 ):
-    """Write coordinates and velocities of an element at the time t of a part."""
+    """Write coordinates and velocities of an element at time t of a part."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]
     j = w * tree.freedom + tree.dof[e]
@@ -213,7 +213,7 @@ def go_to(
     impact: Impact,
     w: int,
 ):
-    """Be at the time t of a part; by one thread."""
+    """Write coordinates, velocities and poses at time t of a part, by one thread."""
     for e in range(robot.tree.elements):
         arrive(robot.tree, past, stage, impact.length[w], t, impact, w, e)
     pose_all(robot, landing, links, w)
@@ -221,7 +221,7 @@ def go_to(
 
 @wp.func
 def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: int):
-    """The least gap of what is about to hit, and its candidate; infinity and -1 if nothing is."""
+    """The least gap of the candidates about to hit, and its candidate; infinity and -1 if there are none."""
     least = scalar(wp.inf)
     nearest = int(-1)
     for c in range(robot.contacts.candidates):
@@ -255,7 +255,7 @@ def locate_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Find the first impact of a part by the method of Illinois, and go there; else go to its end."""
+    """Find the first impact of a part by the Illinois method and go to its time; without one, go to the end."""
     w = wp.tid()
     length = impact_out.length[w]
     go_to(robot, past, stage, landing, length, links_out, impact_out, w)

@@ -1,14 +1,15 @@
-"""The implicit schemes: what a stage of each makes of the past.
+"""The implicit schemes: equations of their stages.
 
-Both are of one form. A stage displaces the coordinates by x; its rate is c x + rate, its acceleration c v + accel.
+Both have the same form. A stage displaces the coordinates by x; its velocity is v = c x + rate, and its acceleration
+is c v + accel.
 
     BDF1     c = 1 / h                        rate = 0                  accel = -c v_n
     SDIRK2   c = 1 / (g h), first stage       rate = 0                  accel = -c v_n
                             second stage      rate = -k c x_1           accel = -c v_n - k c (v_1 - v_n)
 
 with g = 1 - 1 / sqrt 2 and k = (1 - g) / g (Alexander 1977, "Diagonally implicit Runge-Kutta methods for stiff
-O.D.E.'s"). Both stages see the signals of the step, so a force that is constant in a step gives its impulse in that
-step. A formula of several steps does not: across a jump of the force, BDF2 gives 1.5 or 0.67 times the impulse.
+O.D.E.'s"). Both stages use the control signals of the step, so a force that is constant in a step gives its impulse in
+that step. A multistep method does not: across a jump of the force, BDF2 gives 1.5 or 0.67 times the impulse.
 """
 
 import math
@@ -35,11 +36,11 @@ _ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
 
 @wp.struct
 class Past:
-    """Where a step starts, all worlds in one row, and how long it is.
+    """State at the start of a step, all worlds in one row, and length of the step.
 
     method: Code of the integrator.
     h: Length of the step [s].
-    lengths: Lengths of its part in each world [s], 0 where there is none, shape (worlds,); (0,) for a step in one part.
+    lengths: Length of the part in each world, 0 for none [s], shape (worlds,); (0,) for a step in one part.
     q: Joint coordinates, shape (worlds * coordinates,).
     qd: Joint velocities, shape (worlds * freedom,).
     """
@@ -62,7 +63,7 @@ def length_of(past: Past, w: int):
 
 @wp.func
 def inverse_length(past: Past, w: int):
-    """The c of the stages of a step [1/s]."""
+    """Coefficient c of the stages of a step [1/s]."""
     c = _ONE / length_of(past, w)
     if past.method == SDIRK2:
         c = c / _GAMMA
@@ -71,7 +72,7 @@ def inverse_length(past: Past, w: int):
 
 @wp.func
 def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, e: int, number: int):
-    """Write what a stage makes of the past of an element; `number` is 0 for the first of two stages and 1 otherwise."""
+    """Write `rate` and `accel` of an element in a stage; `number` is 0 for the first of two stages and 1 otherwise."""
     c = stage.c[w]
     v = of_joint(tree, past.qd, w, e)
     rate = vec3()
@@ -92,7 +93,7 @@ def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitSta
 
 @wp.func
 def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, j: int, number: int):
-    """Displacement at which Newton's method starts: velocities stay, or go on changing as in the first stage."""
+    """Initial displacement for Newton's method: constant velocities, or changing at the rate of the first stage."""
     i = w * tree.freedom + j
     v = past.qd[i]
     if number == 1 and past.method == SDIRK2:
@@ -102,7 +103,7 @@ def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitSt
 
 @wp.func
 def finish(tree: JointTree, past: Past, stage: ImplicitStage, end: Past, w: int, e: int):
-    """Write coordinates and velocities of an element at the end of a stage, which is that of the step."""
+    """Write coordinates and velocities of an element at the end of the step, which is the end of its last stage."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]
     j = w * tree.freedom + tree.dof[e]

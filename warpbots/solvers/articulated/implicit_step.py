@@ -1,4 +1,4 @@
-"""Launches of one step of an integrator: its stages forwards, and their adjoints backwards."""
+"""Launches of one step of an integrator: its stages in order, and their adjoints in reverse order."""
 
 import warp as wp
 
@@ -17,7 +17,7 @@ __all__ = ["kept_stages", "past_of", "solve_stages", "solve_stages_adjoint", "st
 
 
 def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array | None = None) -> Past:
-    """Where a step starts; with `lengths`, one of them for each world."""
+    """State at the start of a step; `lengths`, if given, are the step lengths of the worlds."""
     past = Past()
     past.method, past.h = method, dt
     past.q, past.qd = q.flatten(), qd.flatten()
@@ -50,7 +50,7 @@ def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[I
 
 
 def _numbers(past: Past) -> tuple[int, ...]:
-    """Numbers of the stages of a step: the only one of BDF1 is the second one, at its end."""
+    """Numbers of the stages of a step; the only stage of BDF1 has number 1, as it ends the step."""
     return (1,) if past.method == BDF1 else (0, 1)
 
 
@@ -60,11 +60,11 @@ def solve_stages(
     """Solve for the stages of a step.
 
     Args:
-        model: What is simulated.
-        options: Of Newton's method.
-        past: Where the step starts.
-        after: Where it ends.
-        end: Keeps what its adjoint needs.
+        model: The model.
+        options: Options of Newton's method.
+        past: Start of the step.
+        after: End of the step.
+        end: Storage for the adjoint.
         control: Control signals.
     """
     workspace, (first, second) = model.workspace, stages_from(past.q, end.stages)
@@ -78,13 +78,13 @@ def solve_stages(
 def solve_stages_adjoint(
     model: ArticulatedModel, past: Past, end: StoredStep, stages: list[ImplicitStage], control: wp.array
 ) -> None:
-    """Gradients of what a step starts from, and of all parameters, from those of its stages.
+    """Adjoint of a step: gradients of its start and of all parameters, from the gradients of its stages.
 
     Args:
-        model: What is simulated.
-        past: Where the step starts.
-        end: What was kept.
-        stages: From `kept_stages`, with the gradients of what follows from them.
+        model: The model.
+        past: Start of the step.
+        end: Data that the step stored.
+        stages: From `kept_stages`, with gradients from all that depends on them.
         control: Control signals.
     """
     workspace, device, lanes = model.workspace, model.device, lanes_of(model.device)

@@ -1,14 +1,14 @@
-"""The impulses of an impact, and the equations that they solve as the adjoint needs them.
+"""The impulses of an impact, and their equations in the form that the adjoint needs.
 
-With the unit normal n of a contact, T = 1 - n n^T, and the velocity u+ = u- + W p after the impact, W = J M^-1 J^T, an
+A contact has the unit normal n, T = 1 - n n^T, and the velocity u+ = u- + W p after the impact, W = J M^-1 J^T. Its
 impulse p fulfils r = 0, where
 
-    r = p                                                 if it does not press,
+    r = p                                                 if it carries no impulse,
     r = u+ + e min(n . u-, 0) n                           if it sticks,
     r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if it slides, e_t = u_t+ / |u_t+|.
 
-Impulses follow one after the other from those of the other contacts, until none changes (Jean 1999, "The non-smooth
-contact dynamics method"). The derivative of r is dr = P dp + B du+ with the matrices of `impulse_tangents`.
+The impulse of each contact in turn follows from the impulses of all others, until none changes (Jean 1999, "The
+non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+ with the matrices of `impulse_tangents`.
 """
 
 import warp as wp
@@ -31,25 +31,25 @@ ROWS = wp.constant(3 * CONTACTS)
 
 _ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
 _SWEEPS = wp.constant(1000)  # largest number of sweeps over the contacts
-_SETTLED = wp.constant(scalar(1e-14))  # change of an impulse at which the iteration ends, in the largest one
-_SOFT = wp.constant(scalar(1e-10))  # softness of contacts in the adjoint, where several carry the same
+_SETTLED = wp.constant(scalar(1e-14))  # change at which the iteration ends, relative to the largest impulse
+_SOFT = wp.constant(scalar(1e-10))  # regularisation of contacts in the adjoint, where several share a load
 
 
 @wp.struct
 class Strike:
-    """What is computed of an impact, all worlds in one row.
+    """Quantities of an impact, all worlds in one row.
 
-    mass: Room for the factors of the mass matrix.
+    mass: Memory for the factors of the mass matrix.
     system: Factors of the derivative of r with respect to the impulses, shape (worlds * ROWS^2,).
     row: J, a row for each component of the velocity of a contact, shape (worlds * ROWS * freedom,).
-    response: Velocities M^-1 J^T by unit impulses, likewise [rad/s or m/s per N s].
+    response: Joint velocities M^-1 J^T from unit impulses, in the same shape [rad/s or m/s per N s].
     delassus: W in blocks, shape (worlds * CONTACTS^2,).
-    place: Where contacts are [m], shape (worlds * CONTACTS,).
+    place: Positions of contacts [m], shape (worlds * CONTACTS,).
     normal: Unit normals n, shape (worlds * CONTACTS,).
     before: Velocities u- [m/s], shape (worlds * CONTACTS,).
     change: Change of the joint velocities [rad/s or m/s], shape (worlds * freedom,).
     weight: Weights of r, shape (worlds * CONTACTS,).
-    solution: The same in a row, shape (worlds * ROWS,).
+    solution: Components of the weights in a row, shape (worlds * ROWS,).
     """
 
     mass: Factors
@@ -87,7 +87,7 @@ def impulse_responses(
     robot: RobotArrays, contact_list: ContactList, landing: ImplicitStage, work: StepArrays, strike: Strike,
     impact: Impact, w: int,
 ):  # fmt: skip
-    """Write J, M^-1 J^T, W, n and u- of an impact; by one thread."""
+    """Write J, M^-1 J^T, W, n and u- of an impact, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     n = tree.freedom
@@ -142,7 +142,7 @@ def impulse_responses(
 
 @wp.func
 def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
-    """List the contacts of an impact: the one whose gap vanishes, and those that touch, the farthest apart first."""
+    """List the contacts of an impact: the one whose gap vanishes, then those that touch, farthest apart first."""
     contacts = robot.contacts
     count = impact.count[w]
     if count == 1:
@@ -190,7 +190,7 @@ def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
 
 @wp.func
 def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Impulse of a contact that follows from those of the others, and its mode."""
+    """Impulse of a contact for given impulses of the others, and its mode."""
     contacts = robot.contacts
     at = w * CONTACTS + i
     pair = contact_list.pair[impact.candidate[at]]
@@ -239,7 +239,7 @@ def strike_kernel(
     qd_out: wp.array[scalar],
     left_out: wp.array[scalar],
 ):
-    """Impulses of the impact of every world, the state after it and the time that is left."""
+    """Impulses of the impact of every world, the state after it and the time left in the step."""
     w = wp.tid()
     tree = robot.tree
     n = tree.freedom
@@ -321,7 +321,7 @@ def weigh_impact_kernel(
     strike_out: Strike,
     weight_out: wp.array[scalar],
 ):
-    """Weights -l of the balance of momentum and -y of r, G^T y = J M^-1 v+* and M l = v+* - J^T B^T y, G = P + B W."""
+    """Weights -l of the momentum balance and -y of r: G^T y = J M^-1 v+*, M l = v+* - J^T B^T y, G = P + B W."""
     w = wp.tid()
     n = robot.tree.freedom
     count = impact.count[w]

@@ -23,14 +23,14 @@ from warpbots.scene import (
 __all__ = ["Moments", "body_inertia", "combine", "solid_moments"]
 
 Moments = tuple[float, np.ndarray, np.ndarray]
-"""Volume [m^3], centre [m] and moments about it at density 1 [m^5], or a mass [kg] in the place of the volume."""
+"""Volume [m^3], centre [m] and moments about it at density 1 [m^5]; or mass [kg], centre [m] and moments [kg m^2]."""
 
 
 def body_inertia(body: RigidBody) -> Inertia | None:
     """Inertia of a body, or None for one without mass.
 
     Raises:
-        SceneError: Its shape has no volume that is known.
+        SceneError: The volume of its shape is not known.
     """
     if body.inertia is not None or body.shape is None:
         return body.inertia
@@ -47,10 +47,10 @@ def body_inertia(body: RigidBody) -> Inertia | None:
 
 @functools.singledispatch
 def solid_moments(shape: Shape) -> Moments:
-    """Volume, centre and moments of inertia about it of a shape of density 1.
+    """Volume, centre and moments of inertia about the centre, of a shape of density 1.
 
     Raises:
-        TypeError: None are known.
+        TypeError: No moments of inertia are known for the shape.
     """
     raise TypeError(f"no moments of inertia are known for a {type(shape).__name__}")
 
@@ -82,7 +82,7 @@ def _(shape: Capsule) -> Moments:
     center, axis, length = _axis(shape)
     r = shape.radius
     tube, ball = math.pi * r**2 * length, 4.0 / 3.0 * math.pi * r**3
-    # each half ball has its centre 3/8 r beyond the end of the tube
+    # the centre of each half ball is 3/8 r beyond the end of the tube
     across = tube * (3.0 * r**2 + length**2) / 12.0 + ball * (0.4 * r**2 + length**2 / 4.0 + 0.375 * length * r)
     return tube + ball, center, _about(axis, tube * r**2 / 2.0 + 0.4 * ball * r**2, across)
 
@@ -117,12 +117,12 @@ def _(shape: Posed) -> Moments:
 
 @solid_moments.register
 def _(shape: Union) -> Moments:
-    """Where shapes overlap, matter counts twice."""
+    """Where shapes overlap, their matter counts twice."""
     return combine([solid_moments(s) for s in shape.shapes])
 
 
 def combine(parts: list[Moments]) -> Moments:
-    """Mass (or volume), centre and moments about it of several parts together."""
+    """Total mass (or volume), common centre and moments about it of several parts."""
     mass = sum(m for m, _, _ in parts)
     center = sum(m * c for m, c, _ in parts) / mass
     moments = np.zeros((3, 3))

@@ -13,9 +13,9 @@ __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
 @wp.func
 def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Force of limits: linear in the depth behind them, with damping that is at most as large.
+    """Force of limits: linear in the depth beyond them, with a damping force that is at most as large.
 
-    So it never pulls, and it is continuous at a limit.
+    The force never pulls, and it is continuous at a limit.
     """
     depth = scalar(0.0)
     if q > upper:
@@ -31,7 +31,7 @@ def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: s
 
 @wp.func
 def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Derivatives of the force of limits with respect to the coordinate and to its velocity."""
+    """Derivatives of the force of limits with respect to the coordinate and its velocity."""
     spring = scalar(0.0)
     slow = scalar(0.0)
     if q > upper or q < lower:
@@ -73,9 +73,9 @@ def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage
 
 @wp.func
 def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the passive force with respect to rotations about, or translations along, the axes and velocities.
+    """Derivatives of the passive force with respect to rotations about or translations along axes, and to velocities.
 
-    The latter is a diagonal.
+    The derivative with respect to velocities is a diagonal.
     """
     tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
     slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
@@ -97,7 +97,7 @@ def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitSt
 def motor_force(
     tree: JointTree, design: ModelParameters, stage: ImplicitStage, control: wp.array2d[scalar], w: int, m: int
 ):
-    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; about a ball u torque alone."""
+    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; for a ball joint u torque alone."""
     i = w * tree.channels + m
     j = w * tree.freedom + tree.motor_dof[m]
     u = control[w, m]
@@ -112,7 +112,7 @@ def motor_force(
 
 @wp.func
 def motor_tangent(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, m: int):
-    """Derivative of minus the force of a motor with respect to its coordinate."""
+    """Negative derivative of the force of a motor with respect to its coordinate."""
     i = w * tree.channels + m
     slope = scalar(0.0)
     if tree.motor_coordinate[m] >= 0:

@@ -1,14 +1,14 @@
-"""Stiffness and damping of limits that give none, from what the joint carries and what drives it.
+"""Default stiffness and damping of limits, from the inertia that the joint carries and from its motors and springs.
 
 A limit that stops an inertia I as a spring of the frequency w = 1 / `TIME` with critical damping has
 
     k = I w^2,    d = 2 sqrt(k I),
 
-so that a body at a lever arm r sinks in by g / (r w^2) under its weight, whatever its mass. I is the mass of all bodies
-beyond the joint, or the largest moment of inertia that they have about its origin, where all coordinates are zero, and
-the armature; the largest, as they may turn about the axis otherwise when they meet the limit. Motors and springs of the
-joint push against the limit as well: k is at least a hundred times their stiffness, and gives way to the torque or
-force of a motor by at most `GIVES`.
+so that a body at a lever arm r exceeds the limit by g / (r w^2) under its weight, whatever its mass. I is the armature
+plus the mass of all bodies beyond the joint, or plus their largest principal moment of inertia about its origin at zero
+coordinates; the largest, because the bodies may be oriented otherwise when they meet the limit. Motors and springs of
+the joint push against the limit as well: k is at least a hundred times their stiffness, and a motor alone moves the
+joint beyond the limit by at most `GIVES`.
 """
 
 import numpy as np
@@ -19,23 +19,22 @@ from warpbots.solvers.articulated.inertia import Moments, body_inertia
 __all__ = ["GIVES", "TIME", "drive_stiffness", "is_angle", "limit_laws"]
 
 TIME = 5e-3
-"""Time constant of a limit [s]; 4.5 ms are MuJoCo's default for a load that rests on a limit."""
+"""Time constant of a limit [s]; MuJoCo's default for a load that rests on a limit is 4.5 ms."""
 
 GIVES = {True: 1e-2, False: 1e-3}
-"""How far a motor may push into a limit [rad or m], by whether the coordinate is an angle."""
+"""Largest excess over a limit that a motor can cause [rad or m]; the key says whether the coordinate is an angle."""
 
 _STIFFER = 100.0
-"""Stiffness of a limit over that of springs and servos at it."""
+"""Ratio of the stiffness of a limit to the stiffness of springs and servos of the joint."""
 
 
 def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffness and damping of the limits of a joint, those that it gives or else the default ones.
+    """Stiffness and damping of the limits of a joint: its own values, or else the defaults.
 
     Args:
-        scene: Has the joint, what it carries, and its motors.
+        scene: Scene of the joint, the bodies that it carries, and its motors.
         joint: A joint with limits.
-        matter: What the joint carries besides rigid bodies, as masses, their centres and moments about them, as of
-            zero coordinates.
+        matter: Other matter that the joint carries: masses, centres and moments about the centres, at zero coordinates.
 
     Returns:
         Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m], each of shape (velocities,).

@@ -1,12 +1,12 @@
-"""Elementary joints: their coordinates, and the chart in which a step displaces them.
+"""Elementary joints: their coordinates, and the chart of their displacements in a step.
 
-Every joint is a chain of elementary ones: a planar joint is two prismatic ones, a free joint three and a ball. A step
-starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the quaternion of
-a ball, with the map of Cayley
+Every joint is a chain of elementary joints: a planar joint is two prismatic joints, a free joint three and a ball
+joint. A step starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the
+quaternion of a ball joint, with the Cayley map
 
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
-which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity below a rotation by pi in a step.
+which is the rotation by 2 atan(|x| / 2) about x: rational, and free of singularities for rotations below pi in a step.
 While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes,
 s = 1 / (1 + |x|^2 / 4).
 """
@@ -93,7 +93,7 @@ def logarithm(q: quat):
         v = -v
         w = -w
     s = wp.dot(v, v)
-    factor = _TWO / w  # 2 asin(|v|) / |v| by its series, where the quotient would lose digits
+    factor = _TWO / w  # series of 2 asin(|v|) / |v|, where the quotient would lose digits
     if s > scalar(1.0e-6):
         n = wp.sqrt(s)
         factor = _TWO * wp.atan2(n, w) / n

@@ -1,8 +1,8 @@
-"""Dense systems of one world: LU factorisation with partial pivoting, by one thread or by those of a world together.
+"""Dense systems of one world: LU factorisation with partial pivoting, by one thread or by all threads of a world.
 
-Both make the same factors, P A = L U, row by row; row k was exchanged with row `pivot[k]`. One thread takes rows one
-after the other. Those of a warp take columns, which lie side by side, and the right-hand side goes along with the
-elimination; what sums they share they add up each in the same order, so that runs repeat to the bit.
+Both compute the same factors, P A = L U, stored row by row; row k was exchanged with row `pivot[k]`. One thread takes
+rows one after the other. Threads of a warp take adjacent columns, and eliminate the right-hand side along with the
+matrix. Sums that all threads need are computed by each thread in the same order, so that runs repeat to the bit.
 """
 
 import warp as wp
@@ -15,7 +15,7 @@ __all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transpo
 
 @wp.func
 def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
-    """Row from k on with the largest entry in column k."""
+    """Row with the largest entry in column k, among the rows from k on."""
     best = k
     most = wp.abs(A[a + k * n + k])
     for i in range(k + 1, n):
@@ -28,7 +28,7 @@ def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
 
 @wp.func
 def factorise(A: wp.array[scalar], pivot: wp.array[int], w: int, n: int):
-    """Replace the matrix of world w by its factors; by one thread.
+    """Replace the matrix of world w by its factors, by one thread.
 
     A column without a pivot leaves a zero on the diagonal of U.
     """
@@ -54,7 +54,7 @@ def factorise(A: wp.array[scalar], pivot: wp.array[int], w: int, n: int):
 
 @wp.func
 def solve(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int):
-    """Replace b of world w by the solution x of A x = b, given the factors of A; by one thread."""
+    """Replace b of world w by the solution x of A x = b, given the factors of A, by one thread."""
     a = w * n * n
     s = w * n
     for k in range(n):
@@ -77,7 +77,7 @@ def solve(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int
 
 @wp.func
 def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int):
-    """Replace b of world w by the solution x of A^T x = b, given the factors of A; by one thread."""
+    """Replace b of world w by the solution x of A^T x = b, given the factors of A, by one thread."""
     a = w * n * n
     s = w * n
     for k in range(n):
@@ -101,7 +101,7 @@ def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scal
 
 @wp.func
 def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
-    """Take multiples of row k from the entries of column j below it, four at a time: none waits for another."""
+    """Subtract multiples of row k from the entries of column j below it, in four independent operations at a time."""
     u = A[a + k * n + j]
     i = k + 1
     while i + 3 < n:
@@ -130,7 +130,7 @@ def exchange(values: wp.array[scalar], i: int, j: int):
 
 @wp.func
 def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int):
-    """Replace the matrix of world w by its factors and b by the solution x of A x = b, by its threads together."""
+    """Replace the matrix of world w by its factors and b by the solution x of A x = b, by all threads of the world."""
     a = w * n * n
     s = w * n
     for k in range(n):
@@ -169,7 +169,7 @@ def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w:
 def solve_transposed_together(
     A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int
 ):
-    """`solve_transposed` by the threads of a world together."""
+    """`solve_transposed` by all threads of a world."""
     a = w * n * n
     s = w * n
     for k in range(n):

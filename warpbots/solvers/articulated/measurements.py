@@ -23,23 +23,25 @@ __all__ = ["ArticulatedReadings", "readings", "sense"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedReadings(ArrayFields[Array]):
-    """Measurements of a state, all in double precision and in the axes of the world unless said otherwise.
+    """Measurements of a state, all in double precision and in world axes unless stated otherwise.
 
     Attributes:
         position: Origins of the bodies' frames [m], shape (worlds, n_bodies), vector.
-        rotation: Their axes, as columns [1], shape (worlds, n_bodies), matrix.
+        rotation: Axes of the bodies' frames, as columns [1], shape (worlds, n_bodies), matrix.
         velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
         angular_velocity: Angular velocities of the bodies [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass [m], shape (worlds, n_bodies), vector.
-        kinetic_energy: Kinetic energies, without those of rotors [J], shape (worlds, n_bodies).
+        kinetic_energy: Kinetic energies, without rotors [J], shape (worlds, n_bodies).
         potential_energy: Potential energies in the field of gravity [J], shape (worlds, n_bodies).
         momentum: Momenta of the bodies [kg m/s], shape (worlds, n_bodies), vector.
         angular_momentum: Angular momenta about the origin of the world [kg m^2/s], shape (worlds, n_bodies), vector.
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
-        contact_force: Force on each contact point, and on the nearest of them where another body has the point that is
-            in contact [N], shape (worlds, n_points), vector.
-        contact_normal: Part of it along the normal of the solid, positive in compression [N], shape (worlds, n_points).
-        contact_shear: Tangential part of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
+        contact_force: Force on each contact point; where the point in contact belongs to another body, the force counts
+            for the nearest point of this body [N], shape (worlds, n_points), vector.
+        contact_normal: Component of this force along the normal of the solid, positive in compression [N], shape
+            (worlds, n_points).
+        contact_shear: Tangential part of this force, in the axes of the point's body [N], shape (worlds, n_points),
+            vector.
     """
 
     position: Array
@@ -141,7 +143,7 @@ def nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3):
 
 @wp.func_grad(nearest_point)
 def adj_nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3, adj_nearest: int):
-    """None: a number does not change."""
+    """No gradient: the output is an integer."""
 
 
 @wp.kernel
@@ -157,7 +159,7 @@ def contact_kernel(
     normal_out: wp.array2d[scalar],
     shear_out: wp.array2d[vec3],
 ):
-    """Add the force of a contact to that on its point."""
+    """Add the force of a contact to the force on its point."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -191,12 +193,12 @@ def sense(
 
     Args:
         model: From `Articulated.build`.
-        state: What to measure.
+        state: State to measure.
         control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
-        readings_out: Where to write.
+        readings_out: Readings to write.
 
     Raises:
-        RuntimeError: A gradient is wanted but the arrays have no room for it.
+        RuntimeError: A gradient is recorded, but an array has no gradient.
     """
     for sum_over_contacts in readings_out.fields()[10:]:
         sum_over_contacts.zero_()

@@ -1,9 +1,10 @@
 """Symmetries of a mesh: the rotations and reflections about its centre that map it onto itself.
 
-A symmetry is known by the images of two vertices that are not in line with the centre. An image is as far from the
-centre as the vertex, and the surface is as pointed there: the defect, a full turn minus the angles of the faces around
-it, does not depend on how flat parts are cut into triangles. Two vertices with few such equals give few candidates,
-each of which is tried on vertices and on points of faces. It finds every axis of rotation, of whatever order.
+A symmetry is determined by the images of two vertices that are not in line with the centre. A vertex and its image have
+the same distance from the centre and the same angular defect: a full turn minus the angles of the faces around the
+vertex, which does not depend on how flat parts are cut into triangles. Two vertices that few others equal in both give
+few candidates, each of which is tested on vertices and on points of faces. This finds every axis of rotation, of any
+order.
 """
 
 import itertools
@@ -20,32 +21,32 @@ if TYPE_CHECKING:
 __all__ = ["subgroups", "symmetries"]
 
 _SAME = 1e-5
-"""Distance within which images of vertices and points are on the mesh, in its extent [1]."""
+"""Largest distance from the mesh of images of vertices and points, relative to the extent of the mesh [1]."""
 
 _AS_POINTED = 2e-5
-"""Difference of the defects of vertices that are taken to be images [rad]."""
+"""Largest difference of the defects of vertices that count as images of each other [rad]."""
 
 _APART = 0.2
-"""Least sine of the angle, from the centre, between the two vertices that are followed [1]."""
+"""Least sine of the angle at the centre between the two vertices whose images are used [1]."""
 
 _MOST = 1 << 22
-"""Most pairs of equals of the two vertices that are compared; with more, axes are only exchanged and reversed."""
+"""Largest number of pairs of possible images; beyond it, only exchanges and reversals of axes are tested."""
 
 _TURN = 1e-5
-"""Difference from a full turn, or of directions, that is taken to be rounding [1]."""
+"""Difference from a full turn, or between directions, that counts as rounding [1]."""
 
 _FEW = 12
-"""Vertices whose images under a candidate are tried first, and least number of those that are tried after that."""
+"""Number of vertices whose images are tested first for a candidate, and least number in later tests."""
 
 _TRIED = 300_000, 10_000
-"""Images of vertices, and of points of faces, that are tried under all candidates together."""
+"""Number of images of vertices, and of points of faces, that are tested over all candidates."""
 
 
 def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
     """Orthogonal matrices that map a mesh onto itself about the centre of its surface, the identity first.
 
-    Where too many vertices are alike, they are those that exchange and reverse the axes of the mesh, or its principal
-    axes, whichever are more.
+    Where too many vertices are alike, only matrices are found that exchange and reverse the axes of the mesh, or its
+    principal axes, whichever are more.
 
     Returns:
         The matrices, a group, shape (n, 3, 3), and the centre [m], shape (3,).
@@ -60,9 +61,9 @@ def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
 
 
 def subgroups(group: np.ndarray) -> list[np.ndarray]:
-    """A group of orthogonal matrices, and those of its subgroups that keep the line of its main axis, largest first.
+    """A group of orthogonal matrices, and its subgroups that keep the line of its main axis, largest first.
 
-    The main axis is the one with the most rotations. Of k of them, for each divisor m of k, there is the subgroup whose
+    The main axis is the one with the most rotations. If it has k rotations, each divisor m of k gives a subgroup, whose
     elements turn a direction across the axis by multiples of 2 pi / m.
     """
     axis, k = _main_axis(group)
@@ -78,7 +79,7 @@ def subgroups(group: np.ndarray) -> list[np.ndarray]:
 
 
 def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
-    """The axis of the most rotations of a group, and how many they are with the identity."""
+    """The axis with the most rotations of a group, and their number including the identity."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - _TURN)]
     if not len(turns):
         return np.eye(3)[2], 1
@@ -89,19 +90,19 @@ def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _mirrored(g: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """The unit vector across an axis that a matrix, which reverses directions across it in part, leaves as it is."""
+    """Unit vector across `axis` that `g` leaves unchanged; `g` reverses one direction across the axis."""
     two = np.eye(3) - np.outer(axis, axis)
     return np.linalg.svd(two @ (g + np.eye(3)) @ two)[0][:, 0]
 
 
 def _of_axes(axes: np.ndarray) -> np.ndarray:
-    """The 48 matrices that permute and reverse these axes, the rows of a matrix."""
+    """The 48 matrices that permute and reverse the given axes, the rows of a matrix."""
     orders, signs = itertools.permutations(range(3)), list(itertools.product((1.0, -1.0), repeat=3))
     return np.array([axes.T @ (np.array(s)[:, None] * axes[list(order)]) for order in orders for s in signs])
 
 
 def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray | None:
-    """Orthogonal matrices that map two vertices to others like them; None where too many are alike."""
+    """Orthogonal matrices that map two vertices to vertices like them; None if too many are alike."""
     mesh = mesh.copy()
     mesh.merge_vertices()
     x, reach = mesh.vertices.view(np.ndarray) - center, _SAME * mesh.scale
@@ -129,14 +130,14 @@ def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray 
 
 
 def _frames(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Rotations whose columns are along a, across it towards b, and along a x b, shape (n, 3, 3)."""
+    """Rotations whose columns are along a, perpendicular to a towards b, and along a x b, shape (n, 3, 3)."""
     z = np.cross(a, b)
     columns = np.stack([a, np.cross(z, a), z], axis=2)
     return columns / np.linalg.norm(columns, axis=1, keepdims=True)
 
 
 def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Those matrices under which vertices are vertices and points of faces on the surface, the identity first."""
+    """Candidates that map vertices to vertices and points of faces onto the surface, the identity first."""
     from scipy.spatial import cKDTree
 
     corners, reach = mesh.vertices - center, _SAME * mesh.scale
@@ -155,5 +156,5 @@ def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarra
 
 
 def _spaced(x: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` rows of an array, evenly from all over it."""
+    """At most `count` evenly spaced rows of an array."""
     return x[:: -(-len(x) // count)]

@@ -1,4 +1,4 @@
-"""What the articulated solver simulates (`ArticulatedModel`) and what moves (`ArticulatedState`)."""
+"""Model of the articulated solver (`ArticulatedModel`), constant in a step, and its state (`ArticulatedState`)."""
 
 import dataclasses
 import functools
@@ -91,14 +91,14 @@ _CONTACT = (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedState(ArrayFields[Array]):
-    """Bodies in motion. All is in double precision.
+    """Bodies in motion, in double precision.
 
     Attributes:
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
-            shape (worlds,).
+        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
+            (worlds,).
     """
 
     q: Array
@@ -114,17 +114,18 @@ class ArticulatedState(ArrayFields[Array]):
 class ArticulatedModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
-    Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is walked.
+    Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is traversed.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         robot: Names and places of coordinates, velocities and bodies, on the host.
-        joint_position: Origins of joints' frames in those of the joints that carry them, moved [m], shape (worlds,
+        joint_position: Origins of joints' frames in the moved frames of the joints that carry them [m], shape (worlds,
             n_bodies), vector.
         joint_rotation: Quaternions (x, y, z, w) of these frames [1], shape (worlds, n_bodies), quaternion.
-        body_position: Origins of bodies' frames in those of their joints, moved [m], shape (worlds, n_bodies), vector.
+        body_position: Origins of bodies' frames in the moved frames of their joints [m], shape (worlds, n_bodies),
+            vector.
         body_rotation: Quaternions of these frames [1], shape (worlds, n_bodies), quaternion.
         mass: Masses [kg], shape (worlds, n_bodies).
         center_of_mass: Centres of mass in the bodies' frames [m], shape (worlds, n_bodies), vector.
@@ -142,10 +143,10 @@ class ArticulatedModel(ArrayModel):
         motor_stiffness: Proportional gains [N m/rad or N/m], shape (worlds, channels).
         motor_damping: Derivative gains [N m s/rad or N s/m], shape (worlds, channels).
         motor_target: Targets at u = 0 [rad or m], shape (worlds, channels).
-        motor_reach: How far u = 1 moves the target [rad or m], shape (worlds, channels).
+        motor_reach: Displacement of the target by u = 1 [rad or m], shape (worlds, channels).
         contact_point: Contact points in the frames of their bodies [m], shape (worlds, n_points), vector.
         contact_radius: Radii of the balls around them [m], 0 for points of a surface, shape (worlds, n_points).
-        contact_area: Their areas [m^2], shape (worlds, n_points).
+        contact_area: Areas of contact points [m^2], shape (worlds, n_points).
         contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
         contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
         contact_restitution: Coefficients of restitution, 0 where there is none [1], shape (worlds, n_contacts).
@@ -156,8 +157,8 @@ class ArticulatedModel(ArrayModel):
             form at their samples [m], shape (worlds, n_samples).
         rounded: Whether any contact point has a ball around it.
         tree: Topology, as a Warp struct.
-        contact_topology: Which points may be in contact with which solids, as a Warp struct; its parameters are null.
-        solids: Solids, as a Warp struct; with the samples of the scene.
+        contact_topology: Points and solids that may be in contact, as a Warp struct; its parameter arrays are null.
+        solids: Solids, as a Warp struct, with the samples that the scene gives.
         workspace: Arrays that every step fills anew.
     """
 
@@ -215,7 +216,7 @@ class ArticulatedModel(ArrayModel):
 
     @functools.cached_property
     def impacts(self) -> bool:
-        """Whether any law of contact has impacts that take no time."""
+        """Whether any law of contact has instant impacts."""
         return any(law.impact == "instant" for law in self.scene.contacts)
 
     @functools.cached_property
@@ -235,7 +236,7 @@ class ArticulatedModel(ArrayModel):
 
     @functools.cached_property
     def robot_arrays(self) -> RobotArrays:
-        """All that is constant in a step, as a Warp struct."""
+        """All data that is constant in a step, as a Warp struct."""
         arrays, solids = RobotArrays(), Solids()
         for name in Solids.vars:
             setattr(solids, name, getattr(self.solids, name))
@@ -244,15 +245,15 @@ class ArticulatedModel(ArrayModel):
         return arrays
 
     def places(self, per: str) -> Places | None:
-        """Where bodies, joints with what they drive, contact points and samples are at zero; None for all others."""
+        """Places of bodies, joints, velocities, motors, points and samples at zero coordinates; None for all others."""
         if per == "sample":
             return sample_places(self.scene, self.solids)
         return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning.
+        """Parameters that can be differentiated: field name -> unit, range and meaning.
 
-        Parameters of springs, limits, motors, contacts, balls, restitution and samples are left out where the scene has
+        Parameters of springs, limits, motors, contacts, balls, restitution and samples are left out if the scene has
         none.
         """
         absent = set()
@@ -278,7 +279,7 @@ class ArticulatedModel(ArrayModel):
         return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with other joints, motors, bodies and laws of contact."""
+        """The scene with new joints, motors, bodies and laws of contact."""
         robot = self.robot if "center_of_mass" in values else _without_frames(self.robot, self.scene)
         scene = with_joints(with_motors(super().recorded(values), values), robot, values, NEVER)
         scene = with_contact_laws(with_bodies(scene, self.robot, values), values)
@@ -293,6 +294,6 @@ class ArticulatedModel(ArrayModel):
 
 
 def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
-    """A robot whose joints are those of a scene, where free ones may leave their frame at the centre of mass."""
+    """A robot with the joints of a scene, whose free joints may have the default frame at the centre of mass."""
     given = {joint.name: joint for joint in scene.joints}
     return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))

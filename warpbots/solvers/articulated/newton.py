@@ -1,16 +1,16 @@
-"""Newton's method: one kernel solves for the end of a stage, one world for each thread or warp.
+"""Newton's method: one kernel solves for the end of a stage, with one thread or warp for each world.
 
-The trial point at the full correction, or the half, the quarter, ... is accepted when the residual is smaller there,
-with each entry divided by the diagonal of the Jacobian, so that newtons and newton metres compare. Below 1e-4 of the
-correction any trial point is accepted: a kink lies ahead, and the next correction knows the slope behind it. A stage
-has converged when a full correction is below the tolerance; it is added, so that the remaining error is of the order
-of its square.
+A trial point at the full correction, a half of it, a quarter, ... is accepted when the residual is smaller there, with
+each entry divided by the diagonal of the Jacobian, so that newtons and newton metres are comparable. Below 1e-4 of the
+correction any trial point is accepted: a kink lies ahead, and the next correction uses the slope beyond it. A stage has
+converged when a full correction is below the tolerance; this correction is still added, so that the remaining error is
+of the order of its square.
 
-Sticking contacts stick in a band of speeds as narrow as the viscosity is large, which corrections from outside jump
-over again and again. An iteration that takes too long starts anew with contacts a hundred, ten thousand, ... times less
-viscous, until it converges; from there it follows the solutions to the true viscosity, in steps that shrink where it
-loses them (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a solution of the
-original equations.
+Contacts stick within a band of speeds whose width is inverse to the viscosity; corrections from outside can jump over a
+narrow band again and again. An iteration that takes too long restarts with contacts a hundred, ten thousand, ... times
+less viscous, until it converges. From there continuation leads to the true viscosity, in steps that shrink where the
+iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a solution of
+the original equations.
 """
 
 import warp as wp
@@ -35,11 +35,11 @@ from warpbots.solvers.articulated.thread_team import sync
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 
 _ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
-_LEAST = wp.constant(scalar(1e-4))  # share of a correction below which it is accepted in any case
+_LEAST = wp.constant(scalar(1e-4))  # share of a correction below which any trial point is accepted
 _LITTLE = wp.constant(scalar(1e-3))  # least relative decrease of the residual, per share of the correction
-_PATIENCE = wp.constant(40)  # iterations before the viscosity is changed
-_SOFTER, _SOFTEST = wp.constant(scalar(1e-2)), wp.constant(scalar(1e-7))  # factor of a new start, and of the last one
-_LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # steps of the continuation
+_PATIENCE = wp.constant(40)  # iterations after which the viscosity is changed
+_SOFTER, _SOFTEST = wp.constant(scalar(1e-2)), wp.constant(scalar(1e-7))  # factor of a restart, and the least
+_LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # factors of the continuation
 
 
 @wp.struct
@@ -58,7 +58,7 @@ class Options:
 
 @wp.struct
 class Factors:
-    """Factors of the Jacobian at the end of a stage: what the adjoint needs.
+    """Factors of the Jacobian at the end of a stage, for the adjoint.
 
     matrix: L and U of P J = L U, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
@@ -70,7 +70,7 @@ class Factors:
 
 @wp.struct
 class Report:
-    """What Newton's method did in the last step of each world.
+    """Convergence of Newton's method in the last step of each world.
 
     found: 1 where it converged, shape (worlds,).
     iterations: Number of iterations, shape (worlds,).
@@ -84,7 +84,7 @@ class Report:
 
 @wp.func
 def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes: int):
-    """Write the correction of Newton's method at the current residual, and the factors that give it."""
+    """Write the correction of Newton's method for the current residual, and the factors of the Jacobian."""
     for i in range(lane, n * n, lanes):
         factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
     for i in range(lane, n, lanes):
@@ -113,7 +113,7 @@ def measure(work: StepArrays, w: int, n: int):
 
 @wp.func
 def weigh(work: StepArrays, w: int, n: int):
-    """Norm of the residual over the diagonal of the Jacobian; every thread finds the same."""
+    """Norm of the residual, each entry divided by the diagonal of the Jacobian; the same in every thread."""
     m = scalar(0.0)
     for i in range(n):
         r = work.residual[w * n + i] * work.scale[w * n + i]
@@ -173,9 +173,9 @@ def solve_stage(
     tries = int(0)  # iterations since the hardness was changed
     hardness = scalar(1.0)
     ratio = _LONGEST * scalar(1.0)
-    reached = scalar(0.0)  # hardness for which there is a solution, in `work.good`
+    reached = scalar(0.0)  # hardness of the solution in `work.good`
     before = scalar(0.0)
-    share = scalar(0.0)  # of the last correction at the trial point; 0 where there is none
+    share = scalar(0.0)  # share of the last correction at the trial point; 0 without one
     if lane == 0:
         work.pairs.hardness[w] = hardness
     for i in range(lane, n, lanes):
@@ -253,7 +253,7 @@ def newton_kernel(
     factors_out: Factors,
     end_out: Past,
 ):
-    """A stage of every world, number 0 for the first of two and 1 otherwise; the latter writes the end of the step.
+    """A stage of every world: number 0 for the first of two, else 1; stage 1 also writes the end of the step.
 
     A stage that does not converge writes NaN.
     """

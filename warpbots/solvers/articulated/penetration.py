@@ -1,4 +1,4 @@
-"""Depths of bodies inside of solids."""
+"""Depths of bodies inside solids."""
 
 import numpy as np
 import warp as wp
@@ -14,7 +14,7 @@ from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 __all__ = ["deepest"]
 
 _LITTLE = 1e-3
-"""Depth that is not reported [m]."""
+"""Largest depth that is not reported [m]."""
 
 
 @wp.kernel(enable_backward=False)

@@ -23,20 +23,20 @@ from warpbots.scene.memory_limit import refuse_excess
 
 __all__ = ["box_grid", "clouds", "refuse_too_many", "surface_mesh"]
 
-logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
+logging.getLogger("trimesh").addHandler(logging.NullHandler())  # trimesh prints a message if it returns fewer points
 
 _POINT = 500.0
 """Memory of a contact point [bytes]."""
 
 
 def clouds(body: RigidBody) -> list[Cloud]:
-    """Contact points spread over the parts of the surface of a body, as many as it has, each with its share of area.
+    """Contact points over the parts of the surface of a body, `body.points` in total, each with its share of the area.
 
-    A box has points at its corners, on which it rests; all other surfaces are sampled evenly, reproducibly
-    and as symmetrically as they are.
+    A box has a grid with points at its corners, on which it rests. All other surfaces are sampled evenly and
+    reproducibly, with the symmetry of the surface.
 
     Raises:
-        SceneError: Its shape has no surface that is known, or so many points do not fit into memory.
+        SceneError: No surface is known for its shape, or the points do not fit into memory.
     """
     refuse_too_many(body)
     parts = parts_of(body.shape)
@@ -61,7 +61,7 @@ def surface_mesh(shape: Shape) -> object:
     """The surface of a shape as a `trimesh.Trimesh`.
 
     Raises:
-        TypeError: None is known.
+        TypeError: No surface is known for the shape.
     """
     raise TypeError(f"no surface is known for a {type(shape).__name__}")
 
@@ -133,7 +133,7 @@ def _spread(shape: Shape, count: int) -> np.ndarray:
 
 
 def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
-    """The finest grid on the faces of a box that has no more than `count` points and nearly equal spacings."""
+    """The finest grid on the faces of a box with at most `count` points and nearly equal spacings."""
     edges = upper - lower
     best = np.array([2, 2, 2])
     for spacing in np.geomspace(edges.max(), edges.min() / count, 200):
@@ -143,7 +143,7 @@ def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
         best = n
     axes = [np.linspace(a, b, k) for a, b, k in zip(lower, upper, best, strict=True)]
     face = np.stack(np.meshgrid(*map(np.arange, best[1:]), indexing="ij"), axis=-1).reshape(-1, 2)
-    rim = face[((face == 0) | (face == best[1:] - 1)).any(axis=1)]  # of the layers between two faces
+    rim = face[((face == 0) | (face == best[1:] - 1)).any(axis=1)]  # points of the layers between two opposite faces
     layers = [face if i in (0, best[0] - 1) else rim for i in range(best[0])]
     index = np.column_stack([np.repeat(np.arange(best[0]), [len(layer) for layer in layers]), np.concatenate(layers)])
     return np.stack([axis[i] for axis, i in zip(axes, index.T, strict=True)], axis=1)

@@ -19,7 +19,7 @@ __all__ = ["FRAMES", "with_bodies", "with_contact_laws", "with_frames", "with_jo
 Values = Mapping[str, np.ndarray]
 
 FRAMES = ("joint_position", "joint_rotation", "body_position", "body_rotation")
-"""Parameters of where joints and bodies are with all joints at zero."""
+"""Parameters for the poses of joints and bodies with all joints at zero."""
 
 _SERVO = {"motor_stiffness": "stiffness", "motor_damping": "damping", "motor_target": "target", "motor_reach": "reach"}
 _JOINT = {
@@ -29,7 +29,7 @@ _LAW = ("stiffness", "damping", "friction", "viscosity", "restitution")
 
 
 def with_motors(scene: Scene, values: Values) -> Scene:
-    """`scene` with other motors.
+    """`scene` with new parameters of its motors.
 
     Args:
         scene: The scene.
@@ -43,13 +43,13 @@ def with_motors(scene: Scene, values: Values) -> Scene:
 
 
 def with_joints(scene: Scene, robot: ArticulatedRobot, values: Values, never: float) -> Scene:
-    """`scene` with other springs, limits and rotors of its joints.
+    """`scene` with new springs, limits and rotors of its joints.
 
     Args:
         scene: The scene.
         robot: Its joints.
         values: Parameters by name.
-        never: What stands for no limit [rad or m].
+        never: Value that stands for no limit [rad or m].
     """
     return _joined(scene, robot, {j.name: _sprung(j, robot.velocities[j.name], values, never) for j in robot.joints})
 
@@ -76,19 +76,19 @@ def _sprung(joint: Joint, at: slice, values: Values, never: float) -> Joint:
 
 
 def _joined(scene: Scene, robot: ArticulatedRobot, joints: Mapping[str, Joint]) -> Scene:
-    """`scene` with these joints by name; one that a floating body has got for itself is added if it has changed."""
+    """`scene` with these joints by name; the implicit free joint of a floating body is added if it has changed."""
     own = {joint.name for joint in scene.joints}
     new = [joints[j.name] for j in robot.joints if j.name not in own and joints[j.name] != j]
     return changed(scene, joints=[*(joints.get(j.name, j) for j in scene.joints), *new])
 
 
 def with_frames(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
-    """`scene` with joints and bodies elsewhere, if any of the four parameters of frames is among the changed ones.
+    """`scene` with new poses of joints and bodies, from the four parameters of frames.
 
     Args:
         scene: The scene.
         robot: Its joints.
-        values: Parameters by name, the four of frames among them.
+        values: Parameters by name, including the four of frames.
     """
     rotation = {n: Rotation.from_quat(values[n]).as_matrix() for n in ("joint_rotation", "body_rotation")}
     poses: dict[int, tuple[np.ndarray, np.ndarray]] = {-1: (np.zeros(3), np.eye(3))}
@@ -111,7 +111,7 @@ def _depth(robot: ArticulatedRobot, body: int) -> int:
 
 
 def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) -> dict:
-    """Fields of the pose of a body or a joint; those that it has already, but for rounding, are kept."""
+    """Fields of the pose of a body or joint that differ from its present ones by more than rounding."""
     near = {"rtol": 1e-12, "atol": 1e-12}
     fields = {}
     if not np.allclose(position, part.position, **near):
@@ -122,7 +122,7 @@ def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) 
 
 
 def with_bodies(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
-    """`scene` with other inertia and contact points of its rigid bodies.
+    """`scene` with new inertia and contact points of its rigid bodies.
 
     Args:
         scene: The scene.
@@ -142,7 +142,7 @@ _POINTS = ("contact_point", "contact_area")
 
 
 def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
-    """A body with the inertia of `values`; the body itself if this is that, or impossible."""
+    """A body with the inertia of `values`; the body itself if this is its inertia already, or impossible."""
     before = body_inertia(body)
     old = (0.0, (0.0,) * 3, np.zeros((3, 3))) if before is None else (before.mass, before.center, before.moments)
     names = ("mass", "center_of_mass", "inertia")
@@ -158,7 +158,7 @@ def _touching(body: RigidBody, values: Values) -> RigidBody:
     """A body with the contact points of `values`, if they differ from its own."""
     groups = points_of(body)
     if not values or any(g.radii.any() or g.kind != BALLS for g in groups):
-        return body  # no record holds points that roll
+        return body  # no record can hold points that roll
     old = [np.concatenate([getattr(g, name) for g in groups]) for name in ("positions", "areas")] if groups else []
     positions, areas = (values.get(n, o) for n, o in zip(_POINTS, old, strict=True)) if groups else ((), ())
     if len(positions) != sum(len(g.areas) for g in groups) or all(map(np.array_equal, (positions, areas), old)):
@@ -169,7 +169,7 @@ def _touching(body: RigidBody, values: Values) -> RigidBody:
 
 
 def with_contact_laws(scene: Scene, values: Values) -> Scene:
-    """`scene` with other laws of contact.
+    """`scene` with new laws of contact.
 
     Args:
         scene: The scene.

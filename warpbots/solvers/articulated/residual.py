@@ -1,21 +1,22 @@
-"""The residual of the equations of motion and its Jacobian, in the time of a few passes over the tree.
+"""The residual of the equations of motion and its Jacobian, by a few passes over the tree.
 
 The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
-whole subtree needs: I A + V x* I V of every body less its contacts. When joint j is displaced by the twist s,
-everything that it carries moves rigidly with it, and so do the wrenches; what remains of the change of twists and
-accelerations is
+subtree needs: the sum of I A + V x* I V minus contact wrenches over its bodies. When joint j is displaced by the twist
+s, everything that it carries moves rigidly with it, and so do the wrenches. In addition, twists and accelerations
+change by
 
     a = V_p x s + w,
     g = A_p x s + V_p x (V_p x s) + c w + (V_p + V_e) x w
 
-with the twist V_p and acceleration A_p of its parent, its own twist V_e and the change w of its velocity. It changes a
-wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing 2022, "Efficient
-analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the world 2 B has two
-blocks of its four: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the linear momentum h and
+with the twist V_p and acceleration A_p of the parent, the element's own twist V_e and the change w of its velocity.
+This changes a wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing 2022,
+"Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the world
+only two of the four blocks of 2 B are nonzero: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the linear
+momentum h and
 
     B = 2 [w]x J - tr J [w]x - 2 [m c]x [v]x,
 
-so that a subtree is known by a mass, a first moment, two matrices and a momentum.
+so that a mass, a first moment, two matrices and a momentum describe a subtree.
 """
 
 import warp as wp
@@ -60,7 +61,7 @@ def freedom_of(kind: int):
 
 @wp.func
 def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
-    """Initialise the sums over a subtree with the body of its root."""
+    """Initialise the sums over a subtree with the body at its root."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -105,7 +106,7 @@ def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
 
 @wp.func
 def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
-    """Axes of an element, and the change of twists and accelerations of its subtree besides that of a rigid motion."""
+    """Axes of an element, and changes of twists and accelerations of its subtree in addition to the rigid motion."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -147,7 +148,7 @@ def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
 
 @wp.func
 def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
-    """Residual of velocity k of element e, its row of the Jacobian up to itself and its column."""
+    """Residual of velocity k of element e, its row of the Jacobian up to the diagonal and its column."""
     tree = robot.tree
     n = w * tree.elements + e
     j = tree.dof[e] + k
@@ -288,7 +289,7 @@ def sum_contacts(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes:
 
 @wp.func
 def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
-    """Add the wrenches of contacts to those of their elements; by one thread."""
+    """Add the wrenches of contacts to the wrenches of their elements, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     for pair in range(contacts.pairs):
@@ -305,7 +306,7 @@ def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
 
 @wp.func
 def add_children(tree: JointTree, work: StepArrays, w: int, i: int):
-    """Add what its children carry to an element, which is number i from the roots."""
+    """Add the sums over the children to an element, the i-th from the roots."""
     n = w * tree.elements + tree.order[i]
     for back in range(tree.child[i + 1] - tree.child[i]):
         m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]

@@ -1,4 +1,4 @@
-"""A robot on the host: its joints as a tree of elementary ones, and where everything is in the arrays."""
+"""A robot on the host: its joints as a tree of elementary joints, and the places of all its parts in the arrays."""
 
 import dataclasses
 import functools
@@ -41,21 +41,21 @@ class Element:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedRobot:
-    """Names and places; bodies and their joints are in the order of `Scene.rigid`.
+    """Names, and places in arrays; bodies and their joints are in the order of `Scene.rigid`.
 
     Attributes:
         bodies: Names of the bodies.
         joints: The joint of each body.
         parents: Index of the body that carries each body, -1 for the world.
         elements: Elementary joints, parents before children.
-        coordinates: Coordinates of each joint by its name.
-        velocities: Velocities of each joint by its name.
+        coordinates: Slice of the coordinates of each joint, by its name.
+        velocities: Slice of the velocities of each joint, by its name.
         start: Coordinates at time 0, shape (n_coordinates,).
         start_velocity: Velocities at time 0, shape (n_velocities,).
-        servos: Which motors are driven by position, shape (channels,).
+        servos: Whether each motor is a position servo, shape (channels,).
         sprung: Whether any joint has a spring.
         limited: Whether any joint has limits.
-        contact_points: Indices of the contact points of each body; None where contacts are not felt at points.
+        contact_points: Indices of the contact points of each body; None if contact forces are not reported at points.
     """
 
     bodies: tuple[str, ...]
@@ -78,7 +78,7 @@ class ArticulatedRobot:
 
     @functools.cached_property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """Elements that hang on the world, those that they carry, and so on; children of one parent side by side."""
+        """Elements that the world carries, elements that these carry, and so on; siblings side by side."""
         levels = [tuple(n for n, e in enumerate(self.elements) if e.parent < 0)]
         while levels[-1]:
             levels.append(tuple(n for p in levels[-1] for n, e in enumerate(self.elements) if e.parent == p))
@@ -133,7 +133,7 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
 
 
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
-    """The joint on which a body hangs, with its frame; without one it floats."""
+    """The joint that carries a body, with its frame; a free joint if the scene has none."""
     for joint in scene.joints:
         if joint.child == body.name:
             return placed(joint, body)
@@ -141,7 +141,7 @@ def joint_of(body: RigidBody, scene: Scene) -> Joint:
 
 
 def placed(joint: Joint, child: RigidBody) -> Joint:
-    """A joint whose frame is given; that of a free joint without one is at the centre of mass of its child."""
+    """A joint whose frame is given; a free joint without a frame gets one at the centre of mass of its child."""
     if joint.position is not None:
         return joint
     inertia = body_inertia(child)

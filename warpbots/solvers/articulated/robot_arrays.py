@@ -1,4 +1,4 @@
-"""A robot as kernels see it: what is constant in a step, as Warp structs."""
+"""A robot as kernels see it: all data that is constant in a step, as Warp structs."""
 
 import warp as wp
 
@@ -10,7 +10,7 @@ __all__ = ["ContactArrays", "ModelParameters", "RobotArrays", "JointTree"]
 
 @wp.struct
 class JointTree:
-    """Topology, the same in all worlds. Elements are elementary joints, parents before children.
+    """Topology, the same in all worlds. Elements are elementary joints, with parents before children.
 
     elements: Number of elements.
     bodies: Number of bodies; body k hangs on joint k, which is one or several elements.
@@ -20,22 +20,22 @@ class JointTree:
     parent: Element that carries an element, -1 for the world, shape (elements,).
     kind: Kind of an element (`joints`), shape (elements,).
     axis: Unit axis in the frame of the joint, shape (elements,).
-    dof: Its first velocity, shape (elements,).
-    coordinate: Its first coordinate, shape (elements,).
-    body: Body to whose joint it belongs, shape (elements,).
-    first: 1 for the first element of a joint, whose frame comes before it, shape (elements,).
+    dof: First velocity of an element, shape (elements,).
+    coordinate: First coordinate of an element, shape (elements,).
+    body: Body to whose joint an element belongs, shape (elements,).
+    first: 1 for the first element of a joint, which starts with the frame of the joint, shape (elements,).
     last: 1 for the last element of a joint, which carries the body, shape (elements,).
     element: Element that carries a body, shape (bodies,).
     of_dof: Element of a velocity, shape (freedom,).
-    carries: 1 where the first element carries the second or is it, row by row, shape (elements * elements,).
-    levels: Number of levels: elements of one are carried by elements of the one before.
-    order: Elements level by level, those with the same parent side by side, shape (elements,).
-    level: Where in `order` a level begins, shape (levels + 1,).
-    child: Where in `order` begins what an element of `order` carries itself, shape (elements + 1,).
-    motor: Motors in the order of what they drive, shape (channels,).
-    drive: Where in `motor` the motors of a velocity begin, shape (freedom + 1,).
+    carries: 1 where the first element carries the second or equals it, row by row, shape (elements * elements,).
+    levels: Number of levels; the elements of a level are carried by elements of the level before.
+    order: Elements level by level, elements with the same parent side by side, shape (elements,).
+    level: Index in `order` at which a level begins, shape (levels + 1,).
+    child: Index in `order` at which the children of an element of `order` begin, shape (elements + 1,).
+    motor: Motors in the order of the velocities that they drive, shape (channels,).
+    drive: Index in `motor` at which the motors of a velocity begin, shape (freedom + 1,).
     motor_dof: Velocity that a motor drives, shape (channels,).
-    motor_coordinate: Its coordinate, shape (channels,).
+    motor_coordinate: Coordinate that a motor drives, shape (channels,).
     """
 
     elements: int
@@ -99,31 +99,32 @@ class ContactArrays:
     groups: Number of groups.
     pairs: Number of pairs.
     laws: Number of laws.
-    candidates: Number of points of pairs, each of which may be a contact.
+    candidates: Number of candidates: all points of all pairs.
     group_kind: Kind of a group of points (`rolling_points`), shape (groups,).
-    group_body: Its body, shape (groups,).
-    group_first: Its first point, shape (groups,).
-    group_count: Its number of points, shape (groups,).
+    group_body: Body of a group, shape (groups,).
+    group_first: First point of a group, shape (groups,).
+    group_count: Number of points of a group, shape (groups,).
     pair_group: Group of a pair, shape (pairs,).
     pair_solid: Solid of a pair, shape (pairs,).
     pair_law: Law of a pair, shape (pairs,).
-    pair_count: Number of points of its group that may be in contact, from the first on, shape (pairs,).
+    pair_count: Number of leading points of its group that may be in contact, shape (pairs,).
     pair_candidate: First candidate of a pair, shape (pairs,).
-    pair_lent: 1 where its contacts have the area of the first point of `pair_felt`, shape (pairs,).
-    pair_felt: Group of the body of its solid whose nearest point feels its contacts, -1 for none, shape (pairs,).
-    pair_crossed: Solid of the body of its group, a box whose edges touch those of `pair_solid`; -1 for a pair whose
-        points do, shape (pairs,).
-    pair_beside: Pair of the edges of the same two boxes under the same law, -1 for none, shape (pairs,).
+    pair_lent: 1 for a pair whose contacts have the area of the first point of `pair_felt`, shape (pairs,).
+    pair_felt: Group of the body of its solid whose nearest point reports its contact forces, -1 for none, shape
+        (pairs,).
+    pair_crossed: For a pair of edges, the box of the body of its group whose edges touch those of the box `pair_solid`;
+        -1 for a pair of points and a solid, shape (pairs,).
+    pair_beside: Pair of edges of the same two boxes under the same law, -1 for none, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, shape (laws,).
-    instant: 1 for a law whose impacts take no time, shape (laws,).
+    instant: 1 for a law with instant impacts, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
-    radius: Radii of the balls around them [m], shape (worlds * points,).
+    radius: Radii of the balls around the points [m], shape (worlds * points,).
     area: Areas of the points [m^2], shape (worlds * points,).
     stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
-    damping: Its damping [Pa s/m^2], shape (worlds * laws,).
-    restitution: Its coefficient of restitution, if it has one [1], shape (worlds * laws,).
-    friction: Its Coulomb coefficient [1], shape (worlds * laws,).
-    viscosity: Its shear per speed below the friction cone [Pa s/m], shape (worlds * laws,).
+    damping: Damping of a law [Pa s/m^2], shape (worlds * laws,).
+    restitution: Coefficient of restitution of a law, if it has one [1], shape (worlds * laws,).
+    friction: Coulomb coefficient of a law [1], shape (worlds * laws,).
+    viscosity: Shear per speed of a law below the friction cone [Pa s/m], shape (worlds * laws,).
     scale: Factor of all contact forces [1], shape (worlds,).
     """
 
@@ -160,12 +161,12 @@ class ContactArrays:
 
 @wp.struct
 class RobotArrays:
-    """A robot and the solids around it: all that is constant in a step.
+    """A robot and the solids around it: all data that is constant in a step.
 
     tree: Topology.
     design: Parameters of joints, bodies and motors.
     contacts: Contact points and laws.
-    solids: Solids that the points may be in contact with.
+    solids: Solids with which the points may be in contact.
     """
 
     tree: JointTree

@@ -1,4 +1,4 @@
-"""Where the parts of a robot, and the samples of solids, are with all joints at zero."""
+"""Places of the parts of a robot, and of the samples of solids, with all joints at zero."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ __all__ = ["robot_places", "sample_places"]
 
 
 def robot_places(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray, per: str) -> Places | None:
-    """Bodies, joints, velocities of joints, motors or contact points; None for all others.
+    """Places of bodies, joints, velocities, motors or contact points; None for all others.
 
-    A body is at the origin of its frame, a joint at that of its own, and so are its velocities and its motors. All
-    belong to the body that the joint moves.
+    The place of a body is the origin of its frame. The place of a joint, its velocities and its motors is the origin of
+    the joint's frame; they belong to the body that the joint moves.
 
     Args:
-        scene: Has the rigid bodies and the motors.
-        robot: Their joints.
+        scene: Scene of the rigid bodies and the motors.
+        robot: Robot of the scene.
         contact_point: Contact points in the frames of their bodies [m], shape (n_points, 3).
-        per: As `warpbots.solvers.Parameter.per`.
+        per: Kind of element, as `warpbots.solvers.Parameter.per`.
     """
     if per == "point":
         return _points(scene, robot, contact_point)
@@ -48,7 +48,7 @@ def _points(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray) ->
 
 
 def _carried(scene: Scene, x: np.ndarray, owner: np.ndarray) -> Places:
-    """Places of points in the frames of their bodies [m], shape (n, 3); those without, number -1, belong to none."""
+    """Places of points given in the frames of their bodies `owner` [m], shape (n, 3); -1 for points of no body."""
     origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
     x, moved, body = x.copy(), owner >= 0, np.full(len(x), -1)
     x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
@@ -58,7 +58,7 @@ def _carried(scene: Scene, x: np.ndarray, owner: np.ndarray) -> Places:
 
 
 def sample_places(scene: Scene, solids: Solids) -> Places:
-    """Samples of solids that have no closed form; those of obstacles belong to no body."""
+    """Places of the samples of solids without a closed form; samples of obstacles belong to no body."""
     grids = [grid_of(solids, s) for s in range(solids.kind.size)]
     positions = [np.zeros((0, 3)) if grid is None else grid.positions for grid in grids]
     owner = np.repeat(solids.body.numpy(), [len(x) for x in positions])
@@ -66,7 +66,7 @@ def sample_places(scene: Scene, solids: Solids) -> Places:
 
 
 def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:
-    """Places of one vertex each, of parts of these rigid bodies."""
+    """Places of one vertex each, for parts of the given rigid bodies."""
     names = [b.name for b in scene.bodies]
     number = np.array([names.index(b.name) for b in scene.rigid])
     return Places(position[:, None], number[body], {})

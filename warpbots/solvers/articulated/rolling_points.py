@@ -1,24 +1,26 @@
-"""Contact points that move over their body, as those of a rolling ball, capsule or cylinder do.
+"""Contact points that move over their body, as on a rolling ball, capsule or cylinder.
 
 A group of points is of one of three kinds:
 
-    BALLS   Points c fixed to the body, with balls of radius r around them: the sphere, and points of a surface, r = 0.
+    BALLS   Points fixed to the body, with balls of radius r around them: a sphere, or points of a surface with r = 0.
     AXIS    A capsule: balls at both ends of its axis, and one where the axis is nearest to the solid.
-    RIMS    A cylinder: four points on each rim, the first of which is the deepest one and the others follow in quarter
-            turns, and one on the side where the axis is nearest to the solid.
+    RIMS    A cylinder: four points on each rim, the deepest one first and the others at quarter turns from it, and one
+            point on the side where the axis is nearest to the solid.
 
-The distance of a ball is that of its centre less r, which is exact for every signed distance, and it touches at the
-point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
+The distance of a ball is the distance of its centre minus r, which is exact for every signed distance. The contact is
+at the point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
 
     D(p + t S) + b t^2 / 2,   b = 1e-3 |S|,
 
-for a convex D. Without the second term it would jump from end to end as an axis rolls over a flat face; with it the
-axis is bent by |S| / 8000. On a rim with the half axes E_1, E_2 the deepest point is the one in the direction
+for a convex distance D. Without the second term the point would jump from end to end as an axis rolls over a flat face;
+with this term the axis is bent by |S| / 8000. On a rim with the half axes E_1, E_2 the deepest point is in the
+direction
 
     (cos a, sin a) ~ -(n . E_1, n . E_2)
 
-for the slope n at its centre. It is not defined where the axis is along n, but there its choice does not matter: the
-wrench of four points at quarter turns, all in contact, is the same for every a. Below a sine of 1e-6 a is 0.
+for the slope n at the centre of the rim. The angle a is not defined where the axis is along n, but there it does not
+matter: the wrench of four points at quarter turns, all in contact, is the same for every a. Where the sine of the angle
+between axis and slope is below 1e-6, a is 0.
 """
 
 import warp as wp
@@ -47,7 +49,7 @@ def slides(kind: int, i: int):
 
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
-    """Derivative of the distance of a bent axis by t, and its own."""
+    """First and second derivatives of the distance of a bent axis with respect to t."""
     _d, n, C = solid_distance(solids, w, s, y + t * S)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
@@ -55,9 +57,9 @@ def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
 
 @wp.func
 def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
-    """Where a bent axis y + t S is nearest to a solid, in the frame of the solid, and the second derivative there.
+    """The t at which a bent axis y + t S is nearest to a solid, in its frame, and the second derivative there.
 
-    The second derivative is 0 at an end, where t does not move.
+    The second derivative is 0 at an end, where t is constant.
     """
     low = -_END
     high = _END * _ONE
@@ -86,12 +88,12 @@ def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
 
 @wp.func_grad(nearest_on_axis)
 def adj_nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3, adj_t: scalar, adj_curvature: scalar):
-    """None: whoever calls it takes one more step of Newton's method, whose derivative is that of the minimum."""
+    """No gradient: callers add one step of Newton's method, whose derivative is the derivative of the minimum."""
 
 
 @wp.func
 def rim_direction(n: vec3, E1: vec3, E2: vec3):
-    """Cosine and sine of the deepest point of a rim, and one over the square of what they are normalised by, or 0."""
+    """Cosine and sine of a at the deepest point of a rim, and the inverse square of their normalisation, or 0."""
     a = -wp.dot(n, E1)
     b = -wp.dot(n, E2)
     size2 = a * a + b * b

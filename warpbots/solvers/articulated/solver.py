@@ -35,30 +35,32 @@ __all__ = ["Articulated"]
 class Articulated:
     """Trees of rigid bodies with contact, implicit, in reduced coordinates (Xu et al. 2021, DiffHand).
 
-    Always in double precision: stiff contact needs it.
+    The solver always uses double precision, which stiff contact needs.
 
-    Both integrators are of one step, so a control signal acts in full within its interval, from the first one on.
+    Both integrators are one-step methods, so a control signal acts in full within its interval, from the first one on.
 
-    An impact is accurate where steps resolve it: with w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
-    m, an elastic one loses or gains 0.1 % of its energy under SDIRK2 at steps of 0.1 / w, 2 % at 0.5 / w and 7 % at
-    1 / w. BDF1 loses 27, 78 and 94 %. Above 2 / w an impact can end with more energy than it had under SDIRK2, never
-    under BDF1. A `Simulation` warns from a tenth on. Laws with ``impact="instant"`` need no such steps: their impacts
-    are found within a step, which is exact for free flight under SDIRK2, and has the order of the integrator otherwise.
+    An impact is accurate where steps resolve it. With w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
+    m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w and
+    7 % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2, but
+    never under BDF1. A `Simulation` warns from an error of a tenth on. Laws with ``impact="instant"`` need no such
+    steps: the time of an impact is found within a step, exactly for free flight under SDIRK2, else to the order of the
+    integrator.
 
     Attributes:
-        margin: Part of the stability bound that is safe [1]; there is no bound.
+        margin: Safe fraction of the stability bound [1]; the methods are implicit and have no bound.
         integrator: ``"sdirk2"`` (second order, in two stages; Alexander 1977) or ``"bdf1"`` (first order, implicit
             Euler; half the cost, and contact never gains energy).
         tolerance: Largest correction of Newton's method at which a step has converged [m or rad].
         max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
-        rounding: Radius to which edges of boxes and rims of cylinders are rounded as solids, in their smallest half
-            edges [1]; below this depth a contact force has no jump where another face becomes the nearest. Points stay
-            where they are. Boxes that meet boxes are not rounded: their edges touch by themselves.
-        room: How far designs may grow out of the bounds of solids without a closed form [m]: their samples reach as
-            much farther. See `warpbots.design`.
-        impacts: Largest number of times within a step at which something hits under a law of instant impacts; what
-            comes later in the step yields.
+        rounding: Radius to which edges of boxes and rims of cylinders are rounded when they are solids, relative to
+            their smallest half edge [1]; below this depth a contact force does not jump where another face becomes the
+            nearest. Contact points do not move. Boxes in contact with boxes are not rounded: their edges are in contact
+            themselves.
+        room: Distance by which designs may grow beyond the bounds of solids without a closed form [m]; their samples
+            extend farther by the same distance. See `warpbots.design`.
+        impacts: Largest number of times of instant impacts within a step; contacts that begin later in the step are
+            compliant.
 
     Raises:
         ValueError: A value is outside its range.
@@ -101,7 +103,7 @@ class Articulated:
 
     @property
     def lost_gradient(self) -> str:
-        """How gradients can stop being finite within a step, and what helps."""
+        """Why gradients can stop being finite within a step, and the remedy."""
         return OVERFLOW
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ArticulatedModel:
@@ -128,7 +130,7 @@ class Articulated:
         return math.inf
 
     def caution(self, model: ArticulatedModel, dt: float) -> str | None:
-        """Name the contact that steps of this length resolve worst, where the energy of impacts is wrong by a tenth.
+        """Name the contact that steps of `dt` resolve worst, if the error of the energy of impacts exceeds a tenth.
 
         Args:
             model: From `build`.
@@ -137,7 +139,7 @@ class Articulated:
         return unresolved(model, self.state(model), self.integrator, dt)
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step on from `before`, is not finite.
+        """Say in one sentence why `after`, one step after `before`, is not finite.
 
         Args:
             model: From `build`.
@@ -180,13 +182,13 @@ class Articulated:
 
         Args:
             model: From `build`.
-            state: Where to start; not changed.
+            state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], double precision, shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: State at the end of the step; its arrays differ from those of `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is wanted but the states have no room for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for it.
         """
         if model.impacts:
             step_in_parts(model, self._method, self._options(model), state, control, state_out, dt, self.impacts)
@@ -209,9 +211,9 @@ class Articulated:
 
         Args:
             model: From `build`.
-            state: What to measure.
+            state: State to measure.
             control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: Readings to write, from `readings`.
 
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
@@ -231,7 +233,7 @@ class Articulated:
             model: From `build`.
             state: Coordinates and velocities.
             control: Control signals in [-1, 1], double precision, shape (worlds, channels).
-            dynamics_out: Where to write, from `equations`.
+            dynamics_out: Equations to write, from `equations`.
 
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
@@ -258,7 +260,7 @@ class Articulated:
         state_out: ArticulatedState,
         dt: float,
     ) -> None:
-        """Gradients of `step` from those of `state_out`: its end, then its stages backwards."""
+        """Adjoint of `step`, from the gradients of `state_out`: first its end, then its stages in reverse order."""
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
         if model.impacts:
             step_in_parts_adjoint(model, self._method, state, control, state_out, dt, self.impacts)

@@ -1,4 +1,4 @@
-"""Boxes whose contact points are farther apart than faces are wide, so that one passes between those of another."""
+"""Boxes whose contact points are farther apart than a face of another box is wide, so that this box passes between."""
 
 import numpy as np
 
@@ -11,19 +11,19 @@ from warpbots.user_warning import warn_user
 __all__ = ["warn_of_sparse_boxes"]
 
 _MOST = 10_000
-"""Contact points of a body up to which a number of them is advised."""
+"""Largest number of contact points of a body that a message advises."""
 
 
 def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
-    """Warn of two boxes, face on face, of which neither may have a contact point in the face of the other.
+    """Warn of two boxes that may be face on face without a contact point of either in the face of the other.
 
-    Edges that cross act along their common normal, and those of faces that lie on one another have none. There points
-    alone carry, and one box falls through the other where all of them miss. That cannot be if the points of one are
-    nearer to one another than the broadest face of the other is wide.
+    Crossed edges act along their common normal, and edges within two faces in contact have none. There the contact
+    points carry all load, and one box falls through the other if all points miss its face. This cannot happen if the
+    points of one box are closer together than the width of the broadest face of the other.
 
     Args:
-        scene: What is simulated.
-        found: What may be in contact in it.
+        scene: The scene.
+        found: Groups and solids of the scene that may be in contact.
     """
     pairs = [(pair.crossed, pair.solid) for pair in found.pairs if pair.crossed >= 0]
     spacing, width = {}, {}
@@ -50,13 +50,13 @@ def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
 
 
 def _spacing(size: np.ndarray, count: int) -> float:
-    """Greatest distance of neighbours in the grid of points on a box [m]."""
+    """Greatest distance between neighbours in the grid of points on a box [m]."""
     grid = box_grid(-size / 2.0, size / 2.0, max(count, 8))
     return max(float(np.diff(np.unique(axis)).max()) for axis in grid.T)
 
 
 def _remedy(shape: Shape, name: str, width: float) -> str:
-    """How many points of a box are nearer to one another than a width [m]."""
+    """Advice for a box: a number of points that are closer together than `width` [m]."""
     size = 2.0 * closed_form(shape).size
     for count in np.unique(np.geomspace(8, _MOST, 60).astype(int)):
         if _spacing(size, count) < width:

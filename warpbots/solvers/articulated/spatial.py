@@ -1,8 +1,8 @@
 """Spatial vectors: twists and wrenches about the origin of the world (Featherstone 2008, "Rigid Body Dynamics").
 
-A twist is (w, v) with the angular velocity w and the velocity v of the matter at the origin of the world; a wrench is
-(torque about that origin, force). All are in world axes, so that twists of connected bodies simply add. Articulated
-bodies are computed in double precision, whatever the precision of the process: contact is stiff.
+A twist is (w, v) with the angular velocity w and the velocity v of the body's point at the origin of the world; a
+wrench is (torque about that origin, force). All are in world axes, so that twists of connected bodies simply add.
+Articulated bodies are computed in double precision, whatever the precision of the process: contact is stiff.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def angular(a: Twist):
 
 @wp.func
 def linear(a: Twist):
-    """Velocity at the origin of a twist, force of a wrench."""
+    """Velocity of a twist at the origin, force of a wrench."""
     return vec3(a[3], a[4], a[5])
 
 

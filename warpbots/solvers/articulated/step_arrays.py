@@ -1,4 +1,4 @@
-"""What is computed of a robot, as Warp structs: a stage, the motion of the links, contacts, sums over subtrees."""
+"""Results of computations on a robot, as Warp structs: a stage, motion of links, contacts, sums over subtrees."""
 
 import warp as wp
 
@@ -9,12 +9,12 @@ __all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
 
 @wp.struct
 class ImplicitStage:
-    """One implicit stage: coordinates q displaced by x, velocities from the rate c x + rate, accelerations c v + accel.
+    """One implicit stage: coordinates q displaced by x, velocities v = c x + rate, accelerations c v + accel.
 
     q: Joint coordinates that are displaced [rad, m, or quaternions], shape (worlds * coordinates,).
     x: Displacement [rad or m], shape (worlds * freedom,).
-    rate: Rate of the displacement less c x [rad/s or m/s], shape (worlds * freedom,).
-    accel: Acceleration less c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
+    rate: Rate of the displacement minus c x [rad/s or m/s], shape (worlds * freedom,).
+    accel: Acceleration minus c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
     c: Inverse of the length of the stage [1/s], shape (worlds,).
     """
 
@@ -30,12 +30,12 @@ class Links:
     """Poses and motion of elements and bodies, all worlds in one row.
 
     rotation: Orientations of elements [1], shape (worlds * elements,).
-    position: Their origins [m], shape (worlds * elements,).
-    basis: Axes of their velocities in the world, as columns [1], shape (worlds * elements,).
-    twist: Their twists [rad/s, m/s], shape (worlds * elements,).
-    acceleration: Their spatial accelerations less gravity [rad/s^2, m/s^2], shape (worlds * elements,).
+    position: Origins of elements [m], shape (worlds * elements,).
+    basis: Axes of the velocities of elements in the world, as columns [1], shape (worlds * elements,).
+    twist: Twists of elements [rad/s, m/s], shape (worlds * elements,).
+    acceleration: Spatial accelerations of elements minus gravity [rad/s^2, m/s^2], shape (worlds * elements,).
     body_rotation: Orientations of bodies [1], shape (worlds * bodies,).
-    body_position: Their origins [m], shape (worlds * bodies,).
+    body_position: Origins of bodies [m], shape (worlds * bodies,).
     """
 
     rotation: wp.array[mat33]
@@ -55,13 +55,13 @@ class Pairs:
     active: 1 where there are contacts.
     wrench: W [N m, N].
     blocks: Four blocks each, row by row, of K, L and D [N m, N and per m or m/s], shape (worlds * pairs * 12,).
-    free: 1 for candidates that do not yield before their impact (`impacts`), shape (worlds * candidates,).
+    free: 1 for candidates without compliant force before their impact (`impacts`), shape (worlds * candidates,).
     center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounds [m], shape (worlds * groups,).
-    hardness: Factor of the viscosities on the way to a solution [1], shape (worlds,).
+    hardness: Factor of the viscosities during the continuation to a solution [1], shape (worlds,).
     in_contact: 1 where the point of a thread is in contact, shape (worlds * lanes,).
     point_wrench: Wrench of that point [N m, N], shape (worlds * lanes,).
-    point_blocks: Its blocks, units as of `blocks`, shape (worlds * lanes * 12,).
+    point_blocks: Blocks of that point, units as for `blocks`, shape (worlds * lanes * 12,).
     """
 
     near: wp.array[int]
@@ -97,7 +97,7 @@ class Subtrees:
 
 @wp.struct
 class StepArrays:
-    """Residual and Jacobian of a stage, and all that is computed on the way to them, all worlds in one row.
+    """Residual and Jacobian of a stage with all intermediate results, all worlds in one row.
 
     links: Poses and motion of elements and bodies.
     pairs: Contacts of the pairs.

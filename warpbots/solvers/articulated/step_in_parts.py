@@ -1,4 +1,4 @@
-"""A step in parts, each up to an impact that takes no time, and its adjoint. See `impacts`."""
+"""A step in parts, each up to an instant impact, and its adjoint. See `impacts`."""
 
 import warp as wp
 
@@ -28,7 +28,7 @@ __all__ = ["step_in_parts", "step_in_parts_adjoint"]
 def _bounds(
     parts: list[StoredPart], state: ArticulatedState, state_out: ArticulatedState
 ) -> list[tuple[wp.array, wp.array]]:
-    """Coordinates and velocities where parts start, and where the last one ends."""
+    """Coordinates and velocities at the start of each part, and at the end of the last one."""
     inner = [(part.q, part.qd) for part in parts[1:]]
     return [(state.q.flatten(), state.qd.flatten()), *inner, (state_out.q.flatten(), state_out.qd.flatten())]
 
@@ -40,14 +40,14 @@ def step_in_parts(
     """Advance by `dt` [s], with up to `impacts` impacts.
 
     Args:
-        model: What is simulated.
+        model: The model.
         method: Code of the integrator.
-        options: Of Newton's method.
-        state: Where to start.
+        options: Options of Newton's method.
+        state: State at the start of the step.
         control: Control signals.
-        state_out: Where to write.
+        state_out: State at the end of the step.
         dt: Time step [s].
-        impacts: Largest number of times at which something hits.
+        impacts: Largest number of times of instant impacts.
     """
     workspace, robot, worlds = model.workspace, model.robot_arrays, model.worlds
     parts, listed = workspace.parts(state_out, impacts + 1), workspace.contact_list
@@ -71,7 +71,7 @@ def step_in_parts_adjoint(
     model: ArticulatedModel, method: int, state: ArticulatedState, control: wp.array, state_out: ArticulatedState,
     dt: float, impacts: int,
 ) -> None:  # fmt: skip
-    """Gradients of `step_in_parts` from those of `state_out`, part by part backwards."""
+    """Adjoint of `step_in_parts`, from the gradients of `state_out`, part by part in reverse order."""
     parts = model.workspace.parts(state_out, impacts + 1)
     bounds = _bounds(parts, state, state_out)
     clear_gradients([array for part in parts for array in (part.q, part.qd)])
@@ -87,7 +87,7 @@ def _part_adjoint(
     model: ArticulatedModel, last: int, past: Past, part: StoredPart, end: tuple[wp.array, wp.array],
     left_adj: wp.array, control: wp.array,
 ) -> None:  # fmt: skip
-    """Gradients of where a part starts and of the time that is left there, from those of where it ends."""
+    """Adjoint of a part: gradients of its start and of the time left there, from the gradients of its end."""
     workspace, impact, worlds, device = model.workspace, part.impact, model.worlds, model.device
     landing = workspace.resting(impact.q, impact.qd)
     stages = kept_stages(model, past.q, part.end)
@@ -111,7 +111,7 @@ def _part_adjoint(
 
 
 def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart, qd_adj: wp.array) -> None:
-    """Gradients of the state before an impact, besides those after it, and of all parameters."""
+    """Adjoint of an impact, without the direct path from the state before it to the state after it."""
     workspace, robot, worlds, device = model.workspace, model.robot_arrays, model.worlds, model.device
     strike, listed, impact = workspace.strike, workspace.contact_list, part.impact
     inputs, outputs = [robot, landing, listed, impact, qd_adj], [workspace.work, strike, workspace.weight]
@@ -136,7 +136,7 @@ def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: Store
 
 
 def _gap_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart) -> None:
-    """Gradients of the coordinates at which the gap vanishes, and of all parameters, from that of the gap."""
+    """Gradients of the coordinates at which the gap vanishes, and of all parameters, from the gradient of the gap."""
     workspace, impact, device = model.workspace, part.impact, model.device
     clear_gradients(workspace.gradients())
     steps = poses(model, landing)

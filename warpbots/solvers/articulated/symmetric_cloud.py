@@ -1,13 +1,13 @@
-"""Contact points spread over a mesh with the symmetry of the mesh: else what is symmetric would turn as it lands.
+"""Contact points spread over a mesh with its symmetry: otherwise a symmetric body would turn as it lands.
 
-Points are taken from a random sequence on the surface; each brings its images under the symmetries, if all of them keep
-their distance from one another and from the points before. Most points have as many images as there are symmetries,
-120 for a ball of an icosahedron. Points on axes of rotation and on planes of mirrors have fewer; they fill what is
-left, and a small cloud consists of them. Of subgroups of the symmetries the largest one is taken whose points leave no
-place empty.
+Points come from a random sequence on the surface. Each is taken together with its images under the symmetries, if all
+of them keep their distance from one another and from all previous points. Most points have as many images as there are
+symmetries, 120 for a ball of an icosahedron. Points on axes of rotation and on mirror planes have fewer; they fill the
+remaining places, and a small cloud consists of them alone. The largest subgroup of the symmetries is used whose points
+leave no place empty.
 
-Points on the two faces of a plate may be close. So what is kept is the distance of (x, s n), where n is the normal and
-s half of the distance, by which opposite normals are apart.
+Points on the two faces of a plate may be close together. So the required distance applies to the points (x, s n), where
+n is the normal and s is half of this distance; then opposite normals alone are far enough apart.
 """
 
 from typing import TYPE_CHECKING
@@ -22,31 +22,30 @@ if TYPE_CHECKING:
 __all__ = ["spread"]
 
 _TRIALS = 60
-"""Points that are tried for each that is wanted, of those whose images under a group are not images of others."""
+"""Number of points that are tried for each point wanted, counting a point and its images once."""
 
 _DENSITY = 0.6
-"""Points of a pattern that is full, times the square of their distance, per area [1]."""
+"""Number of points of a full pattern times the square of their distance, per area [1]."""
 
 _EMPTY = 2.0
-"""Distance from all points at which a place is empty [distance of points]."""
+"""Distance from all points above which a place counts as empty [distance of points]."""
 
 _FULL = 0.75
-"""Share of the points that are wanted with which a pattern is taken though a smaller group may have more [1]."""
+"""Fraction of the wanted points that suffices to use a pattern, though a smaller group may give more points [1]."""
 
 _LARGEST = 120
-"""Most symmetries with which points on axes and mirrors are tried: those of an icosahedron."""
+"""Largest number of symmetries for which points on axes and mirrors are tried: that of an icosahedron."""
 
 _SAME = 1e-6
-"""Distance within which images are one point [extent of the mesh]."""
+"""Distance within which images count as one point [extent of the mesh]."""
 
 
 def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
-    """About `count` points evenly over a mesh, always the same, symmetric where it is, shape (n, 3).
+    """About `count` points evenly over a mesh, reproducible and with its symmetry, shape (n, 3).
 
     Args:
         mesh: The mesh.
-        count: How many points are wanted; there may be a few less. Symmetries whose points do not fit into them are
-            left out.
+        count: Number of points wanted; the result may have a few fewer. Symmetries that need more points are left out.
     """
     import trimesh
     from scipy.spatial import cKDTree
@@ -73,12 +72,12 @@ def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
 
 
 def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: np.ndarray) -> np.ndarray:
-    """Points that are tried under a group: some everywhere, if their images are not too many, on axes and on mirrors.
+    """Points to try for a group: everywhere on the mesh, if their images are not too many, on axes and on mirrors.
 
     Args:
         mesh: The mesh, about the origin.
         group: Its symmetries.
-        count: How many points are wanted.
+        count: Number of points wanted.
         everywhere: Points and normals, shape (n, 6).
     """
     n = len(group)
@@ -89,7 +88,7 @@ def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: 
 
 
 def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
-    """Where the axes of rotations leave a mesh [m], and the normals there [1], shape (n, 6)."""
+    """Points at which the axes of rotations pass through a mesh [m], and the normals there [1], shape (n, 6)."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - 1e-5)]
     axes = np.linalg.eigh(turns + np.swapaxes(turns, 1, 2))[1][:, :, 2]
     a, b, c = np.moveaxis(mesh.triangles, 1, 0)
@@ -121,14 +120,14 @@ def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.nd
 
 
 def _with_images(trials: np.ndarray, group: np.ndarray, count: int, apart: float, same: float) -> np.ndarray:
-    """Those of some points and normals that keep their distance from one another and from all images, with the images.
+    """Points and normals that keep their distance from one another and from all images, with their images.
 
     Args:
-        trials: Points and normals, shape (n, 6).
+        trials: Points and normals to try, shape (n, 6).
         group: Symmetries, about the origin.
-        count: Most points that are taken.
-        apart: Distance that they keep [m].
-        same: Distance within which images are one [m].
+        count: Largest number of points.
+        apart: Distance between points [m].
+        same: Distance within which images count as one point [m].
     """
     scale = np.repeat([1.0, apart / 2.0], 3)
     points = np.zeros((0, 6))

@@ -9,17 +9,17 @@ from warpbots.user_warning import warn_user
 __all__ = ["refuse_thin_walls"]
 
 _GONE, _THIN = 0.5, 0.1
-"""Shares of the surface of a solid above which its loss between samples is refused, and is warned of."""
+"""Fractions of the surface of a solid whose loss between samples is refused, and causes a warning."""
 
 
 def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str) -> None:
-    """Raise if a sampled solid is so thin that most of it is lost between samples, and warn if some of it is.
+    """Raise if a sampled solid is so thin that most of it is lost between samples; warn if part of it is.
 
     Args:
-        grid: Its samples.
-        coefficients: Coefficients of their splines [m], shape (n,).
-        shape: Its shape.
-        name: Its name.
+        grid: Samples of the solid.
+        coefficients: Coefficients of the splines through the samples [m], shape (n,).
+        shape: Shape of the solid.
+        name: Name of the solid.
 
     Raises:
         SceneError: Most of its surface is lost.

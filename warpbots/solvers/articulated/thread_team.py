@@ -1,6 +1,7 @@
-"""The threads of a world: how many there are, and how they wait for one another.
+"""The threads of a world: their number and their synchronisation.
 
-A thread knows its number `lane` among `lanes`. On a GPU the threads of a world are one warp, on a CPU there is one.
+Each thread has a number `lane` out of `lanes`. On a GPU the threads of a world are one warp; on a CPU there is one
+thread.
 """
 
 import warp as wp
@@ -26,4 +27,4 @@ def lanes_of(device: wp.Device) -> int:
 #endif
 """)
 def sync():
-    """Wait for the other threads of the world, and see what they have written."""
+    """Wait for the other threads of the world, whose writes are then visible."""

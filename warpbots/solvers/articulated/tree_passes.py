@@ -1,4 +1,4 @@
-"""Launches that go over the tree: by one thread for each world, or by many, level by level from the roots."""
+"""Launches that traverse the tree: one thread for each world, or many threads level by level from the roots."""
 
 import warp as wp
 
@@ -56,13 +56,13 @@ def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
 
 
 def adjoints(steps: list[Launch], device: wp.Device) -> None:
-    """Adjoints of `steps` backwards, whose arrays own their gradients."""
+    """Launch the adjoints of `steps` in reverse order; the arrays hold their gradients."""
     for kernel, dim, inputs, outputs in reversed(steps):
         launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
 
 
 def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Gradients of the power of inertia, joints and motors, after those of all else that depends on `sweeps`."""
+    """Adjoint of the powers of inertia, joints and motors; to launch after all other adjoints that use `sweeps`."""
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements
     same = [model.robot_arrays, stage, workspace.weight]

@@ -4,9 +4,9 @@ The residual r of a stage weighted with virtual velocities l is a power,
 
     l . r = sum over bodies of L . (I A + V x* I V) - sum over contacts of (L_a - L_b) . W + sum over joints of l . f,
 
-with the virtual twist L of every body. The gradient of a loss with respect to anything that a stage depends on, where
-the loss changes with the displacement as g, is that of l . r for l = -J^-T g: the derivatives of these kernels are
-those that Warp generates.
+with the virtual twist L of every body. Let g be the gradient of a loss with respect to the displacement. Then the
+gradient of the loss with respect to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the
+derivatives of these kernels.
 """
 
 import warp as wp

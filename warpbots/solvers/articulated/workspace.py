@@ -1,4 +1,4 @@
-"""Memory of a model: arrays that every step fills anew, and what each state keeps for the adjoint of its step."""
+"""Memory of a model: arrays that every step fills anew, and data that each state keeps for the adjoint of its step."""
 
 import dataclasses
 import functools
@@ -19,18 +19,18 @@ __all__ = ["StoredStep", "EquationArrays", "ArticulatedSizes", "ArticulatedWorks
 
 @dataclasses.dataclass(frozen=True)
 class ArticulatedSizes:
-    """Numbers of what is in one world.
+    """Sizes of the arrays of one world.
 
     Attributes:
         worlds: Number of worlds.
-        elements: Elementary joints.
-        bodies: Bodies.
-        freedom: Velocities of the joints.
-        groups: Groups of contact points.
-        pairs: Pairs of a group and a solid.
-        channels: Motors.
-        coordinates: Coordinates of the joints.
-        impacts: Whether steps have parts, of lengths with gradients.
+        elements: Number of elementary joints.
+        bodies: Number of bodies.
+        freedom: Number of velocities of the joints.
+        groups: Number of groups of contact points.
+        pairs: Number of pairs of a group and a solid.
+        channels: Number of motors.
+        coordinates: Number of coordinates of the joints.
+        impacts: Whether steps have parts, whose lengths have gradients.
     """
 
     worlds: int
@@ -46,9 +46,10 @@ class ArticulatedSizes:
 
 @dataclasses.dataclass(frozen=True)
 class StoredStep:
-    """What a state keeps of the step that ended in it.
+    """Data that a state keeps of the step that ended in it.
 
-    Per world: 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two stages.
+    Each world has 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two
+    stages.
 
     Attributes:
         stages: The stages; a scheme of one stage leaves the first one empty.
@@ -61,13 +62,13 @@ class StoredStep:
 
 @dataclasses.dataclass(frozen=True)
 class StoredPart:
-    """What a state keeps of a part of the step that ended in it; see `impacts`.
+    """Data that a state keeps of a part of the step that ended in it; see `impacts`.
 
     Attributes:
-        q: Joint coordinates at the start of the part, shape (worlds * n_coordinates,); of the first part unused.
-        qd: Joint velocities there [rad/s or m/s], shape (worlds * n_velocities,).
-        impact: The impact at its end.
-        end: What the adjoint of the integrator needs.
+        q: Joint coordinates at the start of the part, shape (worlds * n_coordinates,); not used for the first part.
+        qd: Joint velocities at the start [rad/s or m/s], shape (worlds * n_velocities,).
+        impact: The impact at the end of the part.
+        end: Data for the adjoint of the integrator.
     """
 
     q: wp.array
@@ -78,7 +79,7 @@ class StoredPart:
 
 @dataclasses.dataclass(frozen=True)
 class EquationArrays:
-    """What is computed on the way to the equations of motion, all worlds in one row.
+    """Intermediate results for the equations of motion, all worlds in one row.
 
     All but the last two have gradients.
 
@@ -123,11 +124,11 @@ class ArticulatedWorkspace:
         motor_power: Powers of motors [W], shape (worlds, channels).
         contact_power: Powers of contacts [W], shape (worlds * n_candidates,).
         contact_list: The contacts of a configuration.
-        nothing_left: Time that is left after a step [s], shape (worlds,).
+        nothing_left: Time left after a step, which is zero [s], shape (worlds,).
         gap: Gaps whose roots are times of impacts [m], shape (worlds,).
         changed: Changes of twists in an impact [rad/s, m/s], shape (worlds * n_elements,).
         hit_power: Weighted equations of the contacts of an impact, shape (worlds * CONTACTS,).
-        mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before.
+        mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before the first.
     """
 
     def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, device: wp.Device):
@@ -173,11 +174,11 @@ class ArticulatedWorkspace:
         self.hit_power = self._zeros(w * CONTACTS, scalar, requires_grad=True)
 
     def end(self, state: object) -> StoredStep:
-        """What `state` keeps of the step that ends in it."""
+        """Data that `state` keeps of the step that ends in it."""
         return self._ends.of(state, self._end)
 
     def parts(self, state: object, count: int) -> list[StoredPart]:
-        """What `state` keeps of the `count` parts of the step that ends in it."""
+        """Data that `state` keeps of the `count` parts of the step that ends in it."""
         return self._parts.of(state, lambda: [self._part() for _ in range(count)])
 
     def _end(self) -> StoredStep:
@@ -196,7 +197,7 @@ class ArticulatedWorkspace:
 
     @functools.cached_property
     def strike(self) -> Strike:
-        """What is computed of an impact."""
+        """Quantities of an impact."""
         w, n = self._sizes.worlds, self._sizes.freedom
         system = self._struct(Factors, [(w * ROWS * ROWS, scalar), (w * ROWS, int)])
         vectors = [(w * CONTACTS, vec3)]
@@ -208,7 +209,7 @@ class ArticulatedWorkspace:
 
     @functools.cached_property
     def equations(self) -> EquationArrays:
-        """What is computed on the way to the equations of motion."""
+        """Intermediate results for the equations of motion."""
         w, n = self._sizes.worlds, self._sizes.freedom
         elements, bodies = w * self._sizes.elements, w * self._sizes.bodies
         sums = [(elements, dtype) for dtype in (scalar, vec3, mat33, Twist, Twist)]
@@ -226,7 +227,7 @@ class ArticulatedWorkspace:
         return self.resting(state.q.flatten(), state.qd.flatten())
 
     def resting(self, q: wp.array, qd: wp.array) -> ImplicitStage:
-        """Coordinates and velocities, all worlds in a row, as a stage that ends where it starts."""
+        """Coordinates and velocities, all worlds in one row, as a stage that ends where it starts."""
         stage = ImplicitStage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
         stage.q, stage.rate = q, qd

@@ -26,14 +26,14 @@ _TWO_PI = wp.constant(wp.float64(2.0 * math.pi))
 
 
 class Signal(NamedTuple):
-    """What springs follow: a control, or an oscillation.
+    """Signal that springs follow: a control, or an oscillation.
 
-    A wave has two signals, a quarter of a period apart: sin(a - b) is a sum of both with constant factors cos b and
-    -sin b, so that the phase of every single spring is in its gains.
+    A wave has two signals, a quarter of a period apart: sin(a - b) is their sum with constant factors cos b and -sin b,
+    so that the gains of each spring hold its phase.
 
     Attributes:
         channel: Control channel.
-        oscillation: Number among the oscillations of the scene, or -1.
+        oscillation: Index among the oscillations of the scene, or -1.
         ahead: Phase lead over the oscillation [rad].
     """
 
@@ -64,10 +64,10 @@ def drive_arrays() -> type:
         """Signals of the springs that have any, as compressed rows; the same in all worlds.
 
         spring: The springs that follow signals, shape (n_driven,).
-        start: First entry of each of them, one more for the end, shape (n_driven + 1,).
+        start: First entry of each of these springs, one more for the end, shape (n_driven + 1,).
         signal: Number of a signal of the spring, shape (n_entries,).
         gain: Strain at rest at signal 1 [1], shape (n_entries,).
-        stressed: 1 where it is due to a stress, shape (n_entries,).
+        stressed: 1 where a stress causes this strain, shape (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
         oscillation: Oscillation of each signal, or -1, shape (n_signals,).
         ahead: Phase lead of each signal over its oscillation [rad], shape (n_signals,).
@@ -140,9 +140,9 @@ def _gain() -> wp.Function:
 
     @wp.func
     def gain(drive: DriveArrays, ratio: wp.array2d[real], w: int, s: int, e: int):
-        """The strain of a stress over the relative modulus, where moduli were replaced."""
+        """The strain; for a stress divided by the relative modulus, if moduli were replaced."""
         g = drive.gain[e]
-        if ratio:  # noqa: SIM102 (an array that is there)
+        if ratio:  # noqa: SIM102 (whether the array is given)
             if drive.stressed[e] == 1:
                 g = g / ratio[w, s]
         return g
@@ -152,7 +152,7 @@ def _gain() -> wp.Function:
 
 @functools.cache
 def rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals, by relative moduli or None."""
+    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals; relative moduli may be None."""
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
@@ -179,7 +179,7 @@ def rest_length_kernel() -> wp.Kernel:
 
 @functools.cache
 def adj_rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, but for what l0 adds to the lengths itself."""
+    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, without the direct contribution of l0."""
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)

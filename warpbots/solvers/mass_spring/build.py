@@ -1,4 +1,4 @@
-"""How a scene becomes a `MassSpringModel`."""
+"""Conversion of a scene into a `MassSpringModel`."""
 
 import dataclasses
 
@@ -62,7 +62,7 @@ from warpbots.user_warning import warn_user
 __all__ = ["build"]
 
 _ALLOWED = 0.25
-"""Excess of bending stiffness that is not warned of [1]: three cells across have 0.13."""
+"""Largest relative excess of bending stiffness without a warning [1]: three cells across have 0.13."""
 
 
 def build(
@@ -79,7 +79,7 @@ def build(
     contact_stiffness: float,
     collision: float,
 ) -> MassSpringModel:
-    """Arrays of `scene` as a lattice, for a scheme of `stages`; the options are those of `MassSpring`.
+    """Arrays of `scene` as a lattice, for a scheme of `stages` stages; see `MassSpring` for the options.
 
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
@@ -96,7 +96,7 @@ def build(
         warn_of_thin_bodies(scene, spacing, _too_stiff, "MassSpring(spacing=...)", 3.0)
     lattice = attached(scene, assemble(scene, cells, damping))
     for body, cut in zip(scene.bodies, cells, strict=True):
-        if bars_of(body.shape) is None:  # a bar is one spring with all of its volume
+        if bars_of(body.shape) is None:  # a bar is one spring with its whole volume
             refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
     _refuse_pieces(scene, lattice)
     _warn_poissons_ratio(scene)
@@ -178,7 +178,7 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
     else:
         cells = scattered_cells(shape, spacing, seed, body.name)
     if isinstance(shape, TriangleMesh | TetMesh) and len(cells.volume):
-        lost = shape.volume / cells.volume.sum()  # the enclosed volume is known: the body has exactly its mass
+        lost = shape.volume / cells.volume.sum()  # the enclosed volume is known, so that the mass of the body is exact
         cells = dataclasses.replace(cells, volume=lost * cells.volume, weight=lost * cells.weight)
     return cells
 
@@ -217,7 +217,7 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
 
 
 def _too_stiff(across: float) -> str | None:
-    """What is wrong with a body of few cells, which cannot bend one by one (docs/design/mass-spring.md)."""
+    """Fault of a body with few cells, each of which cannot bend (docs/design/mass-spring.md); None without one."""
     excess = 1.2 / across**2
     return None if excess <= _ALLOWED else f"its bending is about {100.0 * excess:.0f} % too stiff"
 
@@ -233,7 +233,7 @@ def _warn_poissons_ratio(scene: Scene) -> None:
 
 
 def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """Freedom of every mass, shape (n,), and the direction that goes with it, shape (n, dim)."""
+    """Freedom of every mass, shape (n,), and its direction, shape (n, dim)."""
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
     for constraint in scene.constraints:
         held = lattice.regions[constraint.region]
@@ -252,8 +252,8 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
 def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     """The box in which an obstacle is sampled [m].
 
-    The domain; without one the obstacle's own, so that its samples do not depend on where bodies are. Where that has no
-    end, it is the bodies' box grown by its largest edge.
+    The domain of the scene; without one the bounding box of the obstacle, so that its samples do not depend on the
+    places of bodies. If this is unbounded, the bounding box of the bodies, extended by its largest edge.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])
@@ -261,7 +261,7 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     room = (upper - lower).max()
     lower, upper = lower - room, upper + room
     low, high = shape.bounds
-    if isinstance(shape, Heightfield):  # extends downwards without end
+    if isinstance(shape, Heightfield):  # has no lower end
         low = np.array([*low[:-1], shape.heights.min()])
     low = np.where(np.isfinite(low), low, np.minimum(lower, high - room))
     high = np.where(np.isfinite(high), high, np.maximum(upper, low + room))

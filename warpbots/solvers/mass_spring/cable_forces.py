@@ -35,10 +35,10 @@ def add_cable_forces(cables: object, work: CableWorkspace, control: wp.array, x:
 
     Args:
         cables: From `warpbots.solvers.cable_routes.cables_of`.
-        work: Filled on the way.
+        work: Arrays of the cables, which are filled.
         control: Control signals, shape (worlds, channels).
         x: Positions of the stage, shape (worlds * n_masses,).
-        force: What the forces are added to, likewise.
+        force: Forces to add to [N], shape (worlds * n_masses,).
     """
     work.length.zero_()
     launch_all(_launches(cables, work, control, x, force), x.device)
@@ -47,7 +47,7 @@ def add_cable_forces(cables: object, work: CableWorkspace, control: wp.array, x:
 def adj_cable_forces(
     cables: object, work: CableWorkspace, control: wp.array, x: wp.array, x_adj: wp.array, force_adj: wp.array
 ) -> None:
-    """Add to gradients from `force_adj` at a stage; arguments as of `add_cable_forces`, which is run again."""
+    """Adjoint of `add_cable_forces`, which is run again: add to gradients at a stage, from `force_adj`."""
     work.length.zero_()
     steps = _launches(cables, work, control, x, force_adj)
     launch_all(steps[:3], x.device)

@@ -15,7 +15,7 @@ from warpbots.solvers.projection import projection
 __all__ = ["FREE", "adj_project_end_kernel", "project_end_kernel", "project_forces_kernel"]
 
 FREE = len(FREEDOMS)
-"""Freedom of a mass without constraint; those with one have the position of its name in `FREEDOMS`."""
+"""Freedom of a mass without constraint; any other has the index of its freedom in `FREEDOMS`."""
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def project_end_kernel(dim: int) -> wp.Kernel:
         x_out: wp.array[vec],
         v_out: wp.array[vec],
     ):
-        """x' = x + project(x' - x), v' = project(v'): fixed masses stay in place to the last bit."""
+        """x' = x + project(x' - x), v' = project(v'): fixed masses stay in place to the bit."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n

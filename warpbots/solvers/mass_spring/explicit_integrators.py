@@ -1,12 +1,13 @@
-"""Explicit time integration as tables: semi-implicit Euler, Verlet, and Runge and Kutta's of order 4.
+"""Explicit time integration as tables: semi-implicit Euler, Verlet, and the Runge-Kutta scheme of order 4.
 
 A scheme evaluates accelerations a_s at stages s = 1, 2, ... and combines them (Nystrom's form, with velocities):
 
     X_s = x + c_s h v + h^2 sum_{j<s} A_sj a_j,     V_s = v + h sum_{j<s} B_sj a_j,   at time t + c_s h,
     x'  = x + h v + h^2 sum_s p_s a_s,              v'  = v + h sum_s q_s a_s.
 
-Cronos' equations 8 to 10 print the last one without factors of h; these are the textbook's (Hairer, Norsett & Wanner,
-Solving Ordinary Differential Equations I, II.1 and II.14). Its "Euler" keeps energy, so it is the semi-implicit one.
+Equations 8 to 10 of Cronos print the Runge-Kutta scheme without factors of h; here they are as in the textbook (Hairer,
+Norsett & Wanner, Solving Ordinary Differential Equations I, II.1 and II.14). The "Euler" scheme of Cronos keeps energy,
+so it is the semi-implicit one.
 """
 
 import dataclasses
@@ -44,13 +45,13 @@ class Scheme:
         lower, upper = 0.0, 4.0
         for _ in range(60):
             h = 0.5 * (lower + upper)
-            steps = self._step(h * np.linspace(0.02, 1.0, 50), damping)  # all that is slower must be stable, too
+            steps = self._step(h * np.linspace(0.02, 1.0, 50), damping)  # all shorter steps must be stable, too
             stable = np.abs(np.linalg.eigvals(steps)).max() <= 1.0 + 1e-9
             lower, upper = (h, upper) if stable else (lower, h)
         return lower
 
     def _step(self, h: np.ndarray, damping: float) -> np.ndarray:
-        """What steps of length `h`, shape (n,), make of (x, v) of the oscillator with w = 1, shape (n, 2, 2)."""
+        """Matrices of steps of length `h`, shape (n,), on (x, v) of the oscillator with w = 1, shape (n, 2, 2)."""
         h = h[:, None]
         x, v = np.eye(2)
         a: list[np.ndarray] = []
@@ -73,4 +74,4 @@ SCHEMES = {
         q=(1 / 6, 1 / 3, 1 / 3, 1 / 6),
     ),
 }
-"""Schemes by name. Verlet is the drift-kick-drift form, whose midpoints follow Cronos' equation 6."""
+"""Schemes by name. Verlet is the drift-kick-drift form, whose midpoints follow equation 6 of Cronos."""

@@ -30,14 +30,14 @@ class ExplicitStep:
     """A step from one state to the next.
 
     Attributes:
-        model: What moves.
-        state: Where to start; not changed.
+        model: The model.
+        state: State at the start of the step; not changed.
         control: Control signals in [-1, 1], shape (worlds, channels).
-        state_out: Where to write.
+        state_out: State at the end of the step.
         h: Length of the step [s].
         scheme: The integrator.
-        contact_damping: Damping of contact with obstacles, as of `MassSpring` [s/m].
-        thinnest: Smallest thickness of an obstacle in which masses are noticed [m].
+        contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
+        thinnest: Smallest thickness of an obstacle for which passing masses are detected [m].
     """
 
     model: MassSpringModel
@@ -70,7 +70,7 @@ class ExplicitStep:
             self._constrain(ended)
 
     def adjoint(self) -> None:
-        """Gradients of a step from those of `state_out`: its end, then its stages backwards."""
+        """Adjoint of a step, from the gradients of `state_out`: first its end, then its stages in reverse order."""
         model, state, work = self.model, self.state, self.model.workspace
         force, force_adj = work.stage.force(self.state_out), work.stage.force_adj
         motion_adj = state.motion_adj()
@@ -109,7 +109,7 @@ class ExplicitStep:
             model.scaled.adjoint()
 
     def _begin_stage(self, stage: int, force: wp.array, force_out: wp.array) -> None:
-        """Positions and velocities of a stage, weight, load and drag there, and rest lengths under the actuators."""
+        """Positions and velocities of a stage, with weight, load and drag, and rest lengths under the actuators."""
         model, work = self.model, self.model.workspace.stage
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
@@ -148,7 +148,7 @@ class ExplicitStep:
         launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
 
     def _contact(self, ended: list[wp.array]) -> None:
-        """Contact with obstacles, and NaN for masses that pass one."""
+        """Apply contact with obstacles; masses that pass an obstacle get NaN."""
         model = self.model
         inputs = self._contact_inputs(model.friction, 1)
         launch(self._contact_kernel(), model.all_masses, inputs, ended, model.device)
@@ -159,7 +159,7 @@ class ExplicitStep:
     def _adj_contact(
         self, ended_adj: list[wp.array], force: wp.array, mass_adj: wp.array | None, motion_adj: list[wp.array]
     ) -> list[wp.array]:
-        """Gradients with respect to the end of the step without contact, from those with respect to its end."""
+        """Gradients with respect to the end of the step without contact, from those for the end with contact."""
         model, end, copies = self.model, self.model.workspace.end, self.model.workspace.copies
         self._end([*end.free, end.free_time], force)
         for array in end.free_adj:
@@ -189,7 +189,7 @@ class ExplicitStep:
         ]  # fmt: skip
 
     def _constrain(self, ended: list[wp.array]) -> None:
-        """Displacements and velocities projected onto the constraints."""
+        """Project displacements and velocities onto the constraints."""
         model = self.model
         inputs = [*model.constraints, self.state.position.flatten()]
         launch(project_end_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
@@ -218,5 +218,5 @@ def _weights(factor: float, row: tuple[float, ...]) -> NODE:
 
 
 def _flat(arrays: list[wp.array]) -> list[wp.array]:
-    """All worlds in one row."""
+    """The arrays with all worlds in one row."""
     return [a.flatten() for a in arrays]

@@ -40,22 +40,21 @@ __all__ = ["MassSpringMeasurement", "MassSpringReadings", "readings"]
 class MassSpringReadings(ArrayFields[Array]):
     """Measurements of a state.
 
-    The contact force on an obstacle is its mean over the next `ReadingWorkspace.contact_interval`, if that were the
-    length of the step. Where matter rests or slides on an obstacle the interval makes no difference; of an impact it
-    sees the part that falls into it.
+    The contact force on an obstacle is the mean over the next `ReadingWorkspace.contact_interval`, as if this were the
+    length of the step. If matter rests or slides on an obstacle the interval has no effect; an impact contributes the
+    part of its impulse within the interval.
 
     Attributes:
         kinetic_energy: Energy of the masses' motion [J], shape (worlds,).
-        elastic_energy: Energy of the springs, without what they lost by yielding and breaking [J], shape (worlds,).
+        elastic_energy: Energy of the springs, without losses by yielding and breaking [J], shape (worlds,).
         potential_energy: Energy of the masses in the field of gravity, 0 at the origin [J], shape (worlds,).
         momentum: Momentum [kg m/s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
         strain: Elongations of the springs per rest length under actuators and plastic strains [1], shape (worlds,
             n_springs).
-        tension: Forces of the springs, with those of their damping; negative where they push [N], shape (worlds,
-            n_springs).
+        tension: Forces of the springs, including damping; negative where they push [N], shape (worlds, n_springs).
         stress: Cauchy stress of the masses, from tensions (`virial`); at edges of a body, where springs are on one side
-            only, its shear is rough [Pa], shape (worlds, n_masses), matrix.
+            only, its shear is inaccurate [Pa], shape (worlds, n_masses), matrix.
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
@@ -93,11 +92,11 @@ class MassSpringMeasurement:
     """Readings of a state.
 
     Attributes:
-        model: What moves.
-        state: What is measured.
+        model: The model.
+        state: State to measure.
         control: Control signals in [-1, 1], shape (worlds, channels).
-        readings_out: Where to write.
-        contact_damping: Damping of contact with obstacles, as of `MassSpring` [s/m].
+        readings_out: Readings to write.
+        contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
     """
 
     model: MassSpringModel
@@ -113,7 +112,7 @@ class MassSpringMeasurement:
         record(self._adjoint, reads, self.readings_out.fields())
 
     def _measure(self) -> wp.array | None:
-        """Fill the readings; the forces on the masses but those of obstacles, if there are obstacles."""
+        """Fill the readings; returns all forces on the masses except those of obstacles, or None without obstacles."""
         model, force = self.model, None
         rest_at(model, self.state, self.control)
         launch_all(self._parts(), model.device)
@@ -126,7 +125,7 @@ class MassSpringMeasurement:
         return force
 
     def _adjoint(self) -> None:
-        """Gradients of the state, the control and the model from those of the readings."""
+        """Adjoint of `run`: gradients of the state, the control and the model, from the gradients of the readings."""
         model, state, to = self.model, self.state, self.readings_out
         refuse_states_without_gradient("MassSpring", state=state.fields(), readings_out=to.fields())
         force, force_adj = self._measure(), clear_stage_gradients(model)
@@ -144,7 +143,7 @@ class MassSpringMeasurement:
         return self.state.position.shape
 
     def _parts(self) -> list[Launch]:
-        """Kernels of what each spring and each mass has, in their order."""
+        """Kernels of the contributions of each spring and each mass, in their order."""
         model, state, to, work = self.model, self.state, self.readings_out, self.model.workspace.reading
         motion, (stiffness, damping), near = [state.position, state.velocity], model.constants, work.neighbours
         return [
@@ -189,7 +188,7 @@ class MassSpringMeasurement:
         return [*surface, interval, state.position, state.velocity, force.reshape(self._masses)]
 
     def _adj_contact(self, force: wp.array, force_adj: wp.array) -> None:
-        """Gradients of the state, the control, the model and its rest lengths from those of the contact forces."""
+        """Gradients of the state, the control, the model and its rest lengths, from the gradients of contact forces."""
         model, state = self.model, self.state
         copies, contact = model.workspace.copies.wanted(model.friction), model.workspace.reading.contact
         launch_adjoint(

@@ -23,7 +23,7 @@ def spring_constants(model: MassSpringModel, world: int = 0) -> tuple[np.ndarray
     """Stiffness [N/m], rest length [m] and damping [N s/m] of the springs, each of shape (n_springs,).
 
     Args:
-        model: Has the springs.
+        model: Model of the springs.
         world: Number of the world.
     """
     arrays = model.stiffness, model.rest_length, model.damping
@@ -36,7 +36,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
     """Second derivative of the elastic energy [N/m], shape (n_masses dim, n_masses dim).
 
     Args:
-        model: What is analysed.
+        model: Model to analyse.
         world: Number of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
     """
@@ -89,8 +89,8 @@ def natural_modes(
     """Lowest natural frequencies and their shapes, without damping: K u = (2 pi f)^2 M u.
 
     Args:
-        model: What vibrates.
-        count: How many; an unconstrained body has 3 (2D) or 6 (3D) of frequency 0.
+        model: Model to analyse.
+        count: Number of modes; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
         world: Number of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
 
@@ -111,9 +111,9 @@ def natural_modes(
     M = (Z.T @ diags(mass) @ Z).tocsc()
     if count < K.shape[0]:
         start = np.random.default_rng(0).standard_normal(K.shape[0])
-        below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero: K may be singular
+        below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero, as K may be singular
         values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM", v0=start)
-    else:  # Lanczos' method always leaves one out
+    else:  # Lanczos' method cannot compute all modes
         values, vectors = eigh(K.toarray(), M.toarray())
     order = np.argsort(values)
     frequency = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
@@ -127,8 +127,8 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
     0 if the constraints allow no motion.
 
-    Lanczos' method on M^-1/2 K M^-1/2, whose residual is added: the true value is at most what is returned, to
-    rounding. Damping along the springs proportional to their stiffness has its largest ratio there, too.
+    The residual of Lanczos' method on M^-1/2 K M^-1/2 is added, so that the result is an upper bound, up to rounding.
+    Damping along the springs in proportion to their stiffness has its largest ratio at this frequency, too.
     """
     found = (0.0, 0.0)
     K0 = None
@@ -145,8 +145,8 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
     """An upper bound of `highest_frequency`, at a fraction of its cost.
 
-    (a - b)^2 <= 2 a^2 + 2 b^2 in the energy of every spring: K is below blocks B_i = 2 sum_j k_ij n n^T of one mass
-    each, and w^2 below the largest eigenvalue of any B_i / m_i.
+    With (a - b)^2 <= 2 a^2 + 2 b^2 in the energy of every spring, blocks B_i = 2 sum_j k_ij n n^T, one for each mass,
+    bound K from above, and w^2 is at most the largest eigenvalue of any B_i / m_i.
     """
     (i, j), count, dim = model.lattice.ends.T, len(model.lattice), model.dim
     d = model.lattice.position[j] - model.lattice.position[i]
@@ -156,7 +156,7 @@ def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
     found = (0.0, 0.0)
     for world in range(model.worlds):
         (k, l0, c), m = spring_constants(model, world), model.mass.numpy()[world].astype(np.float64)
-        tense = np.maximum(0.0, 1.0 - l0 / length)  # what a spring under tension adds across itself
+        tense = np.maximum(0.0, 1.0 - l0 / length)  # relative transverse stiffness under tension
         block = 2.0 * k[:, None, None] * (along + tense[:, None, None] * (np.eye(dim) - along))
         both = [np.bincount(np.r_[i, j], np.r_[e, e], count) for e in block.reshape(len(k), -1).T]
         B = np.stack(both, axis=1).reshape(count, dim, dim) / m[:, None, None]

@@ -1,4 +1,4 @@
-"""What the mass-spring solver simulates (`MassSpringModel`) and what moves (`MassSpringState`)."""
+"""Model of the mass-spring solver (`MassSpringModel`), constant in a step, and its state (`MassSpringState`)."""
 
 import dataclasses
 import functools
@@ -54,9 +54,10 @@ class MassSpringState(ArrayFields[Array]):
         time: Time since the start [s], double precision, shape (worlds,).
         plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
             break.
-        broken: 1 for broken springs, 0 for the others [1], shape (worlds, n_springs), or (worlds, 0) likewise.
-        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
-            shape (worlds,).
+        broken: 1 for broken springs, 0 for others [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
+            break.
+        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
+            (worlds,).
     """
 
     position: Array
@@ -84,14 +85,14 @@ class MassSpringModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.
         stiffness: Spring constants at the Young's moduli of the scene [N/m], shape (worlds, n_springs).
-        youngs_modulus: Young's moduli [Pa], which scale stiffness and damping, and the strains of actuators that exert
-            a stress inversely, by their ratio to those of the scene, shape (worlds, n_springs).
-        scene_modulus: Young's moduli of the scene [Pa], the same array where they were not replaced, shape (worlds,
+        youngs_modulus: Young's moduli [Pa], shape (worlds, n_springs). Their ratio to those of the scene scales
+            stiffness and damping, and scales inversely the strains of actuators that exert a stress.
+        scene_modulus: Young's moduli of the scene [Pa], the same array if they were not replaced, shape (worlds,
             n_springs).
         rest_length: Rest lengths [m], shape (worlds, n_springs).
         damping: Damping along the springs at the Young's moduli of the scene [N s/m], shape (worlds, n_springs).
@@ -116,8 +117,8 @@ class MassSpringModel(ArrayModel):
         cables: Cables, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of the constraint of each mass, or `constraints.FREE`, shape
             (n_masses,), int.
-        direction: Unit vectors of lines and normals of planes that masses are held to [1], shape (n_masses,), vector.
-        contact: Stiffness of obstacles against each mass [N/m], 0 for rigid ones, shape (n_masses,).
+        direction: Unit vectors along lines, and normals of planes, that hold masses [1], shape (n_masses,), vector.
+        contact: Stiffness of obstacles against each mass [N/m], 0 for rigid obstacles, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
         workspace: Arrays that every step fills anew.
     """
@@ -220,15 +221,15 @@ class MassSpringModel(ArrayModel):
         return {"mass": np.arange(len(self.lattice))[:, None]}
 
     def places(self, per: str) -> Places | None:
-        """Where masses and springs are at rest; None for all others."""
+        """Rest positions of masses and springs; None for all other elements."""
         if per == "spring":
             return element_places(self.scene, self.lattice, self.lattice.ends, self.lattice.spring_body)
         return super().places(per)
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning.
+        """Parameters that can be differentiated: field name -> unit, range and meaning.
 
-        Parameters of damping, yield, friction, oscillations and motors are left out where the scene has none.
+        Parameters of damping, yield, friction, oscillations and motors are left out if the scene has none.
         """
         absent = set() if self.damped else {"damping"}
         if not (self.lattice.yield_strain < NEVER).any():
@@ -243,7 +244,7 @@ class MassSpringModel(ArrayModel):
 
     @functools.cached_property
     def scaled(self) -> ScaledSprings | None:
-        """Constants of the springs where Young's moduli were replaced; None where they were not."""
+        """Constants of the springs if Young's moduli were replaced; None if they were not."""
         if self.youngs_modulus is self.scene_modulus:
             return None
         constants = self.scene_modulus, self.youngs_modulus, self.stiffness, self.damping

@@ -5,11 +5,11 @@ moment of inertia and the angular velocity
 
     I = sum m |n x r|^2,   w = 1/I sum m (n x r) . (v - v_c),   r = x - c,
 
-and a torque T is the forces f = T / I m n x r: no net force, and torque T along n. Both sides have the axis of the
-attachment in its current position, so that momentum and the angular momentum along the axis are conserved.
+and a torque T is applied as the forces f = T / I m n x r, with no net force and torque T along n. Both sides use the
+axis of the attachment in its current position, so that momentum, and angular momentum along the axis, are conserved.
 
-Vectors are nodes, padded with zeros; in 2D the axis is z. Loops are dynamic but only accumulate,
-as Warp's backward pass requires; what is not linear in the sums is a kernel of its own.
+Vectors are nodes, padded with zeros; in 2D the axis is z. Loops are dynamic but only accumulate, as Warp's backward
+pass requires; any nonlinear function of the sums has a kernel of its own.
 """
 
 import functools
@@ -49,7 +49,7 @@ def _rotation() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def axis(motors: MotorArrays, x: wp.array[NODE], first: int, motor: int):
-        """Unit vector along the axis of a motor now; z where its ends are one mass."""
+        """Unit vector along the current axis of a motor; z if both ends are one mass."""
         n = NODE(real(0.0), real(0.0), real(1.0), real(0.0))
         a = motors.axis[motor, 0]
         b = motors.axis[motor, 1]
@@ -167,7 +167,7 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         # out
         force_out: wp.array[NODE],
     ):
-        """f += T / I m n x r over the sides that a mass belongs to; no two threads have one mass."""
+        """f += T / I m n x r over the sides of a mass; each mass has one thread."""
         w, t = wp.tid()
         first = w * motors.masses
         i = motors.driven[t]
@@ -195,12 +195,12 @@ def add_motor_forces(
 
     Args:
         motors: From `motors_of`.
-        sums: Filled on the way.
+        sums: Sums over the sides, which are filled.
         parameters: Masses [kg], shape (worlds, n_masses), torques [N m] and speeds [rad/s], shape (worlds, n_motors).
         control: Control signals, shape (worlds, channels).
         x: Positions of the stage, shape (worlds * n_masses,).
-        v: Velocities of the stage, likewise.
-        force: What the forces are added to, likewise.
+        v: Velocities of the stage, shape (worlds * n_masses,).
+        force: Forces to add to [N], shape (worlds * n_masses,).
     """
     launch_all(_launches(motors, sums, parameters, control, x, v, force), x.device)
 
@@ -216,7 +216,7 @@ def adj_motor_forces(
     v_adj: wp.array,
     force_adj: wp.array,
 ) -> None:
-    """Add to gradients from `force_adj` at a stage; arguments as of `add_motor_forces`, whose sums are made again."""
+    """Adjoint of `add_motor_forces`, whose sums are computed again: add to gradients at a stage, from `force_adj`."""
     mass, torque, speed = parameters
     steps = _launches(motors, sums, parameters, control, x, v, force_adj)
     launch_all(steps[:3], x.device)

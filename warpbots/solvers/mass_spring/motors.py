@@ -1,4 +1,4 @@
-"""Motors of a scene on a lattice: which masses they drive, and how fast their own friction slows them."""
+"""Motors of a scene on a lattice: the masses that they drive, and the rate at which their friction slows them."""
 
 import functools
 
@@ -23,7 +23,7 @@ def motor_arrays() -> type:
         start: First entry of each side, two sides for each motor and one more for the end, shape (2 n_motors + 1,).
         mass: Mass of each entry, shape (n_entries,).
         driven: Masses that any motor drives, shape (n_driven,).
-        row: First item of each of them in `side`, one more for the end, shape (n_driven + 1,).
+        row: First entry in `side` of each driven mass, one more for the end, shape (n_driven + 1,).
         side: Sides that a driven mass belongs to, shape (n_entries,).
         axis: Masses at the start and the end of each axis, equal in 2D, shape (n_motors, 2).
         channel: Control channel of each motor, shape (n_motors,).

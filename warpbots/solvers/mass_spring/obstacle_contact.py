@@ -1,10 +1,10 @@
 """Contact with obstacles; differentiated by Warp.
 
-Contact acts on the velocity at the end of a step, and the position follows. Each contact changes the velocity that the
-next one sees. Between its stages a scheme moves masses as if there were no obstacles, so that the displacement of a
-mass in contact follows from its velocities at both ends alone. The loop over obstacles has constant bounds and is
-unrolled: Warp's backward pass does not replay a dynamic loop, and takes what it accumulated for zero wherever a later
-operation is not linear in it.
+Contact acts on the velocity at the end of a step, and the position follows. Each contact changes the velocity that is
+the input of the next one. Between its stages a scheme moves masses as if there were no obstacles; so the displacement
+of a mass in contact follows from its velocities at both ends of the step alone. The loop over obstacles has constant
+bounds and is unrolled: Warp's backward pass does not replay a dynamic loop, and in later nonlinear operations it would
+read the accumulated values as zero.
 """
 
 import functools
@@ -17,7 +17,7 @@ from warpbots.numerics import NODE, real, vector
 __all__ = ["contact_kernel", "obstacle_force_kernel", "stop_kernel"]
 
 _PARTS = wp.constant(8)
-"""Points of a long displacement at which a mass is looked for in an obstacle."""
+"""Number of points along a long displacement at which a mass is tested for being in an obstacle."""
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
     ):
         """v' = constrain(V), x' = X + follow (v' - V) for the end (X, V) of the free step.
 
-        With several stages x' = x + (h - follow) v + follow v' where a mass is in contact; with one that is the same.
+        With several stages x' = x + (h - follow) v + follow v' for a mass in contact; with one stage both are equal.
         """
         i = wp.tid()
         w = i // count
@@ -154,11 +154,11 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
 
 @functools.cache
 def stop_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: NaN, which ends the run, for the position of those that pass an obstacle.
+    """Kernel over the masses of all worlds: position NaN, which ends the run, for masses that pass an obstacle.
 
-    A mass passes an obstacle if it is below one face and then below the opposite one, which pushes it out on the far
-    side, or if it is outside again farther behind the face than `half` of the smallest thickness. Whether it was inside
-    is checked at the start of the step and, if the displacement is longer, along it.
+    A mass passes an obstacle if it is below one face and then below the opposite face, which pushes it out on the far
+    side, or if it is outside again and farther behind the face than `half` of the smallest thickness. The test for
+    being inside is made at the start of the step and, for displacements longer than `half`, along them.
     """
     vec = vector(dim)
     ObstacleArrays, penetrate = obstacle_arrays(dim), penetration(dim)

@@ -5,7 +5,7 @@ is r + p l0 and the elastic strain e = (l - r) / l0 - p. A spring that yields ke
 its length: p follows (perfect plasticity in one dimension). A spring breaks for good where its total strain
 (l - r) / l0 exceeds the breaking strain. Both happen once in a step, at its first stage.
 
-The derivative is that of the branch taken: it knows how far a spring has yielded, not that one is about to break.
+The derivative is that of the branch taken: it includes the amount of yield, but not that a spring is about to break.
 """
 
 import functools

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Rest lengths under the signals `ahead` [s] of `state`, into ``model.workspace.rest_length.driven``."""
+    """Write rest lengths under the signals at `ahead` [s] after `state` to ``model.workspace.rest_length.driven``."""
     work, device = model.workspace.rest_length, model.device
     inputs = _signal_inputs(model, state, control, ahead)
     launch(signal_kernel(), work.signal.shape, inputs, [work.signal], device)
@@ -34,7 +34,7 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
 
 
 def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Gradients of controls, time and the model from that of ``model.workspace.rest_length.driven``."""
+    """Adjoint of `drive`: gradients of controls, time and the model."""
     work, copies, device, ratio = model.workspace.rest_length, model.workspace.copies, model.device, _ratio(model)
     work.signal.grad.zero_()
     if model.rest_length.grad is not None:
@@ -56,7 +56,7 @@ def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array,
 
 
 def _ratio(model: MassSpringModel) -> wp.array | None:
-    """Young's moduli over those of the scene, where they were replaced."""
+    """Ratio of Young's moduli to those of the scene, if they were replaced."""
     return None if model.scaled is None else model.scaled.ratio
 
 
@@ -65,13 +65,13 @@ def _signal_inputs(model: MassSpringModel, state: MassSpringState, control: wp.a
 
 
 def yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Plastic strains and broken springs after the first stage, into `state_out`."""
+    """Write plastic strains and broken springs after the first stage to `state_out`."""
     outputs = [state_out.plastic, state_out.broken]
     launch(yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), outputs, model.device)
 
 
 def adj_yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Gradients of a stage, the state and the model from those of plastic strains and broken springs."""
+    """Adjoint of `yield_and_break`: gradients of a stage, the state and the model."""
     work = model.workspace
     launch_adjoint(
         yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), [state_out.plastic, state_out.broken],
@@ -89,14 +89,14 @@ def _yield_inputs(model: MassSpringModel, state: MassSpringState) -> list:
 
 
 def add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Rest lengths with the plastic strains, into ``model.workspace.rest_length.plastic``."""
+    """Write rest lengths with the plastic strains to ``model.workspace.rest_length.plastic``."""
     inputs = [model.rest_length, model.elastic_length, state_out.plastic]
     outputs = [model.workspace.rest_length.plastic]
     launch(plastic_length_kernel(), model.rest_length.shape, inputs, outputs, model.device)
 
 
 def adj_add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Gradients of plastic strains and elastic lengths from that of ``model.workspace.rest_length.plastic``."""
+    """Adjoint of `add_plastic_strain`: gradients of plastic strains and elastic lengths."""
     work = model.workspace.rest_length
     launch_adjoint(
         plastic_length_kernel(), model.rest_length.shape,

@@ -1,9 +1,9 @@
 """Contact between masses, of one body or of several.
 
 A contact is a spring that acts only in compression: masses i and j closer than r_i + r_j repel each other with
-k (r_i + r_j - l), k the mean of their stiffnesses; masses at the same place have no direction, and no force. Neighbours
-are found by a hash grid, built anew at every stage; each mass gathers from all of its own, so no two threads write to
-one place, and the adjoint is the same loop.
+k (r_i + r_j - l), where k is the mean of their stiffnesses; masses at the same place have no direction, and no force.
+Neighbours are found with a hash grid, built anew at every stage. Each mass gathers the forces of its neighbours, so
+that no two threads write to the same place, and the adjoint is the same loop.
 """
 
 import functools
@@ -21,13 +21,13 @@ from warpbots.user_warning import warn_user
 __all__ = ["adj_contact_kernel", "contact_kernel", "point_kernel", "radii", "stiffnesses", "warn_close"]
 
 _RADIUS = 0.45
-"""Radius of a mass over the distance to its nearest neighbour at rest.
+"""Ratio of the radius of a mass to the distance of its nearest neighbour at rest.
 
 Below one half nothing is in contact at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
 """
 
 _TIGHT = 0.5 / np.sqrt(2.0)
-"""Radius over the distance of neighbours below which a mass slips between four on the face of a voxel."""
+"""Ratio of radius to distance of neighbours below which a mass slips between four on the face of a voxel."""
 
 
 def radii(lattice: Lattice) -> np.ndarray:
@@ -36,11 +36,11 @@ def radii(lattice: Lattice) -> np.ndarray:
 
 
 def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
-    """Warn where bodies are so close to one another at rest that their masses can slip between each other.
+    """Warn if bodies are so close to each other at rest that their masses can slip between one another.
 
     Args:
-        scene: Has the bodies.
-        lattice: Their masses.
+        scene: Scene of the bodies.
+        lattice: Masses of the bodies.
         radius: From `radii` [m].
     """
     for k, body in enumerate(scene.bodies):

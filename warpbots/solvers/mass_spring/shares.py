@@ -1,4 +1,4 @@
-"""What each spring and each mass contributes to readings; differentiated by Warp."""
+"""Contributions of each spring and each mass to readings; differentiated by Warp."""
 
 import functools
 
@@ -43,7 +43,7 @@ def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
         tension_out: wp.array2d[real],
         energy_out: wp.array2d[real],
     ):
-        """e = (l - r) / r, t = k (l - r) + c dl/dt and k (l - r)^2 / 2, both of what is left of the spring."""
+        """e = (l - r) / r, t = k (l - r) + c dl/dt and k (l - r)^2 / 2; the last two are 0 for a broken spring."""
         w, s = wp.tid()
         i = ends[s][0]
         j = ends[s][1]

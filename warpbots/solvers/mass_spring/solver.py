@@ -26,36 +26,36 @@ __all__ = ["MassSpring"]
 _LATTICES = ("voxel", "random")
 
 _CELLS = 10_000
-"""Cells where the spacing is chosen, at most."""
+"""Largest number of cells for a chosen spacing."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MassSpring:
     """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).
 
-    Springs are a material of their own: they have a body's Young's modulus and Poisson's ratio 1/4, and at large strain
-    a law of their own instead of the one that its material names.
+    Springs are a material of their own: they have the Young's modulus of the body and Poisson's ratio 1/4. At large
+    strain they follow their own law instead of the law of the material.
 
     Attributes:
-        margin: Part of the stability bound that is safe for matter in motion, too [1]; large deformation and impacts
-            need the rest, as measured on robots and on falling cubes.
+        margin: Fraction of the stability bound that stays safe for matter in motion [1]; large deformation and impacts
+            lower the bound, as measured on robots and falling cubes.
         spacing: Distance between neighbouring masses [m]; None to choose it for a scene (`sized`).
-        lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
-            points joined by tetrahedra.
+        lattice: ``"voxel"``, boxes with face and space diagonals, or ``"random"``, quasi-uniform points joined by
+            tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
-        damping: Time of Kelvin-Voigt damping of all springs [s], added to that of their materials: undamped lattices
-            ring.
+        damping: Time of Kelvin-Voigt damping of all springs, added to the damping of their materials [s]: undamped
+            lattices ring.
         drag: Force against the velocity per mass and speed [1/s]; 0 for none.
         contact_stiffness: Pressure of obstacles per depth [Pa/m]; on a mass of volume V it acts on an area of V^(2/3)
-            (in 2D V^(1/2)). 0 for rigid surfaces: true to hard ground, but a foot then stops in a single step and
-            gradients through many contacts are rough; for training choose a stiffness at which the robot sinks in by
-            millimetres.
-        contact_damping: Relative increase of the pressure of such a surface per speed of approach, and decrease per
-            speed of separation [s/m]; what falls on it at speed v rebounds with about v (1 - 2/3 contact_damping v).
-            0 for none.
-        collision: Stiffness of contact between masses, of one body or of several, below 0.9 of the distance to their
-            nearest neighbour at rest, in mean stiffnesses of their springs [1]: 1 is enough for slow contact, 4 for an
-            impact at a tenth of the speed of sound. 0 for masses that pass through one another.
+            (in 2D V^(1/2)). 0 for rigid surfaces, which is realistic for hard ground, but a foot then stops in a single
+            step and gradients through many contacts are rough. For training choose a stiffness at which the robot sinks
+            in by millimetres.
+        contact_damping: Relative increase of the pressure of a compliant surface per speed of approach, and decrease
+            per speed of separation [s/m]; a body that falls on it at speed v rebounds at about
+            v (1 - 2/3 contact_damping v). 0 for none.
+        collision: Stiffness of contact between masses, of one body or of several, relative to the mean stiffness of
+            their springs [1]; contact begins at 0.9 of the distance to their nearest neighbour at rest. 1 is enough for
+            slow contact, 4 for an impact at a tenth of the speed of sound. 0 for masses that pass through one another.
         seed: Seed of a random lattice.
 
     Raises:
@@ -93,13 +93,13 @@ class MassSpring:
 
     @property
     def lost_gradient(self) -> str:
-        """How gradients can stop being finite within a step, and what helps."""
+        """Why gradients can stop being finite within a step, and the remedy."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MassSpring":
-        """With a `spacing`: its own, that of the scene's task, or 4 cells across the width of the thinnest body.
+        """The solver with a `spacing`: its own, that of the scene's task, or a quarter of the least width of a body.
 
-        The width is that of `warpbots.contact.width`. The spacing is larger where 10,000 cells cannot fill all bodies.
+        `warpbots.contact.width` gives the width. The spacing is larger where 10,000 cells cannot fill all bodies.
         """
         return self if self.spacing else dataclasses.replace(self, spacing=cell_size_for(scene, 4.0, _CELLS))
 
@@ -134,16 +134,16 @@ class MassSpring:
         """Stability bound [s]: s / w_max with the highest natural frequency w_max of the lattice at rest.
 
         s is the bound of the scheme at the damping ratio z of that frequency: 2 for semi-implicit Euler and Verlet
-        without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of stiffness
-        K against a mass m adds K / m to w_max^2, self-contact and cables of stiffness K add 4 K / m. A motor of
-        torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
+        without damping, 2 (sqrt(1 + z^2) - z) with damping, and 2 sqrt 2 for Runge-Kutta without damping. A surface of
+        stiffness K against a mass m adds K / m to w_max^2, self-contact and cables of stiffness K add 4 K / m. A motor
+        of torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
 
-        Where a cheap upper bound of w_max gives more than `enough`, that is returned.
+        If a cheap upper bound of w_max gives a step above `enough`, this step is returned.
         """
         return largest_step(model, self.scheme, enough)
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
+        """Say in one sentence why `after`, one step after `before`, is not finite: field, index, cause.
 
         Args:
             model: From `build`.
@@ -187,12 +187,12 @@ class MassSpring:
 
         Args:
             model: From `build`.
-            state: What to measure.
+            state: State to measure.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: Readings to write, from `readings`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         MassSpringMeasurement(model, state, control, readings_out, self.contact_damping).run()
 
@@ -203,13 +203,13 @@ class MassSpring:
 
         Args:
             model: From `build`.
-            state: Where to start; not changed.
+            state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: State at the end of the step; its arrays differ from those of `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is wanted but the states have no room for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for it.
         """
         thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
         step = ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)

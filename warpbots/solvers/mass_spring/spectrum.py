@@ -1,4 +1,4 @@
-"""The spectrum of a recorded motion, to be held beside its natural frequencies."""
+"""The spectrum of a recorded motion, for comparison with its natural frequencies."""
 
 import dataclasses
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 __all__ = ["Spectrum", "spectrum"]
 
 _SHORTEST = 8
-"""Fewest values of a record."""
+"""Smallest number of values of a record."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Spectrum:
     amplitude: np.ndarray
 
     def peaks(self, count: int) -> np.ndarray:
-        """Frequencies of the `count` highest peaks [Hz], increasing; between lines by a parabola through logarithms.
+        """Frequencies of the `count` highest peaks [Hz], increasing, interpolated by parabolas through logarithms.
 
         Raises:
             ValueError: The spectrum has fewer peaks.
@@ -44,12 +44,12 @@ def spectrum(record: Any, interval: float) -> Spectrum:
     """Amplitude spectrum of a motion without its mean, under the window of Blackman and Harris (side lobes 92 dB down).
 
     Args:
-        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Peaks of fewer
-            than some eight periods run into the mean and into one another.
-        interval: Time between them [s].
+        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Peaks with fewer
+            than about eight periods merge with the mean and with one another.
+        interval: Time between values [s].
 
     Raises:
-        ValueError: The record is no row of at least 8 finite values, or `interval` is not positive.
+        ValueError: The record is not a row of at least 8 finite values, or `interval` is not positive.
     """
     from scipy.signal.windows import blackmanharris
 
@@ -61,6 +61,6 @@ def spectrum(record: Any, interval: float) -> Spectrum:
     if not interval > 0.0:
         raise ValueError(f"spectrum: interval must be positive [s], got {interval:g}")
     window = blackmanharris(len(values), sym=False)
-    size = 2 ** int(np.ceil(np.log2(8 * len(values))))  # zeros behind the record: lines close enough for a parabola
+    size = 2 ** int(np.ceil(np.log2(8 * len(values))))  # zeros after the record make lines dense enough for a parabola
     lines = np.fft.rfft(window * (values - values.mean()), size)
     return Spectrum(np.fft.rfftfreq(size, interval), 2.0 * np.abs(lines) / window.sum())

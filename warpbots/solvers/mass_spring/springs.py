@@ -1,21 +1,22 @@
-"""The force of a spring and its derivative, once for all integrators (Cronos eq. 2, with damping along the spring).
+"""The force of a spring and its derivative, for all integrators (Cronos eq. 2, with damping along the spring).
 
 A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass j with
 
     f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
 
-and j with -f; where its ends coincide a spring has no direction, and f = 0. For a loss L write m for
-dL/df_i - dL/df_j. Then with q = m . d / l
+and j with -f; a spring whose ends coincide has no direction, and f = 0. For a loss L let m = dL/df_i - dL/df_j. Then
+with q = m . d / l
 
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
 
-and the opposite for i: the adjoint of a spring is a spring, too. A broken spring exerts (1 - b) f with b = 1, so that
-m is (1 - b) m for it and dL/db = -m . f.
+and the negative for i: the adjoint of a spring is a spring, too. A spring exerts (1 - b) f, with b = 1 if it is broken;
+so m becomes (1 - b) m, and dL/db = -m . f.
 
-Both run over rows: all springs of one mass. On a CPU, where a launch is one thread, a row holds the springs to masses
-of higher number, and each spring is visited once and adds to both its ends. On a GPU it holds all springs of the mass,
-each spring is visited from both ends, and no two threads write to one place: no atomics, and the same bits in each run.
+Both kernels run over rows: all springs of one mass. On a CPU, where a launch is one thread, a row holds the springs to
+masses of higher number; each spring is visited once and adds to both its ends. On a GPU a row holds all springs of the
+mass, and each spring is visited from both ends. So no two threads write to the same place: there are no atomics, and
+every run gives the same bits.
 """
 
 import functools
@@ -177,7 +178,7 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         x_adj_out: wp.array[NODE],
         v_adj_out: wp.array[NODE],
     ):
-        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* where they are wanted; b*."""
+        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* for `constants`; b*."""
         i = wp.tid()
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs

@@ -14,9 +14,9 @@ def largest_step(model: MassSpringModel, scheme: Scheme, enough: float = math.in
     """Stability bound [s] of `MassSpring.max_time_step`.
 
     Args:
-        model: What moves.
+        model: The model.
         scheme: The integrator.
-        enough: What the caller needs [s]: a cheap lower bound above it is returned instead.
+        enough: Time step that the caller needs [s]: if a cheap lower bound is above it, this bound is returned.
     """
     bound = _bound(model, scheme, *frequency_limit(model))
     return bound if bound > enough else _bound(model, scheme, *highest_frequency(model))
@@ -26,7 +26,7 @@ def _bound(model: MassSpringModel, scheme: Scheme, omega: float, ratio: float) -
     """Bound for a highest frequency of the springs [rad/s] and its damping ratio [1]."""
     mass = model.mass.numpy()
     stiffest = float((model.contact.numpy() / mass).max()) if model.scene.obstacles else 0.0
-    if model.cables.stiffness.size:  # both parts of a cable pull at a mass between them, and both its neighbours move
+    if model.cables.stiffness.size:  # both parts of a cable pull a mass between them, and both neighbours move
         stiffest += 4.0 * float(model.cables.stiffness.numpy().max() / mass.min())
     if model.self_contact:  # from two sides at once
         stiffest += 4.0 * float((model.collision.numpy() / mass).max())

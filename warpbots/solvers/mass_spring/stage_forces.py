@@ -1,4 +1,4 @@
-"""Forces on the masses at a stage besides weight, load and drag: springs, self-contact, motors, cables, constraints."""
+"""Forces on the masses at a stage except weight, load and drag: springs, self-contact, motors, cables, constraints."""
 
 import warp as wp
 
@@ -17,9 +17,9 @@ def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
     """Add all forces at ``model.workspace.stage`` and project the sum onto the constraints.
 
     Args:
-        model: What moves.
+        model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: Has the broken springs.
+        state_out: State at the end of the step, with the broken springs.
         force: Forces of the stage [N], shape (worlds * n_masses,).
     """
     work, stage = model.workspace, model.workspace.stage
@@ -39,9 +39,9 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
     """Add to the gradients of ``model.workspace.stage``, of rest lengths, controls and the model.
 
     Args:
-        model: What moves.
+        model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: Has the broken springs.
+        state_out: State at the end of the step, with the broken springs.
         force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); projected onto the
             constraints.
     """
@@ -80,11 +80,11 @@ def _near(model: MassSpringModel) -> list:
 
 
 def refuse_captured_grid(device: wp.Device) -> None:
-    """Raise within a capture on a GPU: the graph would not keep its own grid, and the step runs without a graph.
+    """Raise within a capture on a GPU, so that the step runs without a graph: a graph would not keep its own grid.
 
-    Warp copies the description of a grid to the device from one place on the host that all grids share
-    (``hash_grid_update_device_impl``). A graph reads that place when it is replayed, where another simulation may have
-    left the description of its own.
+    Warp copies the description of a grid to the device from a host buffer that all grids share
+    (``hash_grid_update_device_impl``). A graph reads this buffer when it is replayed, and by then another simulation
+    may have written the description of its grid there.
 
     Raises:
         RuntimeError: `device` is a GPU that is capturing.

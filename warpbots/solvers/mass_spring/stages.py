@@ -55,7 +55,7 @@ def _world(i: int, count: int, total: int):
 
 @functools.cache
 def stage_kernel(dim: int, number: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: a stage's positions, velocities, and forces but for the springs.
+    """Kernel over the masses of all worlds: positions and velocities of a stage, and its forces without the springs.
 
     Args:
         dim: 2 or 3.

@@ -13,16 +13,16 @@ __all__ = ["equilibrium", "forces"]
 
 _ITERATIONS = 30
 _SMALL = 1e-10
-"""Newton steps below this part of the lattice's size have converged."""
+"""Largest Newton step of a converged solution, relative to the size of the lattice."""
 _HALVINGS = 12
-"""Most trial lengths of a Newton step."""
+"""Largest number of trial lengths of a Newton step."""
 
 
 def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.ndarray:
     """Forces of the springs on the masses [N], shape (n_masses, dim); rest lengths without signals and plastic strains.
 
     Args:
-        model: Has the springs.
+        model: Model of the springs.
         position: Positions of the masses [m], shape (n_masses, dim).
         world: Number of the world.
     """
@@ -41,7 +41,7 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
     Obstacles and actuators are ignored.
 
     Args:
-        model: What is loaded.
+        model: Model under load.
         world: Number of the world.
         parts: Number of load steps; more for slender bodies that bend far.
 
@@ -69,7 +69,7 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
 def _newton_step(
     model: MassSpringModel, world: int, start: np.ndarray, Z: csr_matrix, load: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The step of Newton's method from any positions with the stiffness at `start`, each of shape (n_masses, dim)."""
+    """Function of the Newton step from given positions with the stiffness at `start`, each of shape (n_masses, dim)."""
     try:
         K = splu((Z.T @ stiffness_matrix(model, world, start) @ Z).tocsc())
     except RuntimeError as error:

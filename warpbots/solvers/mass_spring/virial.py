@@ -1,16 +1,16 @@
 """Cauchy stress of the masses, by the virial of their springs.
 
-A mass of volume V has half of what its springs contribute to the virial (Clausius; for solids Thompson, Plimpton &
-Mattson 2009, "General formulation of pressure and stress tensor for arbitrary many-body interaction potentials"),
+A mass of volume V gets half of the virial of each of its springs (Clausius; for solids Thompson, Plimpton & Mattson
+2009, "General formulation of pressure and stress tensor for arbitrary many-body interaction potentials"),
 
     s = 1/V sum_j t_j / (2 l_j) d_j d_j^T,   V = V_0 sqrt(det(F^T F + P)),
 
-with tension t, length l and edge vector d of each spring. F is the deformation gradient that fits its springs best,
+with tension t, length l and edge vector d of each spring. F is the deformation gradient that best fits the springs,
 
     F = sum_j d_j D_j^T B,   B the pseudoinverse of sum_j D_j D_j^T,
 
-for edges D at rest; P projects onto what these do not span, across which the matter is taken to keep its thickness. So
-a bar that hangs on nothing else has its tension over its section at rest.
+for edges D at rest; P projects onto the complement of their span, along which the thickness of the matter is assumed
+constant. So a single bar has the stress of its tension divided by its section at rest.
 """
 
 import functools

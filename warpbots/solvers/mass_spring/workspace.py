@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringSizes:
-    """Numbers of what is in one world.
+    """Sizes of the arrays of one world.
 
     Attributes:
         dim: 2 or 3.
@@ -56,7 +56,7 @@ class MassSpringSizes:
 
 @dataclasses.dataclass(frozen=True)
 class StageWorkspace:
-    """Where the masses are at a stage, and the forces on them at all stages.
+    """Positions and velocities of the masses at a stage, and the forces on them at all stages.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -92,7 +92,7 @@ class StageWorkspace:
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
 
-        If a gradient will be wanted they belong to that state, and the adjoint of the step finds them.
+        For a step with gradients they belong to that state, where the adjoint of the step finds them.
         """
         if not state_out.position.requires_grad:
             return self.spare
@@ -125,7 +125,7 @@ class StageWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class EndWorkspace:
-    """Where a step ends before contact and constraints.
+    """Motion at the end of a step, before contact and constraints.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -205,12 +205,12 @@ class RestLengthWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class ReadingWorkspace:
-    """What each spring and each mass contributes to readings, with gradients.
+    """Contributions of each spring and each mass to readings, with gradients.
 
     Attributes:
         sizes: Sizes of the arrays.
         device: Device of the arrays.
-        lattice: What is measured.
+        lattice: Lattice to measure.
     """
 
     sizes: MassSpringSizes
@@ -227,7 +227,7 @@ class ReadingWorkspace:
 
     @functools.cached_property
     def contact_interval(self) -> float:
-        """Time over which contact forces are means [s]: less than half of the stability bound.
+        """Time over which contact forces are averaged [s]: less than half of the stability bound.
 
         1 / w with w^2 = max_i 2 sum_j k_ij / m_i, which is above the highest angular frequency of the lattice.
         """
@@ -278,7 +278,7 @@ class ReadingWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringWorkspace:
-    """Arrays that a step fills anew, by what they belong to; between steps most of their content means nothing.
+    """Arrays that a step fills anew, grouped by purpose; between steps most of their content has no meaning.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -292,7 +292,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of what all threads of an adjoint add to."""
+        """Copies of the arrays that all threads of an adjoint add to."""
         return Copies.of(self.device)
 
     @functools.cached_property

@@ -1,7 +1,7 @@
-"""What follows where Young's moduli of springs take the place of those of the scene.
+"""Spring constants for Young's moduli that replace those of the scene.
 
-A spring of r times the modulus has r times the stiffness; it has r times the damping, because the time of
-Kelvin-Voigt damping is one of its material; and an actuator that exerts a stress strains it by 1 / r as much.
+A spring of r times the modulus has r times the stiffness. It has r times the damping, because the time of Kelvin-Voigt
+damping is a constant of its material. An actuator that exerts a stress causes 1 / r of the strain.
 """
 
 import dataclasses
@@ -20,9 +20,9 @@ class ScaledSprings:
 
     Attributes:
         own: Young's moduli of the scene [Pa], shape (worlds, n_springs).
-        youngs_modulus: Those in their place [Pa], shape (worlds, n_springs).
+        youngs_modulus: Young's moduli that replace them [Pa], shape (worlds, n_springs).
         given: Stiffness [N/m] and damping [N s/m] at the moduli of the scene, each of shape (worlds, n_springs).
-        ratio: Moduli over those of the scene [1], shape (worlds, n_springs); filled if it is read.
+        ratio: Ratio of the moduli to those of the scene [1], shape (worlds, n_springs); filled if it is read.
         stiffness: Spring constants [N/m], shape (worlds, n_springs).
         damping: Damping along the springs [N s/m], shape (worlds, n_springs); filled if it is read.
         damped: Whether damping is read.
@@ -54,12 +54,12 @@ class ScaledSprings:
         launch(self._kernel(), self.ratio.size, inputs, outputs, self.ratio.device)
 
     def clear_gradients(self) -> None:
-        """Gradients with respect to the constants to zero, if there are any."""
+        """Clear the gradients with respect to the constants, if there are any."""
         if self.ratio.requires_grad:
             clear_gradients([self.ratio, self.stiffness, self.damping])
 
     def adjoint(self) -> None:
-        """Add to the gradients of what the constants follow from."""
+        """Add to the gradients of the inputs of `fill`."""
         if self.ratio.requires_grad:
             inputs, outputs = self._flat()
             launch_own_adjoint(self._kernel(), self.ratio.size, [*inputs, *outputs], self.ratio.device)

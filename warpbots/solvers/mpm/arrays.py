@@ -1,7 +1,7 @@
 """The arrays of a model and a state as Warp sees them: structs that kernels take as one argument.
 
-The adjoint of a struct is a struct of the same type whose arrays hold gradients; an array that wants no gradient is
-null there.
+The adjoint of a struct is a struct of the same type whose arrays hold gradients; it is null for an array without
+gradient.
 """
 
 import functools
@@ -48,7 +48,7 @@ def constitution_arrays() -> type:
         nu: Poisson's ratio [1].
         rho: Density [kg/m^dim].
         V: Rest volume [m^dim].
-        beta: Time of Kelvin-Voigt damping [s]; null where nothing is damped.
+        beta: Time of Kelvin-Voigt damping [s]; null if nothing is damped.
         """
 
         E: wp.array[real]
@@ -62,11 +62,11 @@ def constitution_arrays() -> type:
 
 @functools.cache
 def strength_arrays() -> type:
-    """Warp struct of what plastic particles withstand."""
+    """Warp struct of the constants of plasticity."""
 
     @wp.struct
     class StrengthArrays:
-        """Constants of plasticity, each of shape (worlds * n_particles,); null where no particle has it.
+        """Constants of plasticity, each of shape (worlds * n_particles,); null if no particle has it.
 
         yield_stress: Yield stress [Pa].
         hardening: Hardening modulus [Pa].
@@ -90,17 +90,17 @@ def strength_arrays() -> type:
 
 @functools.cache
 def constituent_arrays(dim: int) -> type:
-    """Warp struct of what matter has beside its law."""
+    """Warp struct of the fibres and Maxwell branches of particles."""
     vec = vector(dim)
 
     @wp.struct
     class ConstituentArrays:
-        """Fibres and Maxwell branches, those of a particle after one another.
+        """Fibres and Maxwell branches; those of one particle are consecutive.
 
         fibre_modulus: Stiffness of a family of fibres [Pa], shape (worlds * n_particles * n_families,).
-        fibre_direction: Its direction at rest [1], likewise.
+        fibre_direction: Direction of a family at rest [1], in the same shape.
         branch_modulus: Shear modulus of a branch [Pa], shape (worlds * n_particles * n_branches,).
-        relaxation_time: Its relaxation time [s], likewise.
+        relaxation_time: Relaxation time of a branch [s], in the same shape.
         """
 
         fibre_modulus: wp.array[real]
@@ -124,9 +124,9 @@ def grid_geometry(dim: int) -> type:
         dx: Size of a cell [m].
         inv_dx: 1 / dx [1/m].
         resolution: Nodes along each axis.
-        pencils: Pencils of one world; a pencil is the nodes along the last axis, one after the other in memory.
+        pencils: Pencils of one world; a pencil is a line of nodes along the last axis, consecutive in memory.
         particles: Particles of one world.
-        world: World of each particle: dividing its number would cost more, shape (worlds * n_particles,).
+        world: World of each particle, stored because a division would cost more, shape (worlds * n_particles,).
         """
 
         lower: vec

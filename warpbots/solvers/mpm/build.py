@@ -1,4 +1,4 @@
-"""How a scene becomes an `MPMModel`."""
+"""Conversion of a scene into an `MPMModel`."""
 
 import numpy as np
 import warp as wp
@@ -46,17 +46,17 @@ from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 __all__ = ["build"]
 
 _BENDS = 0.75
-"""Cells across, from which a body bends within a fifth of what is right: two particles."""
+"""Least number of cells across a body at which its bending stiffness is right within a fifth: two particles."""
 
 
 def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, device: wp.Device) -> MPMModel:
     """Arrays of `scene`.
 
     Args:
-        scene: What to simulate.
+        scene: The scene.
         dx: Size of a grid cell [m].
         per_axis: Particles per cell along each axis.
-        margin: Part of the stability bound over which contact forces are measured [1].
+        margin: Fraction of the stability bound over which contact forces are measured [1].
         worlds: Number of independent copies.
         device: Device of the arrays.
 
@@ -147,7 +147,7 @@ def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array 
 
 
 def _loses_bending(across: float) -> str | None:
-    """What is wrong with a body of less than a cell (docs/design/mpm-transfers.md)."""
+    """Fault of a body with less than a cell across its thickness (docs/design/mpm-transfers.md); None without one."""
     if across > _BENDS:
         return None
     return "its bending is lost in a cell of the grid: half of its stiffness is left with 0.5 cells, and none with 0.25"

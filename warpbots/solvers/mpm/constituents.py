@@ -1,9 +1,9 @@
-"""Stress of fibres and Maxwell branches beside that of the law, and how the branches move and relax in a step.
+"""Stress of fibres and Maxwell branches, added to the stress of the law, and motion and relaxation of the branches.
 
     tau = sum over families of tau_fibre(F, a, k) + sum over branches of tau_branch(G, mu)
     G'  = step(G, I + dt C', T, dt)
 
-The stress of all particles is found before they give it to the grid. Warp derives the adjoints.
+The stress of all particles is computed before its transfer to the grid. Warp derives the adjoints.
 """
 
 import functools
@@ -19,20 +19,20 @@ __all__ = ["adj_load_constituents", "adj_relax", "clear_load_gradients", "load_c
 
 
 def load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Stress and energy of fibres and branches, into the workspace."""
+    """Write stress and energy of fibres and branches to the workspace."""
     if model.composite:
         launch(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
 
 
 def clear_load_gradients(model: MPMModel) -> None:
-    """Zero gradients of what `load_constituents` writes."""
+    """Clear the gradients of the outputs of `load_constituents`."""
     if model.composite:
         work = model.workspace.constituents
         clear_gradients([work.stress, work.energy])
 
 
 def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Gradients with respect to what `load_constituents` read, from those in the workspace."""
+    """Gradients with respect to the inputs of `load_constituents`, from those in the workspace."""
     if not model.composite:
         return
     inputs, outputs = _load(model, state)
@@ -57,7 +57,7 @@ def relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> N
 def adj_relax(
     model: MPMModel, state: MPMState, state_out: MPMState, velocity_gradient_adj: wp.array, dt: float
 ) -> None:
-    """Gradients of `relax`; that with respect to the velocity gradient is added to `velocity_gradient_adj`."""
+    """Adjoint of `relax`; the gradient with respect to the velocity gradient is added to `velocity_gradient_adj`."""
     if not state.branch_deformation.size:
         return
     inputs, outputs = _relax(model, state, state_out, dt)
@@ -72,7 +72,7 @@ def adj_relax(
 
 
 def _sizes(model: MPMModel) -> list[int]:
-    """Families of fibres, and branches, that each particle has room for."""
+    """Numbers of families of fibres and of branches for which each particle has memory."""
     return [model.fibre_modulus.shape[-1], model.branch_modulus.shape[-1]]
 
 

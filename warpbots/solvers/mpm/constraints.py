@@ -1,13 +1,13 @@
-"""Constraints: the grid is held where it carries held matter, and held particles move as their constraint permits.
+"""Constraints: nodes with held matter are held, and held particles move as their constraint permits.
 
-Matter feels a constraint through the grid, as it feels a sticky obstacle. A node is held if at least a ninth of the
-rest volume in its spline belongs to the constrained region, which is so up to 5/8 of a cell beyond a face. Matter
-begins to give way 0.15 cells behind the last held node, so that over all positions of a face on the grid it is clamped
-at the face on average, and within half of a cell of it (docs/design/mpm-constraints.md). Held particles go on to be
-deformed as the grid is, and give their stress to it; their positions and velocities are projected, and keep to the
-constraint to rounding.
+A constraint acts on matter through the grid, like a sticky obstacle. A node is held if at least a ninth of the rest
+volume in its spline belongs to the constrained region, which is the case up to 5/8 of a cell beyond a face. Matter
+starts to deform 0.15 cells behind the last held node, so that, averaged over all positions of a face on the grid, it is
+clamped at the face, and always within half of a cell of it (docs/design/mpm-constraints.md). Held particles still
+deform with the grid and transfer their stress to it. Their positions and velocities are projected, so that they fulfil
+the constraint up to rounding.
 
-Which nodes are held is a decision, whose derivative is zero.
+The choice of held nodes is discrete; its derivative is zero.
 """
 
 import functools
@@ -24,7 +24,7 @@ from warpbots.solvers.projection import projection
 __all__ = ["adj_hold_particles", "hold_nodes", "hold_particles", "share_nodes"]
 
 _SHARE = 1.0 / 9.0
-"""Part of the matter at a node that has to be held for the node to be held [1]."""
+"""Fraction of the matter at a node above which the node is held [1]."""
 
 
 def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> None:
@@ -50,12 +50,12 @@ def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: fl
 
 
 def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, moved_adj: object, dt: float) -> None:
-    """What is left of the adjoint of `hold_particles` after that of the step without it.
+    """Complete the adjoint of `hold_particles`, after the adjoint of the step without it.
 
     Args:
-        model: What is simulated.
-        state: Where the step began.
-        state_out: Where it ended.
+        model: The model.
+        state: State at the start of the step.
+        state_out: State at the end of the step.
         moved_adj: Gradient with respect to the motion before plastic flow, as a Warp struct.
         dt: Length of the step [s].
     """
@@ -71,7 +71,7 @@ def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, mo
 
 @functools.cache
 def share_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles near a held region): rest volume, and that of held particles, to the grid."""
+    """Kernel over (worlds, particles near a held region): rest volumes of all and of held particles to the grid."""
     vec, mat = vector(dim), matrix(dim)
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
     s = stencil(dim)
@@ -133,7 +133,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def hold_particles_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held particles): projection of what `move_kernel` wrote."""
+    """Kernel over (worlds, held particles): projection of the outputs of `move_kernel`."""
     vec, s, project = vector(dim), stencil(dim), projection(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
 
@@ -163,10 +163,10 @@ def hold_particles_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held particles): what the adjoint of a held particle adds to that of a free one.
+    """Kernel over (worlds, held particles): difference between the adjoints of a held and a free particle.
 
-    That of a free one has taken q = v*' + dt x*' for the gradient with respect to the velocity of the grid and v' for
-    that velocity. They are project(q), and sum w v_i before the projection.
+    The adjoint of a free particle has used q = v*' + dt x*' as gradient with respect to the velocity of the grid, and
+    v' as this velocity. For a held particle they are project(q), and sum w v_i before the projection.
     """
     vec, mat, s, project = vector(dim), matrix(dim), stencil(dim), projection(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)

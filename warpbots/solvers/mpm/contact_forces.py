@@ -1,4 +1,4 @@
-"""Forces of matter on obstacles: the momentum that the nodes in them take from matter, over a time."""
+"""Forces of matter on obstacles: the momentum that nodes in obstacles take from matter, per time."""
 
 import functools
 
@@ -28,7 +28,7 @@ def press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.arr
 
 
 def adj_press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.array) -> None:
-    """Gradients with respect to what `press` read, from that of the forces."""
+    """Adjoint of `press`: gradients with respect to its inputs, from the gradient of the forces."""
     work, dt = model.workspace, model.contact_interval
     gather(model, state, control, work.measured, dt)
     clear(model, work.measured.active, work.momentum_adj)

@@ -1,4 +1,4 @@
-"""Where matter may go: the box that the grid covers."""
+"""Domain of matter: the box that the grid covers."""
 
 import numpy as np
 
@@ -9,17 +9,17 @@ from warpbots.solvers.mpm.particles import Particles
 __all__ = ["domain_of"]
 
 _DEEPEST = 10.0
-"""How far below matter an obstacle may be for the domain to reach down to it [largest edge of the bodies' box]."""
+"""Largest depth of an obstacle below matter to which the domain extends [largest edge of the bodies' box]."""
 
 _STRIKES = 1e-3
-"""Distance at which a ray has reached an obstacle [largest edge of the bodies' box]."""
+"""Distance at which a ray counts as having reached an obstacle [largest edge of the bodies' box]."""
 
 
 def domain_of(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corner of the domain of matter [m].
 
-    Without one of the scene it is the bodies' box, grown by its largest edge on every side, and farther down, along
-    gravity, to the obstacles onto which matter falls.
+    If the scene gives no domain, it is the bodies' bounding box, extended by its largest edge on every side, and along
+    gravity down to the obstacles onto which matter falls.
 
     Raises:
         SceneError: A particle is outside of the scene's domain.

@@ -33,7 +33,7 @@ def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMStat
 
 
 def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
-    """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
+    """Adjoint of `step`, from the gradients of `state_out`; fills the grid again if it was not kept."""
     workspace = model.workspace
     gathered = workspace.gathered(state_out)
     if workspace.keeps(state_out):
@@ -58,7 +58,7 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
 
 
 def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
-    """Mass of the particles to the grid, and momentum after the forces of `dt` [s] but for gravity."""
+    """Transfer mass and momentum of the particles to the grid, with impulses of all forces but gravity in `dt` [s]."""
     _load_particles(model, state, control)
     clear(model, gathered.active, gathered.momentum)
     gathered.active.zero_()
@@ -77,7 +77,7 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
 
 
 def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
-    """Gradients with respect to what `gather` read, from that of the momentum in the workspace."""
+    """Adjoint of `gather`: gradients with respect to its inputs, from the gradient of the momentum in the workspace."""
     workspace, copies = model.workspace, model.workspace.copies
     if workspace.n_cables:
         clear_gradients([workspace.cables.force, workspace.cables.tension, workspace.cables.length])
@@ -106,25 +106,25 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
 
 
 def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
-    """Zero to the nodes of the active pencils."""
+    """Set the nodes of the active pencils to zero."""
     threads = grid_threads(model)
     launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
 
 
 def grid_threads(model: MPMModel) -> tuple[int, int]:
-    """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
+    """Number of pencils, and of threads for each: one thread per node on a GPU, one for the whole pencil on a CPU."""
     return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
 
 def _find_residual(model: MPMModel, state: MPMState, gathered: Gathered) -> None:
-    """What the grid does not resolve of the motion of fluids."""
+    """Write the part of the motion of fluids that the grid does not resolve to the workspace."""
     if model.fluid is not None:
         clear(model, gathered.active, model.workspace.retained.momentum)
         find_residual(model, state, gathered.active, grid_threads(model))
 
 
 def _adj_residual(model: MPMModel, state: MPMState, state_out: MPMState, gathered: Gathered, dt: float) -> MPMState:
-    """Gradients through what fluids retain of their residual, and the state before it was added."""
+    """Gradients through the retained residual of fluids, and the state before it was added."""
     if model.fluid is None:
         return state_out
     _find_residual(model, state, gathered)
@@ -144,13 +144,13 @@ def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None
 
 
 def _forces(model: MPMModel) -> list[tuple[wp.array, wp.array]]:
-    """Forces on single particles: which particles of a world, and the forces [N]."""
+    """Forces on single particles: indices of the particles in a world, and the forces [N]."""
     cables = [(model.cables.particle, model.workspace.cables.force)] if model.workspace.n_cables else []
     return cables + ([(model.workspace.every_particle, model.load)] if model.loaded else [])
 
 
 def _move_grid(model: MPMModel, state: MPMState, gathered: Gathered, dt: float) -> None:
-    """The grid's velocity from what it gathered."""
+    """Compute the velocity of the grid from its momentum and mass."""
     velocity = model.workspace.velocity
     inputs = _grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
     launch(grid_kernel(model.dim), grid_threads(model), inputs, [velocity], model.device)
@@ -168,7 +168,7 @@ def _grid_inputs(
 
 
 def _grid_adjoint(model: MPMModel, gathered: Gathered, dt: float) -> None:
-    """From the gradient of the grid's velocity to those of what it gathered, of friction and gravity."""
+    """Adjoint of `_move_grid`: gradients with respect to momentum and mass, friction and gravity."""
     workspace, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
     copies = workspace.copies.wanted(*shared.values())
     values = [copies.values(name, array) for name, array in shared.items()]

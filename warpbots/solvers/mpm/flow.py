@@ -1,9 +1,9 @@
-"""Flow: after a step has moved matter, what is beyond its elastic range returns to the yield surface.
+"""Flow: after a step has moved matter, matter beyond its elastic range returns to the yield surface.
 
     F' = return((I + dt C') F)
 
 with the return mapping of the matter's plasticity; a fluid forgets its shear, and elastic matter keeps F. The kernel
-reads what the step began with and C', so that nothing but states has to be kept for its adjoint, which Warp derives.
+reads the state at the start of the step and C', so that its adjoint, which Warp derives, needs nothing but states.
 Maxwell branches relax at the same time.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["adj_flow", "flow", "flow_groups"]
 
 
 def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, device: wp.Device) -> tuple:
-    """All particles by how their bodies flow, elastic ones too; none if all are elastic.
+    """Groups of all particles by the kind of flow of their bodies, elastic ones included; none if all are elastic.
 
     Args:
         materials: Material of each body.
@@ -51,10 +51,10 @@ def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> No
 
 
 def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
-    """Gradients of `flow`, and the gradient of the motion before it, as a struct for the adjoints before it.
+    """Adjoint of `flow`; returns the gradient of the motion before the flow, as a struct for the adjoints that follow.
 
-    Where matter flows that with respect to F of the start is complete, so that the one with respect to F of the moved
-    particles is zero.
+    Where matter flows, the gradient with respect to F at the start of the step is complete, and the gradient with
+    respect to F of the moved particles is zero.
     """
     if not (model.flows or state.branch_deformation.size):
         return state_out.motion_adj
@@ -97,7 +97,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Of von Mises plasticity."""
+            """Return mapping of von Mises plasticity."""
             return flow_of_metal(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
 
         return returned
@@ -107,7 +107,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Of Drucker-Prager plasticity."""
+            """Return mapping of Drucker-Prager plasticity."""
             return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
 
         return returned
@@ -117,7 +117,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Of Cam clay plasticity."""
+            """Return mapping of Cam clay plasticity."""
             return flow_of_snow(
                 F, history, E, nu, strength.preconsolidation_pressure[r], strength.stress_ratio[r],
                 strength.cohesion[r], strength.hardening_coefficient[r],
@@ -130,7 +130,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Of a fluid."""
+            """Return mapping of a fluid."""
             return forget_shear(F), history
 
         return returned
@@ -145,7 +145,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
 @functools.cache
 def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one kind, as `FlowGroup.kind`; differentiated by Warp."""
+    """Kernel over the particles of one `FlowGroup.kind`; differentiated by Warp."""
     mat = matrix(dim)
     ConstitutionArrays, StrengthArrays = constitution_arrays(), strength_arrays()
     returned = _returned(kind, dim)

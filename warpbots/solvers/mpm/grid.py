@@ -17,14 +17,14 @@ from warpbots.solvers.mpm.transfer import stencil
 __all__ = ["MARGIN", "GridContacts", "BackgroundGrid", "clear_kernel", "divide", "grid_kernel"]
 
 MARGIN = 3
-"""Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
+"""Cells of the grid beyond the domain on every side, so that a particle at its edge has its whole stencil."""
 
 _THINNEST = 3.0
-"""Thickness of an obstacle with which nodes stop matter [cells]; those of a thinner edge push it to the sides.
+"""Least thickness of an obstacle that stops matter [cells]; nodes of a thinner obstacle push matter to the sides.
 
-Of blocks over horizontal or vertical plates in 2D, anywhere between the nodes, some fell through a horizontal one of
-1.25 cells and past a vertical one of 2.5, and none past those of 1.5 and 3; on one below 8 they may tip over too soon.
-A sticky node has no sides.
+In tests with blocks above plates in 2D, at all positions relative to the nodes, some fell through a horizontal plate of
+1.25 cells and past a vertical plate of 2.5, and none at 1.5 and 3; on a plate below 8 cells they may tip over too soon.
+This limit does not apply to sticky obstacles, which push matter to no side.
 """
 
 
@@ -33,14 +33,14 @@ _NODE = 120.0
 
 
 class GridContacts(NamedTuple):
-    """Contacts of grid nodes; a node has at most three, the obstacles whose surfaces are nearest.
+    """Contacts of grid nodes; a node has at most three, with the obstacles whose surfaces are nearest.
 
     Attributes:
         of_node: Contacts of each node, -1 for none, shape (n_nodes,).
         normal: Outward unit normal of each contact, shape (n_contacts,).
         obstacle: Obstacle of each contact, shape (n_contacts,).
         condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
-        extra: Coefficient of static friction less that of sliding friction [1], shape (n_obstacles,).
+        extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
     """
 
     of_node: wp.array
@@ -101,7 +101,7 @@ class BackgroundGrid:
         """Raise if an obstacle that reaches into the grid is too thin for its nodes.
 
         Raises:
-            SceneError: The first such obstacle.
+            SceneError: There is such an obstacle; the message names the first.
         """
         upper = self.lower + self.dx * (np.array(self.resolution) - 1)
         boxes = [o.shape.bounds for o in obstacles]
@@ -118,7 +118,7 @@ class BackgroundGrid:
         dim = len(self.resolution)
         position = self.positions()
         distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
-        # Deep inside of many obstacles a node keeps the three whose surfaces are nearest: matter never gets there.
+        # Deep inside many obstacles a node keeps the three whose surfaces are nearest: matter never gets there.
         order = np.argsort(-np.where(distance <= 0.0, distance, -np.inf), axis=0)[:3]
         of_node = np.full((self.nodes, 3), -1)
         normals, owners = [np.zeros((0, dim))], [np.zeros(0, dtype=int)]
@@ -141,7 +141,7 @@ class BackgroundGrid:
 
 @functools.cache
 def clear_kernel() -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): zero to the nodes of the active pencils."""
+    """Kernel over (pencils of all worlds, lanes): set the nodes of the active pencils to zero."""
 
     @wp.kernel(module=wp.get_module("warpbots.mpm.clear"), enable_backward=False)
     def clear(
@@ -185,9 +185,9 @@ def divide(dim: int) -> wp.Function:
 def grid_kernel(dim: int) -> wp.Kernel:
     """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
 
-    Most pencils of most grids are empty and skipped at once. A thread takes every `lanes`-th node of its pencil: all of
-    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes. Each world
-    may have several `copies` of friction and gravity (`warpbots.numerics.Copies`), of which a thread takes one.
+    Most pencils of most grids are empty and skipped. A thread takes every `lanes`-th node of its pencil: all nodes on a
+    CPU, and one on a GPU, where adjacent threads then have adjacent nodes. Each world may have several `copies` of
+    friction and gravity (`warpbots.numerics.Copies`), of which a thread uses one.
     """
     vec = vector(dim)
     s, constrain_velocity, quotient = stencil(dim), constrain(dim), divide(dim)

@@ -1,12 +1,12 @@
 """The viscosity that the transfers add to a fluid.
 
-Every step filters the motion of matter through the grid. Of what the grid does not resolve a fluid retains the share
-exp(-dt / T) (`retained_motion`), so that the loss belongs to a time, not to a step, as that of a viscosity does. In
-measured flows (docs/design/mpm-transfers.md) it is about
+Every step filters the motion of matter through the grid. A fluid retains the fraction exp(-dt / T) of the motion that
+the grid does not resolve (`retained_motion`), so that the loss is per time, not per step, as for a viscosity. In
+measured flows (docs/design/mpm-transfers.md) this viscosity is about
 
     nu = dx^2 / (8 T),   T = 20 safe steps,
 
-within a factor of two, and of three on the finest grids; it depends on the flow, and next to nothing on the steps.
+within a factor of two, or three on the finest grids. It depends on the flow, and hardly on the length of steps.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 __all__ = ["RETENTION", "added_viscosity", "retention_time", "viscosity_caution"]
 
 RETENTION = 20.0
-"""Time in which what the grid does not resolve falls to 1/e [safe steps, `MPMModel.contact_interval`]."""
+"""Time in which motion that the grid does not resolve falls to 1/e [safe steps, `MPMModel.contact_interval`]."""
 
 
 def retention_time(safe_step: float) -> float:
@@ -33,14 +33,14 @@ def added_viscosity(dx: float, safe_step: float) -> float:
 
 
 def viscosity_caution(names: np.ndarray, viscosity: np.ndarray, added: np.ndarray, dx: float) -> str | None:
-    """One sentence on the fluid whose viscosity is farthest below what the transfers add; None if there is none.
+    """One sentence on the fluid whose viscosity is farthest below the added viscosity; None if there is none.
 
-    A fluid without any viscosity is meant to flow as freely as it can, and is not named.
+    A fluid without viscosity is meant to flow as freely as possible, and is not named.
 
     Args:
         names: Body of each particle of a fluid, shape (n,), str.
-        viscosity: Its viscosity, that of its branches included [Pa s], shape (n,).
-        added: What the transfers add [Pa s], shape (n,).
+        viscosity: Viscosity of the particle, including its branches [Pa s], shape (n,).
+        added: Viscosity that the transfers add [Pa s], shape (n,).
         dx: Size of a grid cell [m].
     """
     share = np.where(viscosity > 0.0, viscosity / added, np.inf)

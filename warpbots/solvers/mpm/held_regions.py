@@ -1,4 +1,4 @@
-"""The constraints of a scene, as particles that are held and those that share nodes with them."""
+"""The constraints of a scene: held particles, and particles that share nodes with them."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from warpbots.solvers.mpm.particles import Particles
 __all__ = ["NEAR", "HeldRegion", "held_regions"]
 
 NEAR = 4.0
-"""Distance at rest within which particles can share a node with held ones, under compression too [cells]."""
+"""Distance at rest within which particles can share a node with held ones, even under compression [cells]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +22,11 @@ class HeldRegion:
     """The particles of a constraint.
 
     Attributes:
-        freedom: Position of the name of its freedom in `warpbots.scene.FREEDOMS`.
-        direction: Its direction, zero if it has none.
+        freedom: Index of its freedom in `warpbots.scene.FREEDOMS`.
+        direction: Direction of the constraint, zero if it has none.
         particle: Held particles of a world, shape (n_held,), int.
-        near: These and the particles around them, shape (n_near,), int.
-        weight: 1 for those of `near` that are held, 0 for others, shape (n_near,).
+        near: Held particles and the particles around them, shape (n_near,), int.
+        weight: 1 for particles of `near` that are held, 0 for others, shape (n_near,).
         share: Held volume in the first component and all volume in the last one [m^dim], shape (worlds * nodes,).
     """
 
@@ -41,7 +41,7 @@ class HeldRegion:
 def held_regions(
     scene: Scene, particles: Particles, dx: float, nodes: int, device: wp.Device
 ) -> tuple[HeldRegion, ...]:
-    """The constraints of `scene`, on a grid of cells of size `dx` [m] with so many `nodes` in all worlds.
+    """The constraints of `scene`, on a grid with cells of size `dx` [m] and `nodes` nodes in all worlds together.
 
     Raises:
         SceneError: Two constraints hold the same particle.

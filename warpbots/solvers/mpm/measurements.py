@@ -23,25 +23,25 @@ __all__ = ["MPMReadings", "readings", "sense"]
 class MPMReadings(ArrayFields[Array]):
     """Measurements of a state.
 
-    A particle carries the affine velocity field v + C (x - x_p), which its step hands to the grid, so that its energy
-    and angular momentum have a part from C: the moment of inertia of a quadratic spline is m dx^2/4 along each axis.
-    With it angular momentum is exactly what a step conserves.
+    A particle carries the affine velocity field v + C (x - x_p), which a step transfers to the grid, so that C
+    contributes to its energy and angular momentum: the second moment of a quadratic spline is m dx^2/4 along each axis.
+    A step conserves the angular momentum that includes this contribution exactly.
 
     The force on an obstacle is the momentum that its nodes take from matter in a step of `MPMModel.contact_interval`,
-    over the length of that step: 0.4 of the stability bound of the scene as it was built. Obstacles act on a node one
-    after the other, as in the step. Matter that rests or slides exerts the same force whatever the interval; of an
-    impact it is a mean. In steps of just this length momentum is balanced to rounding.
+    divided by the length of that step: 0.4 of the stability bound of the scene as it was built. Obstacles act on a node
+    one after the other, as in the step. For matter that rests or slides the force does not depend on the interval; in
+    an impact it is a mean over it. In steps of exactly this length momentum is balanced to rounding.
 
     Attributes:
         kinetic_energy: Kinetic energy, sum of m/2 (|v|^2 + dx^2/4 C : C) [J], shape (worlds,).
-        elastic_energy: Elastic energy of the materials, without that of actuators [J], shape (worlds,).
+        elastic_energy: Elastic energy of the materials, without actuators [J], shape (worlds,).
         potential_energy: Potential energy in the field of gravity, zero at the origin [J], shape (worlds,).
         momentum: Momentum [kg m/s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
-        strain: Green-Lagrange strain (F^T F - I)/2 of each particle, of plastic matter its elastic part [1], shape
+        strain: Green-Lagrange strain (F^T F - I)/2 of each particle; its elastic part for plastic matter [1], shape
             (worlds, n_particles), matrix.
-        stress: Cauchy stress of each particle, with that of fibres, branches, actuators and damping [Pa], shape
-            (worlds, n_particles), matrix.
+        stress: Cauchy stress of each particle, including fibres, branches, actuators and damping [Pa], shape (worlds,
+            n_particles), matrix.
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
@@ -110,7 +110,7 @@ def _added(model: MPMModel) -> list[wp.array | None]:
 
 
 def _sums(model: MPMModel, to: MPMReadings) -> list[tuple[wp.array, wp.array]]:
-    """Values of the particles, and where their sums go."""
+    """Values of the particles, and the arrays of their sums."""
     work = model.workspace.measures
     return [
         (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),

@@ -1,4 +1,4 @@
-"""What the MPM solver simulates (`MPMModel`) and what moves (`MPMState`)."""
+"""Model of the MPM solver (`MPMModel`), constant in a step, and its state (`MPMState`)."""
 
 import dataclasses
 import functools
@@ -71,7 +71,7 @@ class ParticleGroup(LawGroup):
     """Consecutive particles of one constitutive law.
 
     Attributes:
-        rows: Their indices in the arrays of all worlds, shape (worlds * count,), int.
+        rows: Indices of the particles in the arrays of all worlds, shape (worlds * count,), int.
     """
 
     rows: wp.array
@@ -79,7 +79,7 @@ class ParticleGroup(LawGroup):
 
 @dataclasses.dataclass(frozen=True)
 class FlowGroup:
-    """Particles that flow in one way.
+    """Particles with the same kind of flow.
 
     Attributes:
         kind: Class of their plasticity, or the law of a fluid; None for elastic matter.
@@ -97,17 +97,17 @@ class MPMState(ArrayFields[Array]):
     Attributes:
         position: Positions [m], shape (worlds, n_particles), vector.
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
-        velocity_gradient: The affine field C of APIC, of fluids with the spin that they retain [1/s], shape (worlds,
+        velocity_gradient: The affine field C of APIC, including the retained spin of fluids [1/s], shape (worlds,
             n_particles), matrix.
-        deformation: Deformation gradients F [1], of plastic matter its elastic part, of fluids J^(1/d) I, shape
+        deformation: Deformation gradients F; the elastic part for plastic matter, J^(1/d) I for fluids [1], shape
             (worlds, n_particles), matrix.
-        plastic: What plastic matter remembers, zero for all other: the accumulated plastic strain of `VonMises`
-            [1], the gap between grains of `DruckerPrager`, and the change of volume that flow has left of `CamClay`,
-            as the logarithm of a volume [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
+        plastic: History of plastic matter, zero for all other matter: the accumulated plastic strain of `VonMises` [1];
+            the gap between grains of `DruckerPrager` and the plastic change of volume of `CamClay`, each as the
+            logarithm of a volume [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
         branch_deformation: Elastic deformations of the springs of Maxwell branches [1], shape (worlds, n_particles,
             n_branches), matrix, with as many branches as any material has, or (worlds, 0, 0) without any.
-        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
-            shape (worlds,).
+        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
+            (worlds,).
     """
 
     position: Array
@@ -129,7 +129,7 @@ class MPMState(ArrayFields[Array]):
 
     @functools.cached_property
     def motion_adj(self) -> object:
-        """Their gradients as a Warp struct."""
+        """The gradients of these arrays as a Warp struct."""
         return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()[:4]])
 
 
@@ -138,12 +138,12 @@ class MPMModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
         matter: All soft bodies of one world as particles at rest, on the host.
-        groups: Which particles follow which law.
-        flows: Which particles flow in which way; empty if all are elastic.
+        groups: Groups of particles by law.
+        flows: Groups of particles by kind of flow; empty if all are elastic.
         fluid: Particles of fluids that no constraint holds, as indices in the arrays of all worlds, shape (n_fluid,),
             int; None if there are none.
         grid: The background grid of one world.
@@ -156,24 +156,24 @@ class MPMModel(ArrayModel):
         load: Steady forces [N], shape (worlds, n_particles), vector.
         damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
         yield_stress: Yield stresses [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
-        hardening: Hardening moduli [Pa], likewise, shape (worlds, n_particles).
+        hardening: Hardening moduli [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
         friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
             shape (worlds, n_particles).
         preconsolidation_pressure: Initial preconsolidation pressures [Pa], without effect on matter that is not
-            `CamClay`, as the next three, shape (worlds, n_particles).
+            `CamClay`, like the next three, shape (worlds, n_particles).
         stress_ratio: Slopes of the critical state line [1], shape (worlds, n_particles).
         cohesion: Tensile strengths over preconsolidation pressures [1], shape (worlds, n_particles).
         hardening_coefficient: Growth of ln p_c per strain of compaction [1], shape (worlds, n_particles).
-        fibre_modulus: Stiffnesses of families of fibres [Pa], without effect where a material has less than others,
-            shape (worlds, n_particles, n_families).
-        fibre_direction: Their directions at rest [1], whose length has no effect, shape (worlds, n_particles,
+        fibre_modulus: Stiffnesses of families of fibres [Pa], without effect beyond the families of a material, shape
+            (worlds, n_particles, n_families).
+        fibre_direction: Directions of fibres at rest [1], whose length has no effect, shape (worlds, n_particles,
             n_families), vector.
-        branch_modulus: Shear moduli of Maxwell branches [Pa], without effect where a material has less than others,
-            shape (worlds, n_particles, n_branches).
-        relaxation_time: Their relaxation times [s], shape (worlds, n_particles, n_branches).
+        branch_modulus: Shear moduli of Maxwell branches [Pa], without effect beyond the branches of a material, shape
+            (worlds, n_particles, n_branches).
+        relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
         counts: Families of fibres and branches of each particle of a world [1], shape (n_particles,), vec2i.
-        dilates: 1 for particles of a world whose flow changes their volume, which `MPMState.plastic` has the logarithm
-            of, shape (n_particles,), int; None if there is none.
+        dilates: 1 for particles of a world whose flow changes their volume, stored as a logarithm in
+            `MPMState.plastic`, shape (n_particles,), int; None if there is none.
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
@@ -241,7 +241,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def of_fluid(self) -> np.ndarray:
-        """Which particles of a world are of a fluid, shape (n_particles,), bool."""
+        """Whether each particle of a world belongs to a fluid, shape (n_particles,), bool."""
         return np.array([body.material.law in FLUIDS for body in self.scene.bodies])[self.matter.body]
 
     @property
@@ -255,10 +255,10 @@ class MPMModel(ArrayModel):
         return {"particle": np.arange(len(self.matter))[:, None]}
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning.
+        """Parameters that can be differentiated: field name -> unit, range and meaning.
 
-        Friction is left out where no obstacle has the condition ``"friction"``, damping where no material has any, and
-        what belongs to a plasticity, to fibres or to branches where no material has it.
+        Friction is left out if no obstacle has the condition ``"friction"``, damping if no material has any, and
+        parameters of a plasticity, of fibres or of branches if no material has them.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
@@ -272,7 +272,7 @@ class MPMModel(ArrayModel):
         return any(m.damping for b in self.scene.soft for m in b.materials)
 
     def flows_as(self, kind: type) -> bool:
-        """Whether any material of the scene has a plasticity of a class."""
+        """Whether any material of the scene has plasticity of the class `kind`."""
         return any(group.kind is kind for group in self.flows)
 
     @property
@@ -281,7 +281,7 @@ class MPMModel(ArrayModel):
         return bool(self.fibre_modulus.size or self.branch_modulus.size)
 
     def kind(self, group: ParticleGroup) -> MatterKind:
-        """Which kernels the particles of a group have."""
+        """Kind of matter of a group, which determines its kernels."""
         return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite)
 
     @property
@@ -291,12 +291,12 @@ class MPMModel(ArrayModel):
 
     @property
     def added_stress_adj(self) -> wp.array | None:
-        """Gradient with respect to it [1/Pa times loss], shape (worlds * n_particles,); None without any."""
+        """Gradient with respect to this stress [1/Pa times loss], shape (worlds * n_particles,); None without any."""
         return self.workspace.constituents.stress.grad.flatten() if self.composite else None
 
     @property
     def loaded(self) -> bool:
-        """Whether loads may act: the scene has some, or the parameter has been replaced."""
+        """Whether loads may act: the scene has loads, or the parameter has been replaced."""
         return self.load is not self.workspace.no_load
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
@@ -310,7 +310,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def material_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
 
     def _constitution(self) -> list[wp.array | None]:
@@ -324,7 +324,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def strength_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(strength_arrays(), [None if a is None else a.grad for a in self._strength()])
 
     def _strength(self) -> list[wp.array | None]:
@@ -337,7 +337,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def constituents_adj(self) -> object:
-        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
         return struct_of(constituent_arrays(self.dim), [None if a is None else a.grad for a in self._constituents()])
 
     def _constituents(self) -> list[wp.array | None]:

@@ -1,4 +1,4 @@
-"""What is measured of a single particle: its energies and momenta, its strain and its stress."""
+"""Measurements of a single particle: energies, momenta, strain and stress."""
 
 import functools
 
@@ -101,7 +101,7 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
         strain_out: wp.array[mat],
         stress_out: wp.array[mat],
     ):
-        """V Psi, (F^T F - I)/2, and tau / J, with the stress of everything and the volume that flow has left."""
+        """V Psi, (F^T F - I)/2, and tau / J, with all stresses in tau and the plastic change of volume in J."""
         r = rows[wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles

@@ -1,4 +1,4 @@
-"""How a scene becomes particles: shapes filled on a lattice, materials and regions looked up, on the host."""
+"""Conversion of a scene into particles, on the host: fills shapes on a lattice and looks up materials and regions."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ ELASTIC = {
     "yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0, "preconsolidation_pressure": 1e30,
     "stress_ratio": 1.0, "cohesion": 0.0, "hardening_coefficient": 0.0,
 }  # fmt: skip
-"""What constants of plasticity are where matter does not have them: within their ranges, and without effect."""
+"""Values of constants of plasticity for matter that lacks them: within their ranges, and without effect."""
 
 _PARTICLE = 400.0
 """Memory that a particle takes [bytes]."""
@@ -23,30 +23,30 @@ _PARTICLE = 400.0
 
 @dataclasses.dataclass(frozen=True)
 class Particles(Matter):
-    """Matter as MPM sees it: particles with a volume of their own and a material each.
+    """Matter of MPM: particles, each with a volume and a material.
 
-    Families of fibres, and Maxwell branches, are counted along a second axis, as many as any material has; what a
-    material lacks has no effect.
+    The second axis counts families of fibres, or Maxwell branches, up to the largest number of any material; entries
+    beyond the number of a material have no effect.
 
     Attributes:
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
         damping: Time of Kelvin-Voigt damping [s], shape (n,).
-        yield_stress: Yield stress [Pa]; without effect on matter that is not `VonMises`, as `hardening`, shape (n,).
+        yield_stress: Yield stress [Pa]; without effect on matter that is not `VonMises`, like `hardening`, shape (n,).
         hardening: Hardening modulus [Pa], shape (n,).
         friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
             shape (n,).
         preconsolidation_pressure: Initial preconsolidation pressure [Pa]; without effect on matter that is not
-            `CamClay`, as `stress_ratio`, `cohesion` and `hardening_coefficient`, shape (n,).
+            `CamClay`, like `stress_ratio`, `cohesion` and `hardening_coefficient`, shape (n,).
         stress_ratio: Slope of the critical state line [1], shape (n,).
         cohesion: Tensile strength over preconsolidation pressure [1], shape (n,).
         hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1], shape (n,).
         fibres: Number of families of fibres, shape (n,), int.
         fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
-        fibre_direction: Their directions at rest [1], shape (n, n_families, dim).
+        fibre_direction: Direction of the fibres of each family at rest [1], shape (n, n_families, dim).
         branches: Number of Maxwell branches, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
-        relaxation_time: Its relaxation time [s], shape (n, n_branches).
+        relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
         spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
             not on a lattice.
     """
@@ -74,7 +74,7 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
     """Fill every body of `scene` with particles.
 
     Args:
-        scene: What to fill.
+        scene: The scene.
         dx: Size of a grid cell [m].
         per_axis: Particles per cell along each axis.
 
@@ -116,7 +116,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
 
 
 def _strength(material: Material, name: str) -> float:
-    """A constant of the plasticity of a material; that of elastic matter where it has none of this name."""
+    """A constant of the plasticity of a material; the neutral value if it has none of this name."""
     return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
 
 
@@ -142,7 +142,7 @@ def _constituents(materials: np.ndarray, families: int, branches: int, dim: int)
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:
-    """As `regions_at`; a region too thin to hold a particle, such as a face, has the particles whose cells it meets."""
+    """As `regions_at`; a region too thin for a particle, such as a face, gets the particles whose cells it cuts."""
     regions, reach = regions_at(body, position), np.sqrt(position.shape[1]) / 2.0 * spacing
     if np.isfinite(spacing) and not all(inside.any() for inside in regions.values()):
         wide = regions_at(body, position, slack=reach)
@@ -166,5 +166,5 @@ def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray, f
     position = lattice[signed_distance(shape, lattice) <= 0.0]
     volume = float(np.prod(step))
     if isinstance(shape, TriangleMesh | TetMesh) and len(position):
-        volume = shape.volume / len(position)  # the enclosed volume is known: the body has exactly its mass
+        volume = shape.volume / len(position)  # the enclosed volume is known, so that the mass of the body is exact
     return position, np.full(len(position), volume), float(step.max())

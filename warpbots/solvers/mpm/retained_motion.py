@@ -1,19 +1,19 @@
-"""What particles of a fluid retain of their motion that the grid does not resolve: affine FLIP.
+"""Motion of fluid particles that the grid does not resolve, and that they retain in part: affine FLIP.
 
-A particle gives its affine motion to the grid and takes what the grid has made of it; on the way is lost what the grid
-does not resolve, in every step anew, as if the fluid had a viscosity of its own. The residual of that filter is
+A particle transfers its affine motion to the grid and takes the motion of the grid back. In every step the part that
+the grid does not resolve is lost, as if the fluid had an added viscosity. The residual of this filter is
 
     p_i = sum_p w_ip m_p (v_p + C_p d_ip),   m_i = sum_p w_ip m_p,   u_i = p_i / m_i
     r_p = v_p - sum_i w_ip u_i,   R_p = skew(C_p - (4/dx^2) sum_i w_ip u_i d_ip^T)
 
-over the particles of fluids, before any force acts, and of it they retain
+over the particles of fluids, before any force acts. Particles retain the part
 
     v_p' += a r_p,   x_p' += dt a r_p,   C_p' += a R_p,   a = exp(-dt / T)
 
 a FLIP correction (Brackbill & Ruppel 1986) of the affine transfer (Jiang et al. 2015). As sum m_p r_p = 0, and
 sum m_p (x_p x r_p + dx^2/4 ax R_p) = 0, since the filter keeps both sums, momentum and angular momentum are kept.
-What is retained of C is a spin, which neither damping nor the volume of a fluid sees. All that was lost in a step is
-now lost in the time T (`grid_viscosity`), whatever the steps are.
+The retained part of C is a spin, which affects neither the damping nor the volume of a fluid. The motion that a step
+would lose is now lost over the time T (`grid_viscosity`), whatever the length of steps.
 """
 
 import functools
@@ -32,12 +32,12 @@ __all__ = ["add_residual", "adj_residual", "find_residual", "without_residual"]
 
 
 def retained(model: MPMModel, dt: float) -> float:
-    """Part of a residual that is left after a step of `dt` [s]: a."""
+    """Fraction a of a residual that is left after a step of `dt` [s]."""
     return math.exp(-dt / retention_time(model.contact_interval))
 
 
 def find_residual(model: MPMModel, state: MPMState, active: wp.array, threads: tuple[int, int]) -> None:
-    """r and R into the workspace, and u into the velocity of the grid, whose active pencils are zero in `momentum`."""
+    """Write r and R to the workspace, and u to the grid velocity; active pencils must be zero in `momentum`."""
     work = model.workspace.retained
     rows, length = model.fluid, model.grid.resolution[-1]
     inputs = [model.material, model.geometry, rows, state.motion]
@@ -49,7 +49,7 @@ def find_residual(model: MPMModel, state: MPMState, active: wp.array, threads: t
 
 
 def add_residual(model: MPMModel, motion: object, dt: float, sign: float = 1.0) -> None:
-    """Add what is retained to the motion after a step, a Warp struct; or take it away again."""
+    """Add the retained part of the residual to the motion after a step, a Warp struct; subtract it for `sign` -1."""
     work = model.workspace.retained
     inputs = [model.fluid, work.velocity, work.spin, real(sign * retained(model, dt)), real(dt)]
     launch(add_kernel(model.dim), len(model.fluid), inputs, [motion], model.device)
@@ -58,7 +58,7 @@ def add_residual(model: MPMModel, motion: object, dt: float, sign: float = 1.0) 
 def adj_residual(
     model: MPMModel, state: MPMState, moved_adj: object, gathered: Gathered, threads: tuple[int, int], dt: float
 ) -> None:
-    """Gradients with respect to `state` from those of the motion after the step, with u in the velocity of the grid.
+    """Gradients with respect to `state`, from those of the motion after the step; u must be in the grid velocity.
 
     It uses the gradients of the grid in the workspace, which are zero on active pencils.
     """
@@ -74,13 +74,13 @@ def adj_residual(
 
 
 def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMState:
-    """`state_out` before `add_residual`, but for positions; its gradients are the same arrays."""
+    """`state_out` before `add_residual`, except for positions; its gradients are the same arrays."""
     work = model.workspace.retained
     for before, after in (
         (work.before_velocity, state_out.velocity),
         (work.before_gradient, state_out.velocity_gradient),
     ):
-        before.grad = None  # wp.copy copies gradients, too
+        before.grad = None  # wp.copy would copy gradients, too
         wp.copy(before, after)
         before.grad = after.grad
     fields = state_out.fields()
@@ -150,7 +150,7 @@ def quotient_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def residual_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: what the grid does not resolve of their motion."""
+    """Kernel over the particles of fluids: the part of their motion that the grid does not resolve."""
     vec, mat = vector(dim), matrix(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
@@ -186,7 +186,7 @@ def residual_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def add_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: motion with a share of the residual; a null array is left out."""
+    """Kernel over the particles of fluids: add a share of the residual to the motion; null arrays are left out."""
     vec, mat, MotionArrays = vector(dim), matrix(dim), motion_arrays(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.retained_{dim}d"), enable_backward=False)

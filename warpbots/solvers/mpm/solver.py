@@ -23,25 +23,25 @@ from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradi
 __all__ = ["MPM"]
 
 _CELLS = {2: 5_000, 3: 2_500}
-"""Full cells where the size of cells is chosen, at most, by dimension."""
+"""Largest number of full cells for a chosen cell size, by dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MPM:
     """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).
 
-    Particles carry all state; the grid is filled anew in every step. Its adjoint finds the grid as the step left it, or
-    fills it again where keeping it would take more memory than the particles.
+    Particles carry all state; the grid is filled anew in every step. The adjoint of a step reuses the grid of the step,
+    or fills it again where keeping it would take more memory than the particles.
 
-    Fluids retain a share of the motion that the grid does not resolve (affine FLIP), and have about the viscosity
-    dx^2 / (8 T) more than is set, T being twenty safe steps.
+    Fluids retain a share of the motion that the grid does not resolve (affine FLIP). The transfers add to their
+    kinematic viscosity about dx^2 / (8 T), where T is twenty safe steps.
 
     A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
     cell, and as at a sticky wall where the face lies on a multiple of `dx`.
 
     Attributes:
         dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
-        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
+        margin: Fraction of the stability bound that stays safe for matter in motion [1]; free surfaces lower the bound.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
     Raises:
@@ -60,14 +60,14 @@ class MPM:
 
     @property
     def lost_gradient(self) -> str:
-        """How gradients can stop being finite within a step, and what helps."""
+        """Why gradients can stop being finite within a step, and the remedy."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MPM":
-        """With a `dx`: its own, that of the scene's task, or 4 cells across the width of the thinnest body.
+        """The solver with a `dx`: its own, that of the scene's task, or a quarter of the width of the thinnest body.
 
-        The width is that of `warpbots.contact.width`. Cells are larger where 5,000 of them in 2D, or 2,500 in 3D, would
-        not fill all bodies; these have 20,000 particles.
+        `warpbots.contact.width` gives the width. Cells are larger where 5,000 of them in 2D, or 2,500 in 3D, would not
+        fill all bodies; so many cells have 20,000 particles.
         """
         return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
 
@@ -115,15 +115,15 @@ class MPM:
         """Stability bound [s]: h = C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
         C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio:
-        the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves. (Two
-        particles per cell and axis have 1.2747 on the nodes and 1.3064 between them; three 1.2883 at least, four
-        1.2902; one 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which is unstable
-        from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
+        from the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves.
+        (Two particles per cell and axis have 1.2747 on the nodes and 1.3064 between them, three have at least 1.2883,
+        four 1.2902, and one has 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which
+        is unstable from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
         bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active stress stiffen
-        matter, so half of the bound is a good choice.
+        matter. So half of the bound is a good choice.
 
-        Damping beta lowers it to sqrt(beta^2 + h^2) - beta, by the same linearisation: to h^2 / (2 beta) where beta is
-        long against h.
+        Damping beta lowers the bound to sqrt(beta^2 + h^2) - beta, by the same linearisation; this is h^2 / (2 beta)
+        where beta is much longer than h.
         """
         of = (
             model.youngs_modulus, model.poissons_ratio, model.density, model.damping, model.fibre_modulus,
@@ -133,11 +133,11 @@ class MPM:
         return largest_step(model.grid.dx, model.groups, model.matter.spacing, *values)
 
     def caution(self, model: MPMModel, dt: float) -> str | None:
-        """Name a fluid whose viscosity is below that of the transfers.
+        """Name a fluid whose viscosity is below the viscosity that the transfers add.
 
         Args:
             model: From `build`.
-            dt: Length of a step [s], which does not matter.
+            dt: Length of a step [s], which has no effect.
         """
         if model.fluid is None:
             return None
@@ -155,7 +155,7 @@ class MPM:
         return viscosity_caution(names.ravel(), viscosity.ravel(), added.ravel(), model.grid.dx)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
+        """Say in one sentence why `after`, one step after `before`, is not finite: field, index, cause.
 
         Args:
             model: From `build`.
@@ -207,13 +207,13 @@ class MPM:
 
         Args:
             model: From `build`.
-            state: Where to start; not changed.
+            state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: State at the end of the step; its arrays differ from those of `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is wanted but the states have no room for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for it.
         """
         step(model, state, control, state_out, dt)
         copy(state_out.lost, state.lost)
@@ -235,12 +235,12 @@ class MPM:
 
         Args:
             model: From `build`.
-            state: What to measure.
+            state: State to measure.
             control: Control signals, on which stress and contact forces depend, shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: Readings to write, from `readings`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         sense(model, state, control, readings_out)
 

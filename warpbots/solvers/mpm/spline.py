@@ -1,4 +1,4 @@
-"""The quadratic B-spline, seen from a particle."""
+"""The quadratic B-spline, relative to a particle."""
 
 import warp as wp
 

@@ -26,8 +26,8 @@ def largest_step(
 
     Args:
         dx: Size of a grid cell [m].
-        groups: Which particles follow which law.
-        spacing: Distance of each particle to the next [m], shape (n,).
+        groups: Groups of particles by law.
+        spacing: Distance from each particle to the next [m], shape (n,).
         E: Young's modulus [Pa], shape (..., n).
         nu: Poisson's ratio [1], shape (..., n).
         rho: Density [kg/m^dim], shape (..., n).

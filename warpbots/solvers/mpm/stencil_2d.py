@@ -53,7 +53,7 @@ def offset(x: vec2, cell: ivec2):
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
-    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first one of its world."""
+    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first pencil of its world."""
     cell = origin(x)
     for i in range(3):
         active[first + pencil(cell, i)] = 1
@@ -61,7 +61,7 @@ def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
 
 @wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
-    """h_i += w_i (q + A d_i, m): the derivative of the pairing by the grid."""
+    """h_i += w_i (q + A d_i, m): the derivative of the pairing with respect to the grid."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -80,7 +80,7 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T (momenta only): the derivatives by q and by A."""
+    """Sums over the nodes of w_i h_i and w_i h_i d_i^T (momenta only): derivatives with respect to q and A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -109,7 +109,7 @@ def total(h: NODE):
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative by x in the weights [1/cell]."""
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative with respect to x in the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

@@ -1,4 +1,4 @@
-"""Quadratic B-splines on the 27 nodes around a particle, and the three sums over them that MLS-MPM is made of.
+"""Quadratic B-splines on the 27 nodes around a particle, and the three sums over these nodes that MLS-MPM needs.
 
 A particle carries an affine field q + A d over its neighbourhood, d = x_i - x_p in cells; a node carries a value h_i.
 All transfers are the pairing
@@ -66,7 +66,7 @@ def offset(x: vec3, cell: ivec3):
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
-    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first one of its world."""
+    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first pencil of its world."""
     cell = origin(x)
     for i in range(3):
         for j in range(3):
@@ -75,7 +75,7 @@ def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
 
 @wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
-    """h_i += w_i (q + A d_i, m): the derivative of the pairing by the grid."""
+    """h_i += w_i (q + A d_i, m): the derivative of the pairing with respect to the grid."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -100,7 +100,7 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T (momenta only): the derivatives by q and by A."""
+    """Sums over the nodes of w_i h_i and w_i h_i d_i^T (momenta only): derivatives with respect to q and A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -135,7 +135,7 @@ def total(h: NODE):
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative by x in the weights [1/cell]."""
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative with respect to x in the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

@@ -6,9 +6,9 @@
     C_p'  = (4/dx^2) sum_i w_ip v_i d_ip^T                                       (9)
     F_p'  = (I + dt C_p') F_p,   x_p' = x_p + dt v_p'                            (10, 11)
 
-with tau = P F^T the Kirchhoff stress (and that of actuators, damping, fibres and branches), d_ip = x_i - x_p, and
-quadratic B-splines w. Their adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid gives nothing
-to it and gets the position NaN, by which the run is stopped.
+with tau = P F^T the Kirchhoff stress (plus the stresses of actuators, damping, fibres and branches), d_ip = x_i - x_p,
+and quadratic B-splines w. The adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid transfers
+nothing to it and gets the position NaN, which stops the run.
 """
 
 import functools
@@ -32,14 +32,14 @@ def stencil(dim: int) -> ModuleType:
 
 
 class MatterKind(NamedTuple):
-    """A kind of matter, which has kernels of its own.
+    """A kind of matter, with kernels of its own.
 
     Attributes:
         law: The law.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
-        composite: Whether it has fibres or branches, whose stress is part of tau.
+        composite: Whether matter has fibres or branches, whose stress is part of tau.
     """
 
     law: Law
@@ -61,7 +61,7 @@ class MatterKind(NamedTuple):
 
 @functools.cache
 def p2g_kernel(kind: MatterKind) -> wp.Kernel:
-    """Kernel over the particles of one kind: particles give mass, momentum and impulse to the grid."""
+    """Kernel over the particles of one kind: transfer of mass, momentum and impulse to the grid."""
     law, incompressibility, dim, damped, composite = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()

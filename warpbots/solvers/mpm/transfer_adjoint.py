@@ -4,12 +4,12 @@ For a loss L write x* for dL/dx. The grid-to-particle transfer reads the grid ve
 
     L = sum_i w_i (v*' + (4/dx) C*' d_i) . v_i,   v*' = v* + dt x*,   C*' = C* + dt F* F^T,
 
-which is the pairing with q = v*', A = (4/dx) C*' (d in cells). So v_i* is a scatter and the position's gradient the
-slope of the pairing. The particle-to-grid transfer is the pairing of its own q and A with the nodes' gradients, so q*
-and A* are a gather and the position's gradient again a slope. In both, dL/dx_p has one more term, -A^T sum_i w_i h_i,
-because d_i = x_i - x_p.
+which is the pairing with q = v*', A = (4/dx) C*' (d in cells). So v_i* is a scatter, and the gradient of the position
+is the slope of the pairing. The particle-to-grid transfer is the pairing of its own q and A with the gradients of the
+nodes, so q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p has one more term,
+-A^T sum_i w_i h_i, because d_i = x_i - x_p.
 
-Appendix A.2 of the ChainQueen paper prints the same chain with slips (A95, A100); the one here is tested against
+Appendix A.2 of the ChainQueen paper prints the same chain with misprints (A95, A100); this one is tested against
 float64 differences and against Warp's generated adjoint.
 """
 
@@ -57,7 +57,7 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
             first = grid.world[r] * grid.pencils
             s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
             slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
-            # Not +=, which Warp makes an atomic operation: no other thread has this particle.
+            # No +=, which Warp makes an atomic operation: no other thread has this particle.
             motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
             motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
 
@@ -77,12 +77,12 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
-        """T : tau(F, E, nu), whose gradient is the stress's derivative contracted with T."""
+        """T : tau(F, E, nu), whose gradient is the derivative of the stress contracted with T."""
         return wp.ddot(T, stress(F, E, nu))
 
     @wp.func
     def viscous_work(C: mat, E: real, nu: real, beta: real, T: mat):
-        """T : tau_v(C, E, nu, beta), likewise."""
+        """T : tau_v(C, E, nu, beta), for the same purpose."""
         return wp.ddot(T, viscous(C, E, nu, beta))
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)

@@ -49,7 +49,7 @@ class ParticleMeasures:
 
 @dataclasses.dataclass(frozen=True)
 class ConstituentLoad:
-    """What fibres and Maxwell branches add to each particle, with gradients.
+    """Stress and energy that fibres and Maxwell branches add to each particle, with gradients.
 
     Attributes:
         stress: Kirchhoff stress [Pa], shape (worlds, n_particles), matrix.
@@ -65,9 +65,9 @@ class FlowAdjoint:
     """Gradients between plastic flow, or relaxation, and the motion before it.
 
     Attributes:
-        velocity_gradient_adj: With respect to C [s times loss], shape (worlds, n_particles), matrix.
-        deformation_adj: With respect to F before the flow, zero: it is part of that with respect to F of the start,
-            shape (worlds, n_particles), matrix.
+        velocity_gradient_adj: Gradient with respect to C [s times loss], shape (worlds, n_particles), matrix.
+        deformation_adj: Gradient with respect to F before the flow [loss], shape (worlds, n_particles), matrix; zero,
+            because the gradient with respect to F at the start of the step includes it.
     """
 
     velocity_gradient_adj: wp.array
@@ -76,15 +76,15 @@ class FlowAdjoint:
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
-    """What the grid does not resolve of the motion of fluids.
+    """Motion of fluids that the grid does not resolve.
 
     Attributes:
         momentum: Momentum [kg m/s] and mass [kg] of fluids at each node, shape (worlds * nodes,).
         velocity: Residual of the velocities of particles of fluids [m/s], shape (n_fluid,), vector.
-        spin: That of their velocity gradients, without its symmetric part [1/s], shape (n_fluid,), matrix.
+        spin: Skew part of the residual of their velocity gradients [1/s], shape (n_fluid,), matrix.
         before_velocity: Velocities of all particles before the residual was added [m/s], shape (worlds, particles),
             vector.
-        before_gradient: Velocity gradients, likewise [1/s], shape (worlds, particles), matrix.
+        before_gradient: Velocity gradients before the residual was added [1/s], shape (worlds, particles), matrix.
     """
 
     momentum: wp.array
@@ -96,9 +96,9 @@ class Retained:
 
 @dataclasses.dataclass(frozen=True)
 class MPMWorkspace:
-    """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
+    """Arrays that a step fills anew, mainly grids; between steps most of their content has no meaning.
 
-    Only the active pencils of a grid are ever written and read: those in the stencil of a particle.
+    Only the active pencils of a grid, those in the stencil of a particle, are written and read.
 
     Attributes:
         nodes: Nodes of all worlds.
@@ -126,7 +126,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of what all threads of an adjoint add to."""
+        """Copies of the arrays that all threads of an adjoint add to."""
         return Copies.of(self.device)
 
     @functools.cached_property
@@ -136,7 +136,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def no_load(self) -> wp.array:
-        """Loads of a scene without any, by which a model knows that it has none [N], shape (worlds, particles)."""
+        """Loads of a scene without loads, by which a model knows that it has none [N], shape (worlds, particles)."""
         return wp.zeros((self.worlds, self.particles), dtype=vector(self.dim), device=self.device)
 
     def _grid(self) -> wp.array:
@@ -145,15 +145,15 @@ class MPMWorkspace:
     def gathered(self, state_out: State) -> Gathered:
         """Momentum and mass on the grid in the step that ends in `state_out`.
 
-        If a gradient will be wanted the arrays belong to that state, and the adjoint of the step finds them filled;
-        unless they are larger than the state, as in a wide domain: then all steps share one pair, see `keeps`.
+        For a step with gradients the arrays belong to that state, and the adjoint of the step finds them filled. If
+        they are larger than the state, as in a wide domain, all steps share one pair instead; see `keeps`.
         """
         if not self.keeps(state_out):
             return self._shared
         return self._kept.of(state_out, self._gathered)
 
     def keeps(self, state_out: State) -> bool:
-        """Whether what was gathered for `state_out` is still there when the adjoint of its step runs."""
+        """Whether the sums for `state_out` are still available when the adjoint of its step runs."""
         return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
 
     def _gathered(self) -> Gathered:
@@ -194,14 +194,14 @@ class MPMWorkspace:
 
     @functools.cached_property
     def measures(self) -> "ParticleMeasures":
-        """What is measured of each particle."""
+        """Measurements of each particle."""
         n, vec = self.particles, vector(self.dim)
         spin = self._zeros(n, vec if self.dim == 3 else real)
         return ParticleMeasures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
 
     @functools.cached_property
     def constituents(self) -> ConstituentLoad:
-        """What fibres and branches add to each particle."""
+        """Stress and energy that fibres and branches add to each particle."""
         return ConstituentLoad(self._zeros(self.particles, matrix(self.dim)), self._zeros(self.particles))
 
     @functools.cached_property
@@ -212,7 +212,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def retained(self) -> Retained:
-        """What the grid does not resolve of the motion of fluids."""
+        """Motion of fluids that the grid does not resolve."""
         vec, mat, shape = vector(self.dim), matrix(self.dim), (self.worlds, self.particles)
         residual = (wp.zeros(self.n_fluid, dtype=t, device=self.device) for t in (vec, mat))
         before = (wp.zeros(shape, dtype=t, device=self.device) for t in (vec, mat))

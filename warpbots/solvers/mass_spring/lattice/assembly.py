@@ -1,4 +1,4 @@
-"""How bodies become one lattice: cells filled with material, and what they share added up."""
+"""Assembly of bodies into one lattice: cells are filled with material, and their shares are added up."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -27,12 +27,14 @@ class Lattice(Matter):
         rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         youngs_modulus: Young's moduli [Pa], shape (n_springs,); where cells of several materials share a spring, the
-            mean, weighted by what each gives to it.
+            mean weighted by their shares of the spring.
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
-        yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for those that do not, shape (n_springs,).
-        breaking_strain: Strains at which springs break [1], likewise, shape (n_springs,).
-        cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
-        carry: Matrix from positions of the masses to those of `cells` [1], shape (n_cells, n).
+        yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for springs that do not, shape
+            (n_springs,).
+        breaking_strain: Strains at which springs break [1], `plasticity.NEVER` for springs that do not, shape
+            (n_springs,).
+        cells: Matter at rest that is drawn: the cells of the bodies, with bars in several pieces.
+        carry: Matrix from positions of the masses to positions of `cells` [1], shape (n_cells, n).
         drive: Rest strains of springs at signal 1: number of the spring, number of the signal
             (`warpbots.solvers.mass_spring.actuation.signals_of`), strain [1], and 1 if it is due to a stress or else 0,
             shape (n_drives, 4).
@@ -53,11 +55,11 @@ class Lattice(Matter):
 
     @property
     def drawn(self) -> Matter:
-        """The cells: masses on the surface would be drawn as discs that reach out of the body."""
+        """The cells: masses on the surface would be drawn as discs that extend beyond the body."""
         return self.cells
 
     def drawn_at(self, values: np.ndarray) -> np.ndarray:
-        """Values of all masses, shape (..., n, m), for the cells: the mean of the masses about it."""
+        """Values of all masses, shape (..., n, m), for the cells: the mean over the masses of each cell."""
         moved = self.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
         return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)
 
@@ -73,15 +75,15 @@ class Lattice(Matter):
 
 
 def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
-    """The lattice of all bodies of `scene`, each of which was cut into `cells`.
+    """The lattice of all bodies of `scene`, from the cells of each body.
 
     Args:
-        scene: What to simulate.
-        cells: For each of its bodies.
-        damping: Time of Kelvin-Voigt damping on top of that of the materials [s].
+        scene: The scene.
+        cells: Cells of each body.
+        damping: Time of Kelvin-Voigt damping, added to the damping of the materials [s].
 
     Raises:
-        SceneError: A body has no cells, a region selects none of them, or a spring has no length.
+        SceneError: A body has no cells, a region selects no cell, or a spring has no length.
     """
     parts, filled = [], []
     masses = springs = 0
@@ -115,7 +117,7 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
     n, corners = len(cells.node), cells.corner.shape[1]
 
     def at_nodes(values: np.ndarray) -> np.ndarray:
-        """What every cell has, in equal parts to its corners."""
+        """Distribute the value of every cell in equal parts to its corners."""
         return np.bincount(cells.corner.reshape(-1), np.repeat(values / corners, corners), n)
 
     ends = np.sort(cells.ends.reshape(-1, 2), axis=1)
@@ -124,11 +126,11 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
     share = (cells.weight * E[:, None]).reshape(-1)
 
     def at_springs(values: np.ndarray) -> np.ndarray:
-        """Sums over the cells of what each gives to its springs."""
+        """Sum the contributions of all cells to their springs."""
         return np.bincount(spring, values.reshape(-1), len(key))
 
     def weakest(field: str) -> np.ndarray:
-        """For every spring the smallest value that a material of its cells has."""
+        """For every spring the smallest value among the materials of its cells."""
         limit = np.full(len(key), NEVER)
         own = np.array([NEVER if getattr(m, field) is None else getattr(m, field) for m in materials])
         np.minimum.at(limit, spring.reshape(-1), np.repeat(own, len(cells.pair)))
@@ -186,9 +188,9 @@ def _driven(
     stiffness: np.ndarray,
     ends: np.ndarray,
 ) -> Iterator[tuple[int, np.ndarray, bool]]:
-    """For each signal of the scene that acts on the body: its number, the strain of every spring, and if by a stress.
+    """For each signal that acts on the body: its number, the strain of every spring, and whether it is due to a stress.
 
-    A spring that is shared with cells outside of the region strains in proportion to its stiffness inside.
+    The strain of a spring that is shared with cells outside of the region is proportional to its stiffness inside.
     """
     n, middle = cells.direction, cells.node[ends].mean(axis=1)
     for number, signal in enumerate(signals_of(scene.actuators)):

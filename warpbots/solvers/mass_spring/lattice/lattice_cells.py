@@ -1,12 +1,12 @@
-"""What every lattice is made of: cells that hand their stiffness and their mass to the springs and nodes they share.
+"""The cells of every lattice, which contribute their stiffness and mass to the springs and nodes that they share.
 
-A cell of material with Young's modulus E gives the spring between two of its corners the stiffness ``weight E``. Where
-cells are adjacent, their shares add up; at a surface a spring has fewer shares. So a lattice has exactly the
-energy of the material in it for every affine deformation, whatever its shape, and a beam of few cells bends as stiffly
-as it should. A lattice whose springs all had one stiffness would be too stiff at its surfaces.
+A cell of material with Young's modulus E contributes the stiffness ``weight E`` to the spring between two of its
+corners. Shares of adjacent cells add up; at a surface a spring has fewer shares. So for every affine deformation a
+lattice of any shape has exactly the energy of its material, and a beam of few cells has the correct bending stiffness.
+A lattice whose springs all had the same stiffness would be too stiff at its surfaces.
 
 The springs of an isotropic lattice exert the stress of an elastic solid with lambda = mu, Poisson's ratio 1/4 (Cauchy's
-relation, which central forces cannot escape): mu = 2/5 E. In 2D that is the same solid in plane strain.
+relation, which holds for all central forces): mu = 2/5 E. In 2D it is the same solid in plane strain.
 """
 
 import dataclasses
@@ -33,8 +33,8 @@ class Cells:
         pair: Corners that a spring joins, the same for all cells, shape (n_pairs, 2).
         weight: Stiffness of these springs per Young's modulus [m, in 2D 1], shape (n_cells, n_pairs).
         volume: Volume of each cell [m^dim], shape (n_cells,).
-        pieces: In how many pieces along its first spring a cell is drawn, shape (n_cells,); None for a single one, at
-            its centre.
+        pieces: Number of pieces along its first spring in which a cell is drawn, shape (n_cells,); None for a single
+            piece at its centre.
     """
 
     node: np.ndarray
@@ -62,12 +62,12 @@ class Cells:
 
     @property
     def piece(self) -> np.ndarray:
-        """The cell that each drawn piece is a part of, shape (n_pieces,)."""
+        """Cell of each drawn piece, shape (n_pieces,)."""
         return np.repeat(np.arange(len(self.volume)), 1 if self.pieces is None else self.pieces)
 
     @property
     def carry(self) -> csr_matrix:
-        """What takes positions of the nodes to those of the drawn pieces, shape (n_pieces, n_nodes)."""
+        """Matrix from positions of the nodes to positions of the drawn pieces [1], shape (n_pieces, n_nodes)."""
         piece, corners = self.piece, self.corner.shape[1]
         if self.pieces is None:
             share = np.full((len(piece), corners), 1.0 / corners)
@@ -80,9 +80,9 @@ class Cells:
 
 
 def eigenstrain(stress: np.ndarray) -> np.ndarray:
-    """Strain e of the rest lengths with which a lattice of Young's modulus 1 exerts `stress` undeformed: -C e = stress.
+    """Strain e of the rest lengths at which an undeformed lattice of Young's modulus 1 exerts `stress`: -C e = stress.
 
-    With C the stiffness of the isotropic solid above; a spring along n takes on the rest strain n . e n.
+    C is the stiffness of the isotropic solid above; a spring along n gets the rest strain n . e n.
 
     Args:
         stress: Stress per Young's modulus [1], symmetric, shape (dim, dim).

@@ -1,4 +1,4 @@
-"""Attachments: masses of two bodies that are one."""
+"""Attachments: masses of two bodies that are merged into one."""
 
 import dataclasses
 
@@ -16,9 +16,9 @@ __all__ = ["attached"]
 def attached(scene: Scene, lattice: Lattice) -> Lattice:
     """`lattice` with the attachments of `scene`.
 
-    At each point the nearest masses of both bodies become one, which is at the point and belongs to the first body and
-    to the regions of both. Springs that ended at either have the rest length that follows, and the stiffness
-    that they had.
+    At each point the nearest masses of both bodies become one mass, which is at the point and belongs to the first body
+    and to the regions of both. Springs that ended at either mass keep their stiffness, and their rest lengths follow
+    from the new positions.
 
     Raises:
         SceneError: No mass of a body is near a point, two points have the same nearest mass, or two masses of one body
@@ -32,13 +32,13 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
         first, second = (_nearest(scene, lattice, attachment, name) for name in (attachment.first, attachment.second))
         position[becomes[first]] = attachment.points
         for stays, goes in zip(becomes[first], becomes[second], strict=True):
-            becomes[becomes == goes] = stays  # with all that has become one with it before
+            becomes[becomes == goes] = stays  # with all masses merged into it before
         _refuse_collapse(scene, lattice, attachment, becomes)
     return _merged(dataclasses.replace(lattice, position=position), becomes)
 
 
 def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) -> np.ndarray:
-    """The masses of the body `name` that are nearest to the points, shape (n_points,)."""
+    """Mass of the body `name` that is nearest to each point, shape (n_points,)."""
     body = [b.name for b in scene.bodies].index(name)
     own = np.flatnonzero(lattice.body == body)
     inside = lattice.body[lattice.ends[:, 0]] == body
@@ -59,30 +59,30 @@ def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) 
 
 
 def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, becomes: np.ndarray) -> None:
-    """Raise if `attachment` makes one mass of two of a body, whose spring would have no length.
+    """Raise if `attachment` merges two masses of the same body, whose spring would have no length.
 
     Raises:
-        SceneError: It does.
+        SceneError: Two masses of a body would become one.
     """
     row, count = np.unique(np.stack([lattice.body, becomes]), axis=1, return_counts=True)
     if (count > 1).any():
         body, mass = row[:, count.argmax()]
         i, j = np.flatnonzero((lattice.body == body) & (becomes == mass))[:2]
         raise SceneError(
-            f"Attachment {attachment.name!r}: with those before it, it makes one mass of those of "
+            f"Attachment {attachment.name!r}: with earlier attachments it merges the masses of "
             f"{scene.bodies[body].name!r} at {lattice.position[i].tolist()} and {lattice.position[j].tolist()} m; move "
             f"its points apart from theirs, or use a smaller MassSpring(spacing=...)"
         )
 
 
 def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
-    """`lattice` with mass i gone into mass ``becomes[i]``, where these differ."""
+    """`lattice` with mass i merged into mass ``becomes[i]``, where these differ."""
     stays = becomes == np.arange(len(lattice))
     number = np.cumsum(stays) - 1
     into = csr_matrix((np.ones(len(becomes)), (number[becomes], np.arange(len(becomes)))))
     ends = np.sort(number[becomes[lattice.ends]], axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0]))
-    place = np.argsort(order)  # where each spring goes
+    place = np.argsort(order)  # new index of each spring
     per_mass = {f.name for f in dataclasses.fields(Matter)} - {"regions"}
     fields = {name: getattr(lattice, name)[stays] for name in per_mass}
     fields |= {name: into @ getattr(lattice, name) for name in ("mass", "volume")}

@@ -13,48 +13,48 @@ from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells
 __all__ = ["MINIMUM", "best_candidates", "scattered_cells"]
 
 MINIMUM = 0.7
-"""Distance below which no two points are chosen, in spacings.
+"""Least distance between chosen points [spacings].
 
-Points near the surface are then moved onto it: of 36 lattices of 300 to 3,000 points none had two closer than 0.52.
+Points near the surface are then moved onto it: in 36 lattices of 300 to 3,000 points no two were closer than 0.52.
 """
 
 _CANDIDATES = 100
 """Candidates for every point (Cronos, "Generating a Lattice")."""
 
 _NEAREST = 3
-"""Neighbours to which a candidate's mean distance is judged."""
+"""Number of neighbours whose mean distance rates a candidate."""
 
 _GROWTH = 0.2
-"""New points per round in old ones."""
+"""Ratio of new points to old points in a round."""
 
 _SOFTENING = {2: 0.89, 3: 0.92}
-"""Young's modulus of a random lattice per that of its affine deformation, by dimension.
+"""Ratio of Young's modulus of a random lattice to its value for affine deformation, by dimension.
 
-Measured on bars: in 2D 0.87, 0.90 and 0.89 with 8, 16 and 32 spacings across (+- 0.03, 0.01 and 0.003 from seed to
-seed), in 3D 0.88, 0.91 and 0.93 with 6, 8 and 11 (+- 0.02, 0.004 and 0.001); Poisson's ratio 0.25 (0.35 in 2D). The
-surface is softer than the inside, so that thin bodies come out too soft by some per cent.
+Measured on bars: in 2D 0.87, 0.90 and 0.89 with 8, 16 and 32 spacings across (+- 0.03, 0.01 and 0.003 between seeds),
+in 3D 0.88, 0.91 and 0.93 with 6, 8 and 11 (+- 0.02, 0.004 and 0.001); Poisson's ratio 0.25 (0.35 in 2D). The surface is
+softer than the inside, so that thin bodies are too soft by a few per cent.
 """
 
 _BOX = 1.5e3
-"""Memory that a box of half a spacing takes, with its share of points and springs [bytes]."""
+"""Memory of a box of half a spacing, with its share of points and springs [bytes]."""
 
 
 def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
     """Tetrahedra (triangles in 2D) between random points of `shape`, one point for each `spacing` ** dim.
 
-    Points near the surface are moved onto it, so that the lattice fills the shape. A cell of volume V gives its springs
-    of length l the share E V / l^2 (in 2D 16/15 E V / l^2): summed over springs of all directions alike that is
-    the stiffness of the solid, because the mean of n n n n is (d d + d d + d d) / 15 (in 2D / 8). A random lattice does
-    not deform affinely and is softer by a measured factor, which is made up for.
+    Points near the surface are moved onto it, so that the lattice fills the shape. A cell of volume V contributes the
+    stiffness E V / l^2 (in 2D 16/15 E V / l^2) to its springs of length l. Summed over springs of uniformly distributed
+    directions this is the stiffness of the solid, because the mean of n n n n is (d d + d d + d d) / 15 (in 2D / 8). A
+    random lattice does not deform affinely and is softer by a measured factor, for which the stiffness is corrected.
 
     Args:
-        shape: What to fill.
-        spacing: Edge of the cube (square) that a point has to itself [m].
+        shape: Shape to fill.
+        spacing: Edge of the cube (square) that one point represents [m].
         seed: Seed of the random numbers.
-        name: Name of the body, for faults.
+        name: Name of the body, for messages.
 
     Raises:
-        SceneError: Fewer points fit than make one cell.
+        SceneError: Fewer points fit than one cell needs.
     """
     point = best_candidates(shape, spacing, seed)
     dim = point.shape[1]
@@ -70,7 +70,7 @@ def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells
     corner = Delaunay(point).simplices
     volume = np.abs(np.linalg.det(point[corner[:, 1:]] - point[corner[:, :1]])) / (2.0 if dim == 2 else 6.0)
     inside = signed_distance(shape, point[corner].mean(axis=1)) < 0.0
-    solid = inside & (volume > 1e-3 * spacing**dim)  # the others are flat ones on the surface
+    solid = inside & (volume > 1e-3 * spacing**dim)  # the others are flat cells on the surface
     used, corner = np.unique(corner[solid], return_inverse=True)
     point, corner, volume = point[used], corner.reshape(-1, dim + 1), volume[solid]
     pair = np.array(list(itertools.combinations(range(dim + 1), 2)))
@@ -82,11 +82,11 @@ def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells
 def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
     """Random points of `shape`, one for each `spacing` ** dim, no two closer than `MINIMUM` spacings; shape (n, dim).
 
-    Mitchell's rule takes of many candidates the one that is farthest from its nearest neighbour. Here, as in Cronos, it
-    is the mean distance to three neighbours that counts, and the points of a round are chosen at once, each among
-    candidates of its own; those too close to a better one of the same round are left out: a KD-tree per round instead
-    of one per point. Neighbours are nearer than by Mitchell's rule: with 1,000 points in a cube the nearest one is 0.87
-    instead of 0.93 spacings away in the mean, and 0.70 instead of 0.74 at least.
+    Mitchell's rule chooses the candidate that is farthest from its nearest neighbour. Here, as in Cronos, the mean
+    distance to three neighbours counts. The points of a round are chosen at once, each among its own candidates, and
+    points too close to a better one of the same round are left out; this needs one KD-tree per round instead of one per
+    point. Neighbours are nearer than by Mitchell's rule: with 1,000 points in a cube the nearest one is 0.87 instead of
+    0.93 spacings away on average, and at least 0.70 instead of 0.74.
     """
     rng = np.random.default_rng(seed)
     draw, volume = _sampler(shape, 0.5 * spacing, rng)
@@ -110,7 +110,7 @@ def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
 def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
     """A function that draws n points of `shape`, and the volume of the shape [m^dim].
 
-    Boxes of size `edge` sort space: only points of boxes on the surface are asked for their distance.
+    Space is divided into boxes of size `edge`: the distance is evaluated only for points in boxes on the surface.
     """
     lower, upper = shape.bounds
     dim, counts = len(lower), np.maximum(1.0, np.ceil((upper - lower) / edge))
@@ -140,7 +140,7 @@ def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
 
 
 def _apart(point: np.ndarray, least: float) -> np.ndarray:
-    """The points that are no closer than `least` to an earlier one that stays."""
+    """The points that are at least `least` [m] away from all earlier points that stay."""
     close = cKDTree(point).query_pairs(least, output_type="ndarray")
     stays = np.ones(len(point), dtype=bool)
     for earlier, later in close[np.lexsort(close.T[::-1])]:
@@ -150,6 +150,6 @@ def _apart(point: np.ndarray, least: float) -> np.ndarray:
 
 
 def _in_order(point: np.ndarray, spacing: float) -> np.ndarray:
-    """Points sorted by blocks of space, so that neighbours are near each other in memory."""
+    """Points sorted by blocks of space, so that neighbours are close in memory."""
     block = np.floor((point - point.min(axis=0)) / (4.0 * spacing)).astype(int)
     return point[np.lexsort([*point.T, *block.T])]

@@ -9,13 +9,13 @@ from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells
 __all__ = ["truss_cells"]
 
 _PIECE = 300.0
-"""Memory that a piece takes [bytes]."""
+"""Memory of a piece [bytes]."""
 
 
 def truss_cells(shape: Truss) -> Cells:
-    """Bars of length L and section A as springs of stiffness E A / L; each gives half of its mass to either joint.
+    """Bars of length L and section A as springs of stiffness E A / L; each end gets half of the mass.
 
-    A piece that is drawn is as long as a ball (disc) of its volume is wide, two thirds of its diameter (pi / 4 in 2D).
+    The length of a drawn piece is two thirds (pi / 4 in 2D) of the diameter of a ball (disc) of its volume.
     """
     piece = shape.radius * (4.0 / 3.0 if shape.joints.shape[1] == 3 else np.pi / 2.0)
     count = np.ceil(shape.length / piece)

@@ -12,30 +12,30 @@ from warpbots.solvers.mass_spring.lattice.lattice_cells import SHEAR, Cells
 __all__ = ["voxel_cells"]
 
 _DIAGONAL = 1.0 / 3.0
-"""Share of the shear stiffness that the diagonals of a cube carry; the diagonals of the faces carry the rest."""
+"""Share of the shear stiffness due to the space diagonals of a cube; the face diagonals have the rest."""
 
 _ROOM = 0.05
-"""How far the stiffness of a box's own diagonals stays away from the bounds that make another spring 0 [1]."""
+"""Relative distance of the stiffness of space diagonals from the bounds at which that of another spring is 0 [1]."""
 
 _FLATTEST = 1.7
-"""Largest ratio of two edges of a box; from sqrt 3 on no springs that push and pull are isotropic."""
+"""Largest ratio of two edges of a box; from sqrt 3 on no springs of positive stiffness are isotropic."""
 
 _CELL = {2: 1e3, 3: 4e3}
-"""Memory that a cell with its springs takes, by dimension [bytes]."""
+"""Memory of a cell with its springs, by dimension [bytes]."""
 
 
 def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
-    """Boxes of about `spacing` [m] that fit the bounding box of `shape` exactly, those whose centre is inside.
+    """Boxes of about `spacing` [m] that divide the bounding box of `shape` exactly; boxes with the centre inside stay.
 
     Neighbouring boxes share their corners, edges and faces.
 
     Args:
-        shape: What to fill.
+        shape: Shape to fill.
         spacing: Edge of a box [m].
-        name: Name of the body, for faults.
+        name: Name of the body, for messages.
 
     Raises:
-        SceneError: Boxes so flat that a spring would have a negative stiffness.
+        SceneError: Boxes are so flat that a spring would have a negative stiffness.
     """
     lower, upper = shape.bounds
     counts, size = _divided(upper - lower, spacing)
@@ -75,7 +75,7 @@ def _divided(edges: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _remedy(edges: np.ndarray, spacing: float) -> str:
-    """A spacing at which cells are nearly cubes, in words: there is one down to a third of the thinnest edge."""
+    """Advice of a spacing at which cells are nearly cubes; there is one, down to a third of the thinnest edge."""
     coarsest = min(spacing, 1.5 * edges.min())
     finer = [float(f"{0.97**k * coarsest:.2g}") for k in range(1, 50)]
     found = (s for s in finer if 0.0 < s < spacing and _flatness(_divided(edges, s)[1]) <= _FLATTEST)
@@ -88,18 +88,17 @@ def _flatness(size: np.ndarray) -> float:
 
 
 def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
-    """Stiffness per E that a box of `size` gives to a spring along the diagonal of its `axes`.
+    """Stiffness per E that a box of `size` contributes to a spring along the diagonal of its `axes`.
 
     Let k_S be the full stiffness of a spring along the diagonal of the axes S, whose square is l_S^2 = sum a_i^2, and
     2^(|S| - 1) the number of such diagonals per box of volume V. An affine strain gives the stress of the solid if
 
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
-    The second kind follows for k_{i} once the diagonals are known; the first is divided between the diagonals of
-    the faces and, in 3D, those of the box. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are
-    positive for b_i (b_j + b_k - 3 b_i) < t < b_i b_j, which leaves room for a t where no b is 3 times another one; in
-    2D, where there is none to choose, they are positive for the same b. A spring along |S| axes of d is shared by
-    2^(d - |S|) boxes.
+    The second equation gives k_{i} once the diagonals are known; the first is divided between face diagonals and, in
+    3D, space diagonals. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are positive for
+    b_i (b_j + b_k - 3 b_i) < t < b_i b_j. Such a t exists if no b is 3 times another one; in 2D, which has no t to
+    choose, they are positive for the same b. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
     """
     dim, V = len(size), float(np.prod(size))
 
