@@ -28,11 +28,13 @@ def elastic(family: Family) -> Response:
         k: k [Pa].
         s: s.
         S: S [Pa].
+        driven: 1 where there are actuators.
         """
 
         k: real
         s: real
         S: _mat
+        driven: int
 
     @wp.func
     def constants(
@@ -44,16 +46,19 @@ def elastic(family: Family) -> Response:
         c = Numbers()
         c.k = k
         c.s = s
-        if wp.static(stressed):
-            c.S = _active(activation, e, w, control)
+        if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
+            if activation.start[e] < activation.start[e + 1]:
+                c.S = _active(activation, e, w, control)
+                c.driven = 1
         return c
 
     @wp.func
     def stress(own: Elements, P: mat, F: mat, c: Numbers, q: int):
         """P + F S."""
         T = P
-        if wp.static(stressed):
-            T += F @ c.S
+        if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
+            if c.driven == 1:
+                T += F @ c.S
         return T
 
     return Response("elastic", Elements, constants, stress)

@@ -6,7 +6,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation_arrays
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.elements.element import add_block, corner
+from warpbots.solvers.projective.elements.element import add_block, corner, row
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response, derivative_of
 from warpbots.solvers.projective.elements.generator.family import Family, point_of_quadrature, rows
 from warpbots.solvers.projective.islands import Islands, island_of
@@ -50,11 +50,17 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
         e = first + n
         c = constants(own, elements, activation, h, control, w, e)
         f = forces()
-        for i in range(count):
-            q = point_of_quadrature(elements.place, points, w, e, i)
+        if wp.static(points == 1):  # a loop would cost one more evaluation of the stress in the backward pass
+            q = row(elements.place, w, e)
             G = elements.gradient[q]
             F = deformed(elements.place, elements.node[e], G, x, u, w)
-            f -= elements.volume[q] * G @ wp.transpose(stress(own, piola(F, c.k, c.s), F, c, q))
+            f = -elements.volume[q] * G @ wp.transpose(stress(own, piola(F, c.k, c.s), F, c, q))
+        else:
+            for i in range(count):
+                q = point_of_quadrature(elements.place, points, w, e, i)
+                G = elements.gradient[q]
+                F = deformed(elements.place, elements.node[e], G, x, u, w)
+                f -= elements.volume[q] * G @ wp.transpose(stress(own, piola(F, c.k, c.s), F, c, q))
         for a in range(nodes):
             force_out[corner(own.place, w, nodes * e + a)] = f[a]
 
