@@ -46,7 +46,8 @@ def evaluate_rest(model: ProjectiveModel, point: Point) -> None:
     ratios.zero_()
     for kind, elements in model.elements:
         if kind.scaling is not None:
-            launch(kind.scaling, (model.worlds, elements.place.count), [elements], [ratios], device)
+            for kernel, dim, inputs in kind.scaling(elements, model, point):
+                launch(kernel, dim, inputs, [], device)
     inputs = [model.nodes, model.topology.nominal_mass]
     launch(nodes.scaling_kernel, (model.worlds, model.topology.sizes.nodes), inputs, [ratios], device)
     if ratios.shape[1] > 1:

@@ -49,14 +49,12 @@ class GlobalStep:
     def shorten_flight(self, z: wp.array) -> None:
         """Reduce free flight `z` to a part that tears no element, and rotate bodies in it."""
         worlds, sizes, flight = self._model.worlds, self._sizes, self._workspace.flight
-        for kind, elements in self._model.elements:
-            if kind.name in initial_guess.KERNELS:
-                kernel, inputs = (
-                    initial_guess.KERNELS[kind.name],
-                    [elements.place, elements.node, self._model.matrices.islands, self._rotation, self._x, z],
-                )
-                launch(kernel, (worlds, elements.place.count), inputs, [flight], self._device)
         islands = self._model.matrices.islands
+        for kind, elements in self._model.elements:
+            if kind.matter is not None:
+                kernel = initial_guess.flight_kernel(kind.matter)
+                inputs = [elements, kind.points, islands, self._rotation, self._x, z]
+                launch(kernel, (worlds, elements.place.count), inputs, [flight], self._device)
         inputs = [sizes.stride, sizes.nodes, self._model.nodes.held, islands, flight]
         launch(initial_guess.shorten_kernel, (worlds, sizes.first_contact), inputs, [z], self._device)
         if self._rotation.count:

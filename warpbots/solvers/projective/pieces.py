@@ -9,12 +9,12 @@ from warpbots.meshing import hexahedra, repeatable, tetrahedra
 from warpbots.scene import Posed, Shape, Sheet, Union, bars_of, sheets_of
 from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.projective.elements.hinges import hinges_of
-from warpbots.solvers.projective.elements.quadratic_tetrahedra import with_midsides
 from warpbots.solvers.projective.elements.reference_elements import (
     HEXAHEDRON,
     QUADRATIC_TETRAHEDRON,
     SOLIDS,
     ReferenceElement,
+    with_midsides,
 )
 
 __all__ = ["Piece", "hollow", "piece_of", "with_tetrahedra", "without_sheets"]

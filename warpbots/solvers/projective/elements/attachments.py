@@ -3,7 +3,7 @@
 With the weights w_k of a point among the corners of the element that it is in, positive for the first body and negative
 for the second,
 
-    y = sum_k w_k x_k,   f_k = -k w_k y.
+    y = sum_k w_k x_k,   E = k/2 |y|^2.
 
 The spring is linear, so that its part k w_k w_l of the matrix of the global step is its second derivative, and the
 iteration does not mind how stiff it is.
@@ -14,159 +14,72 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import real
 from warpbots.scene import Attachment, Scene, SceneError
-from warpbots.solvers.projective.elements.element import (
-    Kind,
-    Place,
-    add_block,
-    corner,
-    energy_by,
-    forces_by,
-    raise_to,
-    row,
-    span,
-    stiffness_by,
-)
+from warpbots.solvers.projective.elements.element import row
+from warpbots.solvers.projective.elements.generator.energy import Energy, one
+from warpbots.solvers.projective.elements.generator.family import Family, rows
+from warpbots.solvers.projective.elements.generator.kinds import all_of, element_kind
 
-__all__ = [
-    "ATTACHMENTS",
-    "AttachmentArrays",
-    "attached",
-    "energy_kernel",
-    "force_kernel",
-    "scaling_kernel",
-    "stiffness_kernel",
-]
+__all__ = ["ATTACHMENTS", "attached"]
 
 _CORNERS = 8
-_vec = vector(3)
-_nodes = wp.types.vector(_CORNERS, wp.int32)
-_weights = wp.types.vector(_CORNERS, real)
+_line, _weights = rows(3, 1), rows(_CORNERS, 1)
 _HARD = 100.0
 """Stiffness of an attachment, in that of an element of the stiffest matter of both bodies."""
 
-wp.set_module_options({"max_unroll": 3})  # 8 x 8 x 3 copies of a block take three seconds to compile
 
-
-@wp.struct
-class AttachmentArrays:
-    """Points of attachments; arrays that may differ between worlds hold all worlds in one row.
-
-    place: Where they are among all elements.
-    node: Nodes of the elements of both bodies, shape (count,).
-    attachment_stiffness: Spring constant k [N/m], shape (worlds * count,).
-    attachment_weight: Weights w_k [1], shape (count,).
-    nominal: Stiffness in the matrix of the global step [N/m], shape (count,).
-    """
-
-    place: Place
-    node: wp.array[_nodes]
-    attachment_stiffness: wp.array[real]
-    attachment_weight: wp.array[_weights]
-    nominal: wp.array[real]
-
-
-@wp.kernel(enable_backward=False)
-def scaling_kernel(
-    # model
-    points: AttachmentArrays,
-    # out
-    scaling_out: wp.array2d[real],
-):
-    """The largest ratio of a stiffness to that in the matrix of the global step."""
-    w, e = wp.tid()
-    v = points.attachment_weight[e]
-    squares = wp.dot(v, v) - v[0] * v[0]
-    raise_to(scaling_out, w, e, points.attachment_stiffness[row(points.place, w, e)] * squares / points.nominal[e])
+@wp.func
+def density(F: _line, k: real, s: real):
+    """k/2 |y|^2."""
+    return real(0.5) * k * wp.ddot(F, F)
 
 
 @wp.func
-def apart(points: AttachmentArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
-    """The vector y at x + u, by way of the first corner, as all weights together are 0."""
-    k = points.node[e]
-    y = _vec()
-    for c in range(1, _CORNERS):
-        y = y + points.attachment_weight[e][c] * span(points.place, x, u, w, k[0], k[c])
-    return y
+def stress(F: _line, k: real, s: real):
+    """k y."""
+    return k * F
 
 
-@wp.kernel(module=wp.get_module("warpbots.projective.attachments_energy"))
-def energy_kernel(
-    # model
-    points: AttachmentArrays,
-    # state
-    x: wp.array[_vec],
-    u: wp.array[NODE],
+def _numbers_of(AttachmentArrays: type) -> wp.Function:
+    @wp.func
+    def numbers(points: AttachmentArrays, control: wp.array2d[real], w: int, e: int):
+        """k [N/m], for a volume of 1, and nothing else."""
+        return points.attachment_stiffness[row(points.place, w, e)], real(0.0)
+
+    return numbers
+
+
+_CONSTANT = {"attachment_weight": _weights}
+_FAMILY = Family("attachments", _CORNERS, 1, {"attachment_stiffness": real} | _CONSTANT, _numbers_of, columns=1)
+_AttachmentArrays = _FAMILY.arrays
+
+
+@wp.kernel(module=_FAMILY.module())
+def rest_kernel(
     # out
-    energy_out: wp.array[real],
+    points_out: _AttachmentArrays,
 ):
-    """k/2 |y|^2."""
+    """G = w for a volume of 1."""
     w, e = wp.tid()
-    y = apart(points, x, u, w, e)
-    k = points.attachment_stiffness[row(points.place, w, e)]
-    energy_out[corner(points.place, w, _CORNERS * e)] = real(0.5) * k * wp.dot(y, y)
+    r = row(points_out.place, w, e)
+    points_out.gradient[r] = points_out.attachment_weight[e]
+    points_out.volume[r] = real(1.0)
 
 
-@wp.kernel
-def force_kernel(
-    # model
-    points: AttachmentArrays,
-    # state
-    active: wp.array[int],
-    x: wp.array[_vec],
-    u: wp.array[NODE],
-    # out
-    force_out: wp.array[_vec],
-):
-    """f_k = -k w_k y."""
-    w, e = wp.tid()
-    if active[w] == 0:
-        return
-    f = -points.attachment_stiffness[row(points.place, w, e)] * apart(points, x, u, w, e)
-    for c in range(_CORNERS):
-        force_out[corner(points.place, w, _CORNERS * e + c)] = points.attachment_weight[e][c] * f
-
-
-@wp.kernel(enable_backward=False)
-def stiffness_kernel(
-    # model
-    points: AttachmentArrays,
-    # state
-    x: wp.array[_vec],
-    u: wp.array[NODE],
-    # out
-    block_out: wp.array[NODE],
-):
-    """K += k w_k w_l."""
-    w, e = wp.tid()
-    k = points.attachment_stiffness[row(points.place, w, e)]
-    for c in range(_CORNERS):
-        for d in range(_CORNERS):
-            for b in range(3):
-                t = _vec()
-                t[b] = k * points.attachment_weight[e][c] * points.attachment_weight[e][d]
-                p = _CORNERS * (_CORNERS * e + c) + d
-                add_block(points.place, w, p, b, t, block_out)
+def _rest(points: object, model: object, _control: wp.array) -> list[tuple]:
+    return [(rest_kernel, (model.worlds, points.place.count), [points])]
 
 
 def _blocks(mesh: object) -> np.ndarray:
-    """K w w^T."""
+    """k w w^T."""
     v = mesh.attachment_weight
     return mesh.attachment_stiffness[:, None, None] * v[:, :, None] * v[:, None, :]
 
 
-ATTACHMENTS = Kind(
-    name="attachments",
-    arrays=AttachmentArrays,
-    node=_nodes,
-    constant={"attachment_weight": _weights},
-    blocks=_blocks,
-    scaling=scaling_kernel,
-    forces=forces_by(force_kernel),
-    energy=energy_by(energy_kernel),
-    stiffness=stiffness_by(stiffness_kernel),
-)
+ATTACHMENTS = element_kind(
+    _FAMILY, one, _rest, all_of(Energy("bond", density, stress, one)), blocks=_blocks, constant=_CONSTANT,
+)  # fmt: skip
 """Points at which soft bodies are attached to one another."""
 
 

@@ -25,6 +25,7 @@ from warpbots.solvers.projective.elements.element import (
     energy_by,
     forces_by,
     raise_to,
+    scaling_by,
     span,
     stiffness_by,
 )
@@ -235,7 +236,7 @@ CABLES = Kind(
     node=wp.vec4i,
     constant={"cable": int, "cable_first": int, "cable_segments": int, "cable_channel": int, "cable_rounding": real},
     blocks=_blocks,
-    scaling=scaling_kernel,
+    scaling=scaling_by(scaling_kernel),
     forces=forces_by(force_kernel, driven=True),
     energy=energy_by(energy_kernel, driven=True),
     stiffness=stiffness_by(stiffness_kernel, driven=True),

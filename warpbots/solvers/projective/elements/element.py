@@ -18,8 +18,6 @@ __all__ = [
     "add_block",
     "at",
     "corner",
-    "edges",
-    "edges_at_rest",
     "element",
     "energy_by",
     "forces_by",
@@ -28,7 +26,7 @@ __all__ = [
     "raise_to",
     "rest_by",
     "row",
-    "simplices",
+    "scaling_by",
     "span",
     "stiffness_by",
 ]
@@ -118,8 +116,9 @@ class Kind:
             inverted; None for elements that cannot be inverted.
         normal_bounds: Function of (elements, model, point, normals): launches that write bounds on second derivatives
             along normals, at corners; None for elements whose nodes have no free normals.
-        scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
-            that are not in the matrix.
+        matter: `Family` of elements that have a mass, which free flight may not tear; None for others.
+        scaling: Function of (elements, model, point): launches that raise `Workspace.ratios` to the largest ratio of a
+            stiffness to the nominal one; None for elements that are not in the matrix.
     """
 
     name: str
@@ -140,7 +139,8 @@ class Kind:
     product: Callable | None = None
     forbid: wp.Kernel | None = None
     normal_bounds: Callable | None = None
-    scaling: wp.Kernel | None = None
+    matter: object | None = None
+    scaling: Callable | None = None
 
 
 def rest_by(kernel: wp.Kernel) -> Callable:
@@ -153,53 +153,43 @@ def rest_by(kernel: wp.Kernel) -> Callable:
     return rest
 
 
-def forces_by(kernel: wp.Kernel, driven: bool = False, *numbers: int) -> Callable:
-    """`Kind.forces` of a kind whose elements all follow one law.
-
-    Args:
-        kernel: (elements, numbers, active, x, u) -> (force), or (elements, numbers, active, control, x, u) -> (force).
-        driven: Whether it takes the control signals.
-        numbers: What it takes besides.
-    """
+def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.forces` by the kernel (elements, active, x, u) -> (force); `control` is before x where it is `driven`."""
 
     def forces(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, *numbers, point.active, *control, point.x, point.u, model.workspace.force]
+        inputs = [elements, point.active, *control, point.x, point.u, model.workspace.force]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return forces
 
 
 def energy_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
-    """`Kind.energy` of a kind whose elements all follow one law.
-
-    Args:
-        kernel: (elements, x, u) -> (energy), or (elements, control, x, u) -> (energy).
-        driven: Whether it takes the control signals.
-    """
-
-    def energy(elements: object, model: object, point: Point) -> list[tuple]:
-        control = [point.control] if driven else []
-        inputs = [elements, *control, point.x, point.u, model.workspace.energy]
-        return [(kernel, (model.worlds, elements.place.count), inputs)]
-
-    return energy
+    """`Kind.energy` by the kernel (elements, x, u) -> (energy); `control` is before x where it is `driven`."""
+    return _at_point(kernel, driven, lambda model: model.workspace.energy)
 
 
 def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
-    """`Kind.stiffness` of a kind whose elements all follow one law.
+    """`Kind.stiffness` by the kernel (elements, x, u) -> (block); `control` is before x where it is `driven`."""
+    return _at_point(kernel, driven, lambda model: model.workspace.block)
 
-    Args:
-        kernel: (elements, x, u) -> (block), or (elements, control, x, u) -> (block).
-        driven: Whether it takes the control signals.
-    """
 
-    def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
+def _at_point(kernel: wp.Kernel, driven: bool, out: Callable[[object], wp.array]) -> Callable:
+    def launches(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, *control, point.x, point.u, model.workspace.block]
-        return [(kernel, (model.worlds, elements.place.count), inputs)]
+        return [(kernel, (model.worlds, elements.place.count), [elements, *control, point.x, point.u, out(model)])]
 
-    return stiffness
+    return launches
+
+
+def scaling_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.scaling` by the kernel (elements) -> (scaling); `control` is behind elements where it is `driven`."""
+
+    def scaling(elements: object, model: object, point: Point) -> list[tuple]:
+        control = [point.control] if driven else []
+        return [(kernel, (model.worlds, elements.place.count), [elements, *control, model.workspace.ratios])]
+
+    return scaling
 
 
 def normal_bounds_by(kernel: wp.Kernel) -> Callable:
@@ -252,22 +242,6 @@ def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: 
 
 
 @wp.func
-def edges_at_rest(place: Place, X: wp.array[_vec], w: int, k: wp.vec4i):
-    """D_0 of a tetrahedron: from its first corner to the others, as columns, at rest."""
-    n = w * place.nodes
-    first = X[n + k[0]]
-    return wp.matrix_from_cols(X[n + k[1]] - first, X[n + k[2]] - first, X[n + k[3]] - first)
-
-
-@wp.func
-def edges(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, k: wp.vec4i):
-    """D of a tetrahedron: the same at x + u."""
-    return wp.matrix_from_cols(
-        span(place, x, u, w, k[0], k[1]), span(place, x, u, w, k[0], k[2]), span(place, x, u, w, k[0], k[3])
-    )
-
-
-@wp.func
 def add_block(place: Place, w: int, p: int, b: int, t: _vec, block: wp.array[NODE]):
     """Add `t` to column b of the block of a pair of corners, which only the thread of their element writes."""
     n = 3 * (w * place.pairs + place.pair + p) + b
@@ -285,24 +259,3 @@ def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     k = node.shape[1]
     return np.repeat(node, k, axis=1).reshape(-1), np.tile(node, (1, k)).reshape(-1)
-
-
-def simplices(x: np.ndarray, node: np.ndarray) -> np.ndarray:
-    """Products G_k . G_l of the gradients of shape functions, of bars, triangles or tetrahedra.
-
-    In the orthonormal basis of the edges' Q R decomposition the gradients are R^-T P: nothing is squared before it is
-    inverted, which would lose twice as many digits of slivers.
-
-    Args:
-        x: Positions [m], shape (n_nodes, 3).
-        node: Nodes of the corners, shape (n, k).
-
-    Returns:
-        Products [1/m^2], shape (n, k, k).
-    """
-    edges = x[node[:, 1:]] - x[node[:, :1]]
-    k = edges.shape[1]
-    P = np.concatenate([-np.ones((k, 1)), np.eye(k)], axis=1)
-    R = np.linalg.qr(np.swapaxes(edges, 1, 2), mode="r")
-    G = np.linalg.solve(np.swapaxes(R, 1, 2), P)
-    return np.swapaxes(G, 1, 2) @ G

@@ -44,6 +44,7 @@ from warpbots.solvers.projective.elements.element import (
     raise_to,
     rest_by,
     row,
+    scaling_by,
     span,
     stiffness_by,
 )
@@ -333,7 +334,7 @@ HINGES = Kind(
     rested={"weight": _vec, "fold": real, "spring": real},
     blocks=_blocks,
     rest=rest_by(rest_kernel),
-    scaling=scaling_kernel,
+    scaling=scaling_by(scaling_kernel),
     forces=forces_by(force_kernel),
     energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),

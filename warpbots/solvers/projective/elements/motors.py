@@ -20,7 +20,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.scene import Motor, Scene, SceneError
-from warpbots.solvers.projective.elements.element import Kind, Place, Point, at, corner, raise_to, row
+from warpbots.solvers.projective.elements.element import Kind, Place, Point, at, corner, raise_to, row, scaling_by
 from warpbots.solvers.projective.elements.nodes import NodeArrays, packed
 
 __all__ = ["MOTORS", "MotorArrays", "motorised"]
@@ -386,7 +386,7 @@ MOTORS = Kind(
     begin=_begin,
     viscous=True,
     product=_product,
-    scaling=scaling_kernel,
+    scaling=scaling_by(scaling_kernel),
     forces=_forces,
     stiffness=_stiffness,
 )

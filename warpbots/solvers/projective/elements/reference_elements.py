@@ -1,4 +1,4 @@
-"""Reference elements of solids: shape functions at points of quadrature, shares of mass, and linear tetrahedra in them.
+"""Reference elements: shape functions at points of quadrature, shares of mass, and linear tetrahedra in solids.
 
 Positions in an element are x(xi) = sum_a N_a(xi) x_a, and integrals are sums over points of quadrature with weights.
 """
@@ -8,7 +8,17 @@ import itertools
 
 import numpy as np
 
-__all__ = ["EDGES", "HEXAHEDRON", "QUADRATIC_TETRAHEDRON", "SOLIDS", "TETRAHEDRON", "ReferenceElement"]
+__all__ = [
+    "EDGES",
+    "HEXAHEDRON",
+    "LINE",
+    "QUADRATIC_TETRAHEDRON",
+    "SOLIDS",
+    "TETRAHEDRON",
+    "TRIANGLE",
+    "ReferenceElement",
+    "with_midsides",
+]
 
 EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 """Corners at the ends of the edges of a tetrahedron, in the order of its midside nodes."""
@@ -19,15 +29,15 @@ _BARYCENTRIC = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReferenceElement:
-    """A kind of solid elements, in coordinates of its own.
+    """A kind of elements, in m coordinates of its own: 3 in solids, 2 in sheets, 1 along bars.
 
     Attributes:
         name: Field of `Mesh` with the nodes of its elements.
         title: What several of them are called.
-        gradients: Gradients of the shape functions at the points of quadrature [1], shape (points, nodes, 3).
+        gradients: Gradients of the shape functions at the points of quadrature [1], shape (points, nodes, m).
         weights: Weights of these points [1], shape (points,).
         shares: Share of each node in the mass of an element [1], shape (nodes,).
-        tets: Nodes of the linear tetrahedra that fill an element, shape (n, 4), int.
+        tets: Nodes of the linear tetrahedra that fill a solid element, shape (n, 4), int.
     """
 
     name: str
@@ -38,7 +48,7 @@ class ReferenceElement:
     tets: np.ndarray
 
     def jacobians(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """dx/dxi at the points of quadrature [m], shape (n, points, 3, 3).
+        """dx/dxi at the points of quadrature [m], shape (n, points, 3, m).
 
         Args:
             x: Positions of all nodes [m], shape (n_nodes, 3).
@@ -47,13 +57,25 @@ class ReferenceElement:
         return np.einsum("eai,qaj->eqij", x[node] - x[node[:, :1]], self.gradients)
 
     def volumes(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Volumes for which the points of quadrature stand [m^3], shape (n, points); arguments as of `jacobians`."""
-        return self.weights * np.linalg.det(self.jacobians(x, node))
+        """Volumes, areas or lengths of the points [m^m], shape (n, points); arguments as of `jacobians`."""
+        return self.weights * np.linalg.det(_square(self.jacobians(x, node)))
 
     def products(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Integrals of the products of gradients of shape functions [m], shape (n, nodes, nodes)."""
-        G = self.gradients @ np.linalg.inv(self.jacobians(x, node))
-        return np.einsum("eq,eqai,eqbi->eab", self.volumes(x, node), G, G)
+        """Integrals of the products of gradients of shape functions [m^(m - 2)], shape (n, nodes, nodes)."""
+        R = _square(self.jacobians(x, node))
+        G = self.gradients @ np.linalg.inv(R)
+        return np.einsum("eq,eqai,eqbi->eab", self.weights * np.linalg.det(R), G, G)
+
+
+def _square(J: np.ndarray) -> np.ndarray:
+    """Jacobians of solids, and those of others in an orthonormal basis of their columns.
+
+    Nothing is squared before it is inverted, which would lose twice as many digits of slivers.
+    """
+    if J.shape[-1] == 3:
+        return J
+    R = np.linalg.qr(J, mode="r")
+    return R * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None]
 
 
 def _quadratic_tetrahedron() -> ReferenceElement:
@@ -115,5 +137,41 @@ QUADRATIC_TETRAHEDRON = _quadratic_tetrahedron()
 HEXAHEDRON = _hexahedron()
 """Trilinear: eight nodes, eight points."""
 
+TRIANGLE = ReferenceElement(
+    name="triangles",
+    title="triangles",
+    gradients=np.array([[[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]]),
+    weights=np.array([0.5]),
+    shares=np.full(3, 1.0 / 3.0),
+    tets=np.zeros((0, 4), dtype=int),
+)
+"""Linear: three nodes, one point."""
+
+LINE = ReferenceElement(
+    name="bars",
+    title="bars",
+    gradients=np.array([[[-1.0], [1.0]]]),
+    weights=np.array([1.0]),
+    shares=np.full(2, 0.5),
+    tets=np.zeros((0, 4), dtype=int),
+)
+"""Linear: two nodes, one point."""
+
 SOLIDS = {e.name: e for e in (TETRAHEDRON, QUADRATIC_TETRAHEDRON, HEXAHEDRON)}
-"""All of them by name."""
+"""All solid ones by name."""
+
+
+def with_midsides(x: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Linear tetrahedra as quadratic ones, with a node in the middle of every edge.
+
+    Args:
+        x: Positions of the corners [m], shape (n, 3).
+        tets: Corners of the tetrahedra, shape (n_tets, 4), int.
+
+    Returns:
+        Positions of corners, then of midside nodes [m]; nodes of the tetrahedra, shape (n_tets, 10).
+    """
+    ends = np.sort(tets[:, EDGES], axis=-1).reshape(-1, 2)
+    edges, number = np.unique(ends, axis=0, return_inverse=True)
+    midsides = len(x) + number.reshape(len(tets), len(EDGES))
+    return np.concatenate([x, x[edges].mean(axis=1)]), np.concatenate([tets, midsides], axis=1)

@@ -1,0 +1,112 @@
+"""Energy densities of F, and what elements make of their stress."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import real
+from warpbots.solvers.projective.elements.generator.family import rows
+
+__all__ = ["Energy", "Response", "derivative_of", "modulus_at", "one"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Energy:
+    """An energy density in proportion to a stiffness k [Pa], which depends on one more number s.
+
+    Attributes:
+        name: Part of the names of modules with its kernels, which no other energy of the same elements has.
+        density: Psi(F, k, s) [Pa].
+        stress: P(F, k, s) = dPsi/dF [Pa].
+        modulus: w(s) as a Warp function: the weight of |F|^2 in the matrix of the global step, per k [1]. The iteration
+            converges if it is nowhere below half of the second derivative.
+        derivative: What dP takes from F, as a Warp struct, how it follows from (F, k, s), and dP(point, dF) [Pa]; None
+            for the derivative of P by Warp.
+        linear: Whether P is linear in F.
+    """
+
+    name: str
+    density: wp.Function
+    stress: wp.Function
+    modulus: wp.Function
+    derivative: tuple[type, wp.Function, wp.Function] | None = None
+    linear: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Response:
+    """From an energy to the stress with which elements answer F: an affine map T of P and F, as Warp functions.
+
+    The change of T(P, F) with dP and dF is T(dP, dF) - T(0, 0).
+
+    Attributes:
+        name: Part of the names of modules.
+        arrays: Type of the struct `own`: that of the elements, or that of their dampers.
+        constants: Function (own, elements, activation, h, control, w, e): what is the same at all points of an element,
+            a struct with k and s of its energy.
+        stress: Function (own, P, F, constants, q): T at point q [Pa].
+    """
+
+    name: str
+    arrays: type
+    constants: wp.Function
+    stress: wp.Function
+
+
+@wp.func
+def one(s: real):
+    """`Energy.modulus` where no second derivative is above k."""
+    return real(1.0)
+
+
+def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Function]:
+    """`Energy.derivative` of F with m columns, by Warp where the energy has none.
+
+    As dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
+    """
+    if energy.derivative is not None:
+        return energy.derivative
+    mat, stress = rows(3, m), energy.stress
+
+    @wp.struct
+    class StressPoint:
+        """Arguments of the stress.
+
+        F: F.
+        k: k [Pa].
+        s: s.
+        """
+
+        F: mat
+        k: real
+        s: real
+
+    @wp.func
+    def point(F: mat, k: real, s: real):
+        """The arguments."""
+        p = StressPoint()
+        p.F = F
+        p.k = k
+        p.s = s
+        return p
+
+    @wp.func
+    def pull(F: mat, k: real, s: real, dF: mat):
+        """dF : P."""
+        return wp.ddot(dF, stress(F, k, s))
+
+    @wp.func
+    def differential(p: StressPoint, dF: mat):
+        """The gradient of dF : P to F."""
+        dP, _k, _s, _dF = wp.grad(pull)(p.F, p.k, p.s, dF)
+        return dP
+
+    return StressPoint, point, differential
+
+
+def modulus_at(modulus: Callable, s: np.ndarray) -> np.ndarray:
+    """`Energy.modulus` on the host [1], evaluated once at numbers that are equal, shape (n,)."""
+    values, number = np.unique(s, return_inverse=True)
+    return np.array([float(modulus(real(value))) for value in values], dtype=float)[number]

@@ -1,0 +1,238 @@
+"""Elements at rest: gradients, volumes and masses, and the ratio of their stiffness to that in the matrix.
+
+With the gradients N of the shape functions in coordinates xi of an element and J = dX/dxi = sum_a X_a N_a^T,
+
+    G = N R^-1,   V = w det R
+
+for a point of quadrature of the weight w. R is J of solids, and J in an orthonormal basis of its columns of others.
+"""
+
+import functools
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.actuation_laws import activation_arrays, active_stress
+from warpbots.numerics import real, vector
+from warpbots.solvers.projective.elements.element import Place, corner, element, raise_to
+from warpbots.solvers.projective.elements.generator.family import Family, point_of_quadrature, rows
+from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
+
+__all__ = ["inverse_of", "rest_of", "scaling_kernel", "stiffness_at"]
+
+_vec = vector(3)
+_ActivationArrays = activation_arrays(3)
+_active = active_stress(3)
+
+
+@functools.cache
+def inverse_of(m: int) -> wp.Function:
+    """Warp function of the inverse of a matrix of m columns and rows."""
+    mat = rows(m, m)
+
+    @wp.func
+    def inverse(A: mat):
+        """A^-1."""
+        return wp.inverse(A)
+
+    @wp.func
+    def inverse_of_number(A: mat):
+        """1 / A."""
+        return mat(real(1.0) / A[0, 0])
+
+    return inverse_of_number if m == 1 else inverse
+
+
+@functools.cache
+def _frame_of(m: int) -> tuple[wp.Function, wp.Function]:
+    """Warp functions R of J, and det R."""
+    R, J3 = rows(m, m), rows(3, m)
+
+    @wp.func
+    def of_solid(J: J3):
+        """J."""
+        return J
+
+    @wp.func
+    def of_sheet(J: J3):
+        """J in the frame of its plane whose first axis is along the first edge."""
+        a = _vec(J[0, 0], J[1, 0], J[2, 0])
+        b = _vec(J[0, 1], J[1, 1], J[2, 1])
+        base = wp.length(a)
+        return R(base, wp.dot(a, b) / base, real(0.0), wp.length(wp.cross(a, b)) / base)
+
+    @wp.func
+    def of_line(J: J3):
+        """|J|."""
+        return R(wp.length(_vec(J[0, 0], J[1, 0], J[2, 0])))
+
+    @wp.func
+    def determinant(A: R):
+        """det A."""
+        return wp.determinant(A)
+
+    @wp.func
+    def number(A: R):
+        """A."""
+        return A[0, 0]
+
+    return {1: (of_line, number), 2: (of_sheet, determinant), 3: (of_solid, determinant)}[m]
+
+
+@functools.cache
+def _jacobian(nodes: int, m: int) -> wp.Function:
+    """Warp function J(place, X, node, N, w) of an element at rest."""
+    numbers = wp.types.vector(nodes, wp.int32)
+    relative, mat = rows(nodes, m), rows(3, m)
+
+    @wp.func
+    def jacobian(place: Place, X: wp.array[_vec], node: numbers, N: relative, w: int):
+        """sum_a (X_a - X_0) N_a^T."""
+        n = w * place.nodes
+        J = mat()
+        for a in range(1, nodes):
+            J += wp.outer(X[n + node[a]] - X[n + node[0]], N[a])
+        return J
+
+    return jacobian
+
+
+@functools.cache
+def _on_device(reference: ReferenceElement, device: str) -> tuple[wp.array, wp.array, wp.array]:
+    """Gradients and weights at the points of quadrature, and shares of mass, of a reference element on a device."""
+    relative = rows(*reference.gradients.shape[1:])
+    tables = (reference.gradients, relative), (reference.weights, real), (reference.shares, real)
+    return tuple(wp.array(values, dtype=dtype, device=device) for values, dtype in tables)
+
+
+def rest_of(
+    family: Family, reference: ReferenceElement, size_of: Callable | None = None, gradient_of: Callable | None = None
+) -> Callable:
+    """`Kind.rest` of elements of a reference element.
+
+    Args:
+        family: The elements; solids with a mass grow.
+        reference: Their shape functions.
+        size_of: Function of the struct: the Warp function (elements, w, e) of a thickness [m] or a cross-section [m^2],
+            by which volumes are multiplied; None for solids.
+        gradient_of: Function of the struct: the Warp function (elements, e, G) of gradients that follow from those of
+            the reference element; None where they are these.
+    """
+    shape = _shape_kernel(family, reference, size_of, gradient_of)
+    mass = _mass_kernel(family) if family.massive else None
+
+    def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
+        gradients, weights, shares = _on_device(reference, model.device.alias)
+        each = model.worlds, elements.place.count
+        shapes = [elements, gradients, weights, model.growth, control, elements]
+        masses = [(mass, each, [elements, shares, model.workspace.corner_mass])] if mass else []
+        return [(shape, (*each, family.points), shapes), *masses]
+
+    return rest
+
+
+def _shape_kernel(
+    family: Family, reference: ReferenceElement, size_of: Callable | None, gradient_of: Callable | None
+) -> wp.Kernel:
+    """Kernel over (worlds, elements, points): gradients and volumes as they have grown, and masses before."""
+    nodes, m = reference.gradients.shape[1:]
+    Elements, points, relative, jacobian = family.arrays, family.points, rows(nodes, m), _jacobian(nodes, m)
+    inverse, (frame, determinant), massive = inverse_of(m), _frame_of(m), family.massive
+    grows = massive and size_of is None
+    size, gradient = size_of and size_of(Elements), gradient_of and gradient_of(Elements)
+
+    @wp.kernel(module=family.module())
+    def shape(
+        # model
+        elements: Elements,
+        reference: wp.array[relative],
+        weight: wp.array[real],
+        growth: _ActivationArrays,
+        # state
+        control: wp.array2d[real],
+        # out
+        elements_out: Elements,
+    ):
+        """G = N (A R)^-1, V = det A w det R and m = rho w det R, where lengths at rest are A times what they were."""
+        w, e, i = wp.tid()
+        N = reference[i]
+        R = frame(jacobian(elements.place, elements.rest_position, elements.node[e], N, w))
+        V = weight[i] * determinant(R)
+        if wp.static(size is not None):
+            V *= size(elements, w, e)
+        q = point_of_quadrature(elements.place, points, w, e, i)
+        if wp.static(massive):
+            elements_out.mass[q] = elements.density[element(elements.place, w, e)] * V
+        if wp.static(grows):
+            A = wp.identity(n=3, dtype=real) + _active(growth, e, w, control)
+            R = A @ R
+            V *= wp.determinant(A)
+        elements_out.volume[q] = V
+        if wp.static(gradient is not None):
+            elements_out.gradient[q] = gradient(elements, e, N @ inverse(R))
+        else:
+            elements_out.gradient[q] = N @ inverse(R)
+
+    return shape
+
+
+def _mass_kernel(family: Family) -> wp.Kernel:
+    """Kernel over (worlds, elements): masses of corners, shares of those of all points."""
+    Elements, nodes, points = family.arrays, family.nodes, family.points
+
+    @wp.kernel(module=family.module())
+    def mass(
+        # model
+        elements: Elements,
+        share: wp.array[real],
+        # out
+        mass_out: wp.array[real],
+    ):
+        """m_a = s_a sum m."""
+        w, e = wp.tid()
+        m = real(0.0)
+        for i in range(points):
+            m += elements.mass[point_of_quadrature(elements.place, points, w, e, i)]
+        for a in range(nodes):
+            mass_out[corner(elements.place, w, nodes * e + a)] = share[a] * m
+
+    return mass
+
+
+@functools.cache
+def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
+    """Warp function of the part of point q in the stiffness k w sum V |G|^2 of an element, without its first node."""
+    Elements = family.arrays
+
+    @wp.func
+    def stiffness_at_point(elements: Elements, k: real, s: real, q: int):
+        """k w V |G|^2."""
+        G = elements.gradient[q]
+        return k * modulus(s) * elements.volume[q] * (wp.ddot(G, G) - wp.dot(G[0], G[0]))
+
+    return stiffness_at_point
+
+
+def scaling_kernel(family: Family, modulus: wp.Function) -> wp.Kernel:
+    """Kernel over (worlds, elements): the largest ratio of a stiffness to that in the matrix of the global step."""
+    Elements, numbers, points = family.arrays, family.numbers, family.points
+    stiffness_at_point = stiffness_at(family, modulus)
+
+    @wp.kernel(module=family.module(), enable_backward=False)
+    def scaling(
+        # model
+        elements: Elements,
+        # state
+        control: wp.array2d[real],
+        # out
+        scaling_out: wp.array2d[real],
+    ):
+        """The stiffness of each over the same for the parameters of the matrix."""
+        w, e = wp.tid()
+        k, s = numbers(elements, control, w, e)
+        total = real(0.0)
+        for i in range(points):
+            total += stiffness_at_point(elements, k, s, point_of_quadrature(elements.place, points, w, e, i))
+        raise_to(scaling_out, w, e, total / elements.nominal[e])
+
+    return scaling
