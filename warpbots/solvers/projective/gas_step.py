@@ -49,7 +49,7 @@ class Gas:
         inputs = [model.nodes, cavities, point.x, point.u]
         each = model.worlds, count, model.topology.sizes.nodes
         launch(gas_stiffness.gradient_kernel, each, inputs, [gas], self._device)
-        size = model.worlds * model.topology.sizes.nodes
+        size = model.worlds * model.topology.sizes.stride  # guides find worlds where those of an iterate are
         for first in range(0, count * size, size):
             b, x = gas.gradient[first : first + size], gas.moved[first : first + size]
             self._solve(model.workspace.everywhere, b, x)

@@ -296,7 +296,7 @@ class Workspace:
         mesh, gas = self.topology.mesh, GasArrays()
         cavity = np.flatnonzero(mesh.cavity_gas_ratio)
         gas.cavity = constant_array(cavity, int, self.topology.device)
-        gas.gradient, gas.moved = (self._zeros(len(cavity) * self.topology.sizes.nodes, NODE) for _ in range(2))
+        gas.gradient, gas.moved = (self._zeros(len(cavity) * self.topology.sizes.stride, NODE) for _ in range(2))
         gas.slope, gas.inverse = (self._zeros(len(cavity) ** 2, wp.float64) for _ in range(2))
         gas.share, gas.weight = (self._zeros(len(cavity), wp.float64) for _ in range(2))
         return gas

@@ -24,7 +24,7 @@ _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 @wp.struct
 class GasArrays:
-    """Gas in cavities; vectors of nodes are one for each cavity with gas, shape (cavities * worlds * nodes,).
+    """Gas in cavities; vectors of nodes are one for each cavity with gas, shape (cavities * worlds * stride,).
 
     cavity: The cavities with gas, shape (cavities,).
     gradient: V', 0 where nodes are fixed [m^2].
@@ -55,7 +55,7 @@ def entry(gas: GasArrays, w: int, j: int, k: int):
 def first_of(gas: GasArrays, nodes: NodeArrays, w: int, k: int):
     """Index of the first node of a world in a vector."""
     worlds = gas.share.shape[0] / gas.cavity.shape[0]
-    return (k * worlds + w) * nodes.count
+    return (k * worlds + w) * nodes.stride
 
 
 @wp.kernel(enable_backward=False)
