@@ -23,7 +23,7 @@ wrench of four points at quarter turns, all in contact, is the same for every a.
 
 import warp as wp
 
-from warpbots.contact.solid import Solids, solid_distance
+from warpbots.contact.solid import Solids, shape_distance
 from warpbots.solvers.articulated.spatial import scalar, vec3
 
 __all__ = ["AXIS", "BALLS", "BEND", "RIMS", "nearest_on_axis", "quarter", "rim_direction", "slides"]
@@ -48,7 +48,7 @@ def slides(kind: int, i: int):
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
     """Derivative of the distance of a bent axis by t, and its own."""
-    _d, n, C = solid_distance(solids, w, s, y + t * S)
+    _d, n, C = shape_distance(solids, w, s, y + t * S)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
 
