@@ -116,7 +116,7 @@ def measure_kernel(
 ):
     """Distance and slope of the first solid."""
     i = wp.tid()
-    d, n, _C = shape_distance(solids, 0, 0, x[i] - solids.position[0])
+    d, n, _C = shape_distance(solids, 0, 0, x[i] - solids.position[0], 0)
     distance_out[i] = d
     slope_out[i] = n
 

@@ -31,7 +31,8 @@ __all__ = [
     "SPHERE",
     "SPLINE",
     "Solids",
-    "adj_solid_distance",
+    "solid_distance_adjoint",
+    "may_touch",
     "shape_distance",
     "solid_curvature",
     "solid_distance",
@@ -58,6 +59,7 @@ class Solids:
     size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
     resolution: Samples along each axis.
     rounding: Radius of edges and rims [m].
+    reach: Radius of the ball around the origin of the frame that holds the solid, infinite without one [m].
     first: Number of the first sample.
     sample: Linear samples, and coefficients of splines, of all sampled solids [m], shape (rows, n_samples).
     """
@@ -69,24 +71,26 @@ class Solids:
     size: wp.array[_vec3]
     resolution: wp.array[wp.vec3i]
     rounding: wp.array[_scalar]
+    reach: wp.array[_scalar]
     first: wp.array[int]
     sample: wp.array2d[_scalar]
 
 
 @wp.func
-def _around(y: _vec3, radius: _scalar, flat: _vec3):
+def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
     """Distance to the sphere of `radius` around the origin, of a y without the components where `flat` is 0."""
     r = wp.length(y)
     n = _vec3(flat[0], _ZERO, _ZERO)
     C = _mat33()
     if r > _ZERO:
         n = y / r
-        C = (wp.diag(flat) - wp.outer(n, n)) / r
+        if curved == 1:
+            C = (wp.diag(flat) - wp.outer(n, n)) / r
     return r - radius, n, C
 
 
 @wp.func
-def _box(y: _vec3, half: _vec3):
+def _box(y: _vec3, half: _vec3, curved: int):
     """A box with half edges `half` about the origin."""
     d = half[0]
     n = _vec3()
@@ -104,7 +108,7 @@ def _box(y: _vec3, half: _vec3):
             beyond[a] = wp.where(y[a] < _ZERO, -q, q)
             flat[a] = _ONE
     if depth > _ZERO:
-        d, n, C = _around(beyond, _ZERO, flat)
+        d, n, C = _around(beyond, _ZERO, flat, curved)
     else:
         d = depth
         n[nearest] = wp.where(y[nearest] < _ZERO, -_ONE, _ONE)
@@ -112,17 +116,17 @@ def _box(y: _vec3, half: _vec3):
 
 
 @wp.func
-def _capsule(y: _vec3, radius: _scalar, half: _scalar):
+def _capsule(y: _vec3, radius: _scalar, half: _scalar, curved: int):
     """A capsule along z with a segment of half length `half`."""
     along = y[2] - wp.clamp(y[2], -half, half)
     flat = _vec3(_ONE, _ONE, wp.where(along == _ZERO, _ZERO, _ONE))
-    return _around(_vec3(y[0], y[1], along), radius, flat)
+    return _around(_vec3(y[0], y[1], along), radius, flat, curved)
 
 
 @wp.func
-def _cylinder(y: _vec3, radius: _scalar, half: _scalar):
+def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
     """A cylinder along z of half length `half`."""
-    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO))
+    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO), curved)
     above = wp.abs(y[2]) - half
     up = wp.where(y[2] < _ZERO, -_ONE, _ONE)
     if d > _ZERO and above > _ZERO:  # nearest to the rim
@@ -139,7 +143,7 @@ def _cylinder(y: _vec3, radius: _scalar, half: _scalar):
 
 
 @wp.func
-def _linear_cell(solids: Solids, s: int, y: _vec3):
+def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
     """Cell of samples around y, where in it y is, from 0 to 1, and 1 for axes along which that follows y.
 
     Beyond the samples all goes on as at their edge.
@@ -148,24 +152,24 @@ def _linear_cell(solids: Solids, s: int, y: _vec3):
     t = _vec3()
     inside = _vec3()
     for a in range(3):
-        last = _scalar(solids.resolution[s][a] - 1)
-        g = y[a] / solids.size[s][a]
+        last = _scalar(top[a] - 1)
+        g = y[a] / h[a]
         inner = wp.clamp(g, _ZERO, last)
         inside[a] = wp.where(g == inner, _ONE, _ZERO)
-        cell[a] = wp.min(int(wp.floor(inner)), solids.resolution[s][a] - 2)
+        cell[a] = wp.min(int(wp.floor(inner)), top[a] - 2)
         t[a] = inner - _scalar(cell[a])
     return cell, t, inside
 
 
 @wp.func
-def _corner(solids: Solids, s: int, cell: wp.vec3i, t: _vec3, k: int):
+def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
     """Number of the sample at corner k of a cell, its weight at t, and slope and curvature of that per spacing."""
     number = int(0)
     value = _vec3()
     side = _vec3()
     for a in range(3):
         bit = (k >> a) & 1
-        number = number * solids.resolution[s][a] + cell[a] + bit
+        number = number * top[a] + cell[a] + bit
         value[a] = wp.where(bit == 1, t[a], _ONE - t[a])
         side[a] = wp.where(bit == 1, _ONE, -_ONE)
     across = _vec3(value[1] * value[2], value[2] * value[0], value[0] * value[1])
@@ -173,26 +177,29 @@ def _corner(solids: Solids, s: int, cell: wp.vec3i, t: _vec3, k: int):
     xz = side[0] * side[2] * value[1]
     yz = side[1] * side[2] * value[0]
     bend = _mat33(_ZERO, xy, xz, xy, _ZERO, yz, xz, yz, _ZERO)
-    return solids.first[s] + number, value[0] * value[1] * value[2], wp.cw_mul(side, across), bend
+    return number, value[0] * value[1] * value[2], wp.cw_mul(side, across), bend
 
 
 @wp.func
-def _linear(solids: Solids, w: int, s: int, y: _vec3):
+def _linear(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     """Linear interpolation between samples, whose first is at the origin."""
-    cell, t, _inside = _linear_cell(solids, s, y)
+    h = solids.size[s]
+    top = solids.resolution[s]
+    first = solids.first[s]
+    cell, t, _inside = _linear_cell(top, h, y)
     d = _scalar(0.0)
     n = _vec3()
     C = _mat33()
-    h = solids.size[s]
     k = int(0)
     while k < 8:  # not unrolled: that would take long to compile
-        number, weight, slope, bend = _corner(solids, s, cell, t, k)
-        f = solids.sample[w, number]
+        number, weight, slope, bend = _corner(top, cell, t, k)
+        f = solids.sample[w, first + number]
         d += weight * f
         n += wp.cw_div(slope * f, h)
-        C += bend * f
+        if curved == 1:
+            C += wp.cw_div(bend * f, wp.outer(h, h))
         k += 1
-    return d, n, wp.cw_div(C, wp.outer(h, h))
+    return d, n, C
 
 
 @wp.func
@@ -227,7 +234,7 @@ def _row(solids: Solids, s: int, cell: wp.vec3i, i: int, j: int):
 
 
 @wp.func
-def _splines(solids: Solids, w: int, s: int, y: _vec3):
+def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     """Splines through samples, whose first is at the origin."""
     h = solids.size[s]
     cell, t, d = _cell(solids, s, y)  # no contact outside: the samples surround the solid
@@ -245,13 +252,14 @@ def _splines(solids: Solids, w: int, s: int, y: _vec3):
                 slope = wp.dot(f, dz) / h[2]
                 d += bx[i] * by[j] * value
                 n += _vec3(dx[i] * by[j] * value / h[0], bx[i] * dy[j] * value / h[1], bx[i] * by[j] * slope)
-                xy = dx[i] * dy[j] * value / (h[0] * h[1])
-                xz = dx[i] * by[j] * slope / h[0]
-                yz = bx[i] * dy[j] * slope / h[1]
-                xx = cx[i] * by[j] * value / (h[0] * h[0])
-                yy = bx[i] * cy[j] * value / (h[1] * h[1])
-                zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
-                C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+                if curved == 1:
+                    xy = dx[i] * dy[j] * value / (h[0] * h[1])
+                    xz = dx[i] * by[j] * slope / h[0]
+                    yz = bx[i] * dy[j] * slope / h[1]
+                    xx = cx[i] * by[j] * value / (h[0] * h[0])
+                    yy = bx[i] * cy[j] * value / (h[1] * h[1])
+                    zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
+                    C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
     return d, n, C
 
 
@@ -261,11 +269,11 @@ def _add_sample_adjoint(
 ):
     """Add to the gradient of the samples around y, from those of its distance and slope, which are linear in them."""
     if solids.kind[s] == LINEAR:
-        base, at, _inside = _linear_cell(solids, s, y)
+        base, at, _inside = _linear_cell(solids.resolution[s], solids.size[s], y)
         slope_adj = wp.cw_div(n_adj, solids.size[s])
         for corner in range(8):
-            number, weight, slope, _bend = _corner(solids, s, base, at, corner)
-            wp.atomic_add(sample_adj, w, number, d_adj * weight + wp.dot(slope_adj, slope))
+            number, weight, slope, _bend = _corner(solids.resolution[s], base, at, corner)
+            wp.atomic_add(sample_adj, w, solids.first[s] + number, d_adj * weight + wp.dot(slope_adj, slope))
         return
     h = solids.size[s]
     cell, t, outside = _cell(solids, s, y)
@@ -284,8 +292,8 @@ def _add_sample_adjoint(
 
 
 @wp.func
-def shape_distance(solids: Solids, w: int, s: int, y: _vec3):
-    """Signed distance [m] of a point y in the frame of solid s of world w, its slope and its curvature [1/m].
+def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
+    """Signed distance [m] of y in the frame of solid s of world w, its slope, and its curvature [1/m] if `curved` is 1.
 
     The slope is the outward unit normal; for samples it is a unit vector as nearly as they are fine. On edges, axes and
     centres, where there is none, it is that of one side. Outside of splines the distance is a lower bound without a
@@ -298,24 +306,24 @@ def shape_distance(solids: Solids, w: int, s: int, y: _vec3):
     n = _vec3(_ZERO, _ZERO, _ONE)
     C = _mat33()
     if kind == SPHERE:
-        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE))
+        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE), curved)
     elif kind == BOX:
-        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding))
+        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding), curved)
         d = d - rounding
     elif kind == CAPSULE:
-        d, n, C = _capsule(y, size[0], size[1])
+        d, n, C = _capsule(y, size[0], size[1], curved)
     elif kind == CYLINDER:
-        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding)
+        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding, curved)
         d = d - rounding
     elif kind == LINEAR:
-        d, n, C = _linear(solids, w, s, y)
+        d, n, C = _linear(solids, w, s, y, curved)
     elif kind == SPLINE:
-        d, n, C = _splines(solids, w, s, y)
+        d, n, C = _splines(solids, w, s, y, curved)
     return d, n, C
 
 
 @wp.func
-def adj_solid_distance(
+def solid_distance_adjoint(
     solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3,
     sample_adj: wp.array2d[_scalar],
 ):  # fmt: skip
@@ -324,11 +332,11 @@ def adj_solid_distance(
     Adds to the gradient of the samples unless it is empty.
     """
     y = wp.transpose(R) @ (x - p)
-    _d, n, C = shape_distance(solids, w, s, y)
+    _d, n, C = shape_distance(solids, w, s, y, 1)
     slope_adj = wp.transpose(R) @ n_adj
     y_adj = d_adj * n + C @ slope_adj
     if solids.kind[s] == LINEAR:
-        _cell_of, _t, inside = _linear_cell(solids, s, y)
+        _cell_of, _t, inside = _linear_cell(solids.resolution[s], solids.size[s], y)
         y_adj = wp.cw_mul(inside, y_adj)
     if solids.kind[s] >= LINEAR and sample_adj.shape[0] > 0:
         _add_sample_adjoint(solids, w, s, y, d_adj, slope_adj, sample_adj)
@@ -340,25 +348,42 @@ def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3
     """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its slope.
 
     Differentiable with respect to x, R, p, and the samples of solids that are an argument of the kernel. Of solids in
-    another struct Warp hands no gradient of samples on: there `adj_solid_distance` is called with it.
+    another struct Warp hands no gradient of samples on: there `solid_distance_adjoint` is called with it.
     """
-    d, n, _C = shape_distance(solids, w, s, wp.transpose(R) @ (x - p))
+    if solids.kind[s] == PLANE:  # floors, at no cost of the frame
+        up = _vec3(R[0, 2], R[1, 2], R[2, 2])
+        return wp.dot(up, x - p), up
+    d, n, _C = shape_distance(solids, w, s, wp.transpose(R) @ (x - p), 0)
     return d, R @ n
 
 
 @wp.func_grad(solid_distance)
 def _adj_solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3):
-    x_adj, R_adj = adj_solid_distance(solids, w, s, R, p, x, d_adj, n_adj, wp.adjoint[solids.sample])
+    if d_adj == _ZERO and wp.dot(n_adj, n_adj) == _ZERO:  # of most points, which are not in contact
+        return
+    x_adj, R_adj = solid_distance_adjoint(solids, w, s, R, p, x, d_adj, n_adj, wp.adjoint[solids.sample])
     wp.adjoint[x] += x_adj
     wp.adjoint[p] -= x_adj
     wp.adjoint[R] += R_adj
 
 
 @wp.func
+def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
+    """Whether x may be inside a solid with the axes R and the origin p, by the ball around it or the plane.
+
+    Warp copies a struct at each call, so that what is cheap takes its fields.
+    """
+    r = x - p
+    if kind == PLANE:
+        return wp.dot(_vec3(R[0, 2], R[1, 2], R[2, 2]), r) < _ZERO
+    return wp.dot(r, r) < reach * reach
+
+
+@wp.func
 def solid_curvature(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
     """As `solid_distance`, with the curvature [1/m]."""
     Rt = wp.transpose(R)
-    d, n, C = shape_distance(solids, w, s, Rt @ (x - p))
+    d, n, C = shape_distance(solids, w, s, Rt @ (x - p), 1)
     return d, R @ n, R @ C @ Rt
 
 

@@ -132,10 +132,19 @@ def solid_arrays(forms: Sequence[SolidForm], bodies: Sequence[int], rounding: fl
     solids.size, solids.resolution = array(sizes, wp.vec3d, (3,)), array([g.shape for g in grids], wp.vec3i, (3,))
     smallest = [s[:count].min() if count else 0.0 for s, count in zip(sizes, map(_EDGES.get, kinds), strict=True)]
     solids.rounding = array([rounding * s for s in smallest], wp.float64)
+    solids.reach = array([_reach(int(kind), size) for kind, size in zip(kinds, sizes, strict=True)], wp.float64)
     solids.first = array(np.cumsum([0] + [g.size for g in grids])[:-1], int)
     flat = np.concatenate([np.zeros(0), *(g.reshape(-1) for g in grids)])
     solids.sample = wp.array(flat[None], dtype=wp.float64, device=device)
     return solids
+
+
+def _reach(kind: int, size: np.ndarray) -> float:
+    """Radius of a ball around the origin of a closed form that holds it, rounded up; infinite for other solids [m]."""
+    a, b, _ = size
+    finite = size[np.isfinite(size)]
+    around = {SPHERE: a, BOX: np.linalg.norm(finite), CAPSULE: a + b, CYLINDER: np.hypot(a, b)}
+    return 1.0001 * around.get(kind, np.inf)
 
 
 def solids_of(

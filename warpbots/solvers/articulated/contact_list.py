@@ -6,7 +6,7 @@ Derivatives with respect to the motion are those that Warp generates.
 import warp as wp
 
 from warpbots.contact.penalty import TOUCH, penalty_force
-from warpbots.contact.solid import adj_solid_distance, solid_distance
+from warpbots.contact.solid import solid_distance, solid_distance_adjoint
 from warpbots.numerics import Launch, parallel
 from warpbots.solvers.articulated.cloud_contact import (
     body_pose,
@@ -75,7 +75,7 @@ def distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3):
 @wp.func_grad(distance)
 def adj_distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3, d_adj: scalar, n_adj: vec3):
     sample_adj = wp.adjoint[robot.solids.sample]
-    x_adj, R_adj = adj_solid_distance(robot.solids, w, s, R, p, x, d_adj, n_adj, sample_adj)
+    x_adj, R_adj = solid_distance_adjoint(robot.solids, w, s, R, p, x, d_adj, n_adj, sample_adj)
     wp.adjoint[x] += x_adj
     wp.adjoint[p] -= x_adj
     wp.adjoint[R] += R_adj

@@ -48,7 +48,7 @@ def slides(kind: int, i: int):
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
     """Derivative of the distance of a bent axis by t, and its own."""
-    _d, n, C = shape_distance(solids, w, s, y + t * S)
+    _d, n, C = shape_distance(solids, w, s, y + t * S, 1)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
 

@@ -12,7 +12,7 @@ import functools
 import warp as wp
 
 from warpbots.contact import constrain
-from warpbots.contact.solid import LINEAR, Solids, solid_distance, surface_velocity
+from warpbots.contact.solid import LINEAR, Solids, may_touch, solid_distance, surface_velocity
 from warpbots.numerics import NODE, real, vector
 
 __all__ = ["contact_kernel", "meeting", "obstacle_force_kernel", "stop_kernel"]
@@ -101,8 +101,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         obstacle_count: Obstacles of the scene.
         stages: Stages of the scheme.
     """
-    vec = vector(dim)
-    meet = meeting(dim)
+    vec, meet, (in_space, _) = vector(dim), meeting(dim), _maps(dim)
 
     module = wp.get_module(f"warpbots.springs.obstacle_contact_{dim}d_{obstacle_count}_{stages}")
     wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
@@ -144,12 +143,16 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         allowed = free_v[i]
         in_contact = bool(False)
         for o in range(wp.static(obstacle_count)):
-            allowed, depth = meet(
-                obstacles, o, obstacles.rotation[o], obstacles.position[o], wp.vec3d(), wp.vec3d(), condition[o],
-                friction[row, o], extra[o], stiffness[n], damping, h, mass[i], x[i] + drift * v[i], allowed,
-            )  # fmt: skip
-            if depth > real(0.0):
-                in_contact = True
+            at = x[i] + drift * v[i]
+            R = obstacles.rotation[o]
+            p = obstacles.position[o]
+            if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(at)):
+                allowed, depth = meet(
+                    obstacles, o, R, p, wp.vec3d(), wp.vec3d(), condition[o], friction[row, o], extra[o],
+                    stiffness[n], damping, h, mass[i], at, allowed,
+                )  # fmt: skip
+                if depth > real(0.0):
+                    in_contact = True
         end = free_x[i] + follow * (allowed - free_v[i])
         if wp.static(stages > 1):  # noqa: SIM102 (decides what is compiled)
             if in_contact:
@@ -223,7 +226,7 @@ def stop_kernel(dim: int) -> wp.Kernel:
     is checked at the start of the step and, if the displacement is longer, along it.
     """
     vec = vector(dim)
-    surface = _surface(dim)
+    surface, (in_space, _) = _surface(dim), _maps(dim)
     nan = real(float("nan"))
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stop_{dim}d"), enable_backward=False)
@@ -244,7 +247,10 @@ def stop_kernel(dim: int) -> wp.Kernel:
         for o in range(obstacles.kind.shape[0]):
             R = obstacles.rotation[o]
             p = obstacles.position[o]
-            d, face = surface(obstacles, o, R, p, start)
+            d = real(0.0)
+            face = vec()
+            if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(start)):
+                d, face = surface(obstacles, o, R, p, start)
             if d >= real(0.0) and wp.length(displacement) > half:
                 for k in range(1, _PARTS):
                     if d >= real(0.0):
