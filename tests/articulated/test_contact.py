@@ -12,7 +12,8 @@ from scipy.optimize import brentq
 
 from warpbots.contact import signed_distance
 from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
-from warpbots.contact.solid import Solids, solid_distance, solids_of
+from warpbots.contact.solid import Solids, solid_curvature
+from warpbots.contact.solid_forms import solids_of
 from warpbots.scene import (
     Box,
     Capsule,
@@ -47,15 +48,15 @@ SOLIDS = {
 
 @wp.kernel(enable_backward=False)
 def measure_kernel(
-    solids: Solids, s: int, to: wp.mat33d, origin: wp.vec3d, x: wp.array[wp.vec3d], d_out: wp.array[wp.float64],
-    n_out: wp.array[wp.vec3d], C_out: wp.array[wp.mat33d],
+    solids: Solids, s: int, to: wp.mat33d, origin: wp.vec3d, x: wp.array[wp.vec3d],
+    d_out: wp.array[wp.float64], n_out: wp.array[wp.vec3d], C_out: wp.array[wp.mat33d],
 ):  # fmt: skip
     """Distance, slope and curvature in the frame of the body."""
     i = wp.tid()
-    d, n, C = solid_distance(solids, 0, s, wp.transpose(to) @ (x[i] - origin))
+    d, n, C = solid_curvature(solids, 0, s, to, origin, x[i])
     d_out[i] = d
-    n_out[i] = to @ n
-    C_out[i] = to @ C @ wp.transpose(to)
+    n_out[i] = n
+    C_out[i] = C
 
 
 def measure(shape, x: np.ndarray, rounding: float = 0.0):

@@ -8,7 +8,8 @@ import warp as wp
 from concave_meshes import angle, cup, inside, round_cup
 
 from warpbots.contact.mesh_distance import nearest_on_mesh
-from warpbots.contact.solid import Solids, grid_of, solid_distance, solids_of
+from warpbots.contact.solid import Solids, shape_distance
+from warpbots.contact.solid_forms import grid_of, solids_of
 from warpbots.design import mesh_distance
 from warpbots.scene.shapes import TriangleMesh
 
@@ -115,7 +116,7 @@ def measure_kernel(
 ):
     """Distance and slope of the first solid."""
     i = wp.tid()
-    d, n, _C = solid_distance(solids, 0, 0, x[i] - solids.position[0])
+    d, n, _C = shape_distance(solids, 0, 0, x[i] - solids.position[0], 0)
     distance_out[i] = d
     slope_out[i] = n
 

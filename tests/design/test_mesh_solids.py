@@ -9,7 +9,7 @@ from concave_meshes import cup
 
 import warpbots as wb
 from warpbots.contact.mesh_distance import nearest_on_mesh
-from warpbots.contact.solid import grid_of
+from warpbots.contact.solid_forms import grid_of
 from warpbots.design import Assembly, CagedBody, Section, box_cage, chain, designed_parameters, joint, palm, tip
 from warpbots.scene import SceneError
 from warpbots.scene.shapes import Box, Sphere, TriangleMesh, Union

@@ -35,7 +35,8 @@ def measure_kernel(
 ):
     """Distance and normal of the first solid at the ends of paths."""
     i = wp.tid()
-    d, _slope, n, _C = distance_on_path(obstacles, 0, spacing, x[i], y[i])
+    R = obstacles.solid.rotation[0]
+    d, _slope, n, _C = distance_on_path(obstacles, 0, R, obstacles.solid.position[0], spacing, x[i], y[i])
     distance_out[i] = d
     normal_out[i] = n
 

@@ -2,7 +2,6 @@
 
 from warpbots.contact.conditions import CODES, coefficients, constrain, extra_rest_friction
 from warpbots.contact.distance import normal, signed_distance
-from warpbots.contact.obstacle_field import obstacle_arrays, obstacle_field, penetration
 from warpbots.contact.points_within import points_within
 from warpbots.contact.surface_nets import sampled_surface, surface_nets
 from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
@@ -17,9 +16,6 @@ __all__ = [
     "extra_rest_friction",
     "least_thickness",
     "normal",
-    "obstacle_arrays",
-    "obstacle_field",
-    "penetration",
     "points_within",
     "refuse_thin",
     "sampled_surface",

@@ -1,42 +1,47 @@
-"""Signed distances of solids on the device, with slope and curvature, for penalty contact.
+"""Signed distances of solids on the device, with slope and curvature, for the contact of all solvers.
+
+A solid is a shape in a frame of its own. Its pose, a rotation R and a position p, and its velocity are arguments: a
+solid that moves needs other arguments, and one at rest those of its place in the scene. With the distance D in the
+frame of the solid,
+
+    d(x) = D(y),   n = R grad D(y),   C = R grad^2 D(y) R^T,   y = R^T (x - p),
+
+and as a point of velocity v passes a solid that moves by u = v_p + w x (x - p) there, d' = n . (v - u). The adjoint
+follows from slope and curvature, which every kind of solid gives in closed form:
+
+    x* = R y*,   p* = -x*,   R* = n* (R^T n)^T + (x - p) y*^T,   y* = d* grad D + grad^2 D R^T n*
 
 Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
-regular grid and interpolated by quadratic B-splines, so that the distance has a continuous slope. In double precision,
-whatever the precision of the process.
+regular grid, and interpolated linearly, or by quadratic B-splines, so that the distance has a continuous slope. In
+double precision, whatever the precision of the process, and in space: a plane scene is the plane z = 0.
 
 Below the edge of a box two faces are equally near, and the slope would jump from one to the other: so would the force,
-and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders are rounded, so that
-the slope is continuous down to the radius of the rounding.
+and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders may be rounded, so
+that the slope is continuous down to the radius of the rounding.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
-import numpy as np
 import warp as wp
-
-from warpbots.contact.distance import signed_distance
-from warpbots.contact.sample_grid import AROUND, SampleGrid
-from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, Shape, Sphere
 
 __all__ = [
     "BOX",
     "CAPSULE",
     "CYLINDER",
+    "LINEAR",
     "PLANE",
-    "SAMPLED",
     "SPHERE",
-    "SolidForm",
+    "SPLINE",
     "Solids",
-    "add_sample_adjoint",
-    "closed_form",
-    "grid_of",
+    "solid_distance_adjoint",
+    "may_touch",
+    "shape_distance",
+    "solid_curvature",
     "solid_distance",
-    "solids_of",
-    "widths",
+    "solid_frame",
+    "surface_velocity",
 ]
 
-PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
+PLANE, SPHERE, BOX, CAPSULE, CYLINDER, LINEAR, SPLINE = (wp.constant(k) for k in range(7))
+"""Closed forms, and samples that are interpolated linearly or by splines: the kinds from `LINEAR` on."""
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
 _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
@@ -46,7 +51,7 @@ _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
 class Solids:
     """Solids, each of shape (n_solids,) but the samples.
 
-    kind: Which closed form, or sampled.
+    kind: Which closed form, or how samples are interpolated.
     body: Body to which it is fixed, -1 for the world.
     rotation: Orientation of its frame in that of the body.
     position: Origin of its frame in that of the body [m]: a point of a plane, whose normal is z; a centre; the first
@@ -54,8 +59,9 @@ class Solids:
     size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
     resolution: Samples along each axis.
     rounding: Radius of edges and rims [m].
+    reach: Radius of the ball around the origin of the frame that holds the solid, infinite without one [m].
     first: Number of the first sample.
-    sample: Coefficients of the splines of all sampled solids [m], shape (worlds, n_samples).
+    sample: Linear samples, and coefficients of splines, of all sampled solids [m], shape (rows, n_samples).
     """
 
     kind: wp.array[int]
@@ -65,24 +71,26 @@ class Solids:
     size: wp.array[_vec3]
     resolution: wp.array[wp.vec3i]
     rounding: wp.array[_scalar]
+    reach: wp.array[_scalar]
     first: wp.array[int]
     sample: wp.array2d[_scalar]
 
 
 @wp.func
-def _around(y: _vec3, radius: _scalar, flat: _vec3):
+def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
     """Distance to the sphere of `radius` around the origin, of a y without the components where `flat` is 0."""
     r = wp.length(y)
     n = _vec3(flat[0], _ZERO, _ZERO)
     C = _mat33()
     if r > _ZERO:
         n = y / r
-        C = (wp.diag(flat) - wp.outer(n, n)) / r
+        if curved == 1:
+            C = (wp.diag(flat) - wp.outer(n, n)) / r
     return r - radius, n, C
 
 
 @wp.func
-def _box(y: _vec3, half: _vec3):
+def _box(y: _vec3, half: _vec3, curved: int):
     """A box with half edges `half` about the origin."""
     d = half[0]
     n = _vec3()
@@ -100,7 +108,7 @@ def _box(y: _vec3, half: _vec3):
             beyond[a] = wp.where(y[a] < _ZERO, -q, q)
             flat[a] = _ONE
     if depth > _ZERO:
-        d, n, C = _around(beyond, _ZERO, flat)
+        d, n, C = _around(beyond, _ZERO, flat, curved)
     else:
         d = depth
         n[nearest] = wp.where(y[nearest] < _ZERO, -_ONE, _ONE)
@@ -108,17 +116,17 @@ def _box(y: _vec3, half: _vec3):
 
 
 @wp.func
-def _capsule(y: _vec3, radius: _scalar, half: _scalar):
+def _capsule(y: _vec3, radius: _scalar, half: _scalar, curved: int):
     """A capsule along z with a segment of half length `half`."""
     along = y[2] - wp.clamp(y[2], -half, half)
     flat = _vec3(_ONE, _ONE, wp.where(along == _ZERO, _ZERO, _ONE))
-    return _around(_vec3(y[0], y[1], along), radius, flat)
+    return _around(_vec3(y[0], y[1], along), radius, flat, curved)
 
 
 @wp.func
-def _cylinder(y: _vec3, radius: _scalar, half: _scalar):
+def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
     """A cylinder along z of half length `half`."""
-    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO))
+    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO), curved)
     above = wp.abs(y[2]) - half
     up = wp.where(y[2] < _ZERO, -_ONE, _ONE)
     if d > _ZERO and above > _ZERO:  # nearest to the rim
@@ -131,6 +139,66 @@ def _cylinder(y: _vec3, radius: _scalar, half: _scalar):
         d = above
         n = _vec3(_ZERO, _ZERO, up)
         C = _mat33()
+    return d, n, C
+
+
+@wp.func
+def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
+    """Cell of samples around y, where in it y is, from 0 to 1, and 1 for axes along which that follows y.
+
+    Beyond the samples all goes on as at their edge.
+    """
+    cell = wp.vec3i()
+    t = _vec3()
+    inside = _vec3()
+    for a in range(3):
+        last = _scalar(top[a] - 1)
+        g = y[a] / h[a]
+        inner = wp.clamp(g, _ZERO, last)
+        inside[a] = wp.where(g == inner, _ONE, _ZERO)
+        cell[a] = wp.min(int(wp.floor(inner)), top[a] - 2)
+        t[a] = inner - _scalar(cell[a])
+    return cell, t, inside
+
+
+@wp.func
+def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
+    """Number of the sample at corner k of a cell, its weight at t, and slope and curvature of that per spacing."""
+    number = int(0)
+    value = _vec3()
+    side = _vec3()
+    for a in range(3):
+        bit = (k >> a) & 1
+        number = number * top[a] + cell[a] + bit
+        value[a] = wp.where(bit == 1, t[a], _ONE - t[a])
+        side[a] = wp.where(bit == 1, _ONE, -_ONE)
+    across = _vec3(value[1] * value[2], value[2] * value[0], value[0] * value[1])
+    xy = side[0] * side[1] * value[2]
+    xz = side[0] * side[2] * value[1]
+    yz = side[1] * side[2] * value[0]
+    bend = _mat33(_ZERO, xy, xz, xy, _ZERO, yz, xz, yz, _ZERO)
+    return number, value[0] * value[1] * value[2], wp.cw_mul(side, across), bend
+
+
+@wp.func
+def _linear(solids: Solids, w: int, s: int, y: _vec3, curved: int):
+    """Linear interpolation between samples, whose first is at the origin."""
+    h = solids.size[s]
+    top = solids.resolution[s]
+    first = solids.first[s]
+    cell, t, _inside = _linear_cell(top, h, y)
+    d = _scalar(0.0)
+    n = _vec3()
+    C = _mat33()
+    k = int(0)
+    while k < 8:  # not unrolled: that would take long to compile
+        number, weight, slope, bend = _corner(top, cell, t, k)
+        f = solids.sample[w, first + number]
+        d += weight * f
+        n += wp.cw_div(slope * f, h)
+        if curved == 1:
+            C += wp.cw_div(bend * f, wp.outer(h, h))
+        k += 1
     return d, n, C
 
 
@@ -166,7 +234,7 @@ def _row(solids: Solids, s: int, cell: wp.vec3i, i: int, j: int):
 
 
 @wp.func
-def _sampled(solids: Solids, w: int, s: int, y: _vec3):
+def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     """Splines through samples, whose first is at the origin."""
     h = solids.size[s]
     cell, t, d = _cell(solids, s, y)  # no contact outside: the samples surround the solid
@@ -184,21 +252,29 @@ def _sampled(solids: Solids, w: int, s: int, y: _vec3):
                 slope = wp.dot(f, dz) / h[2]
                 d += bx[i] * by[j] * value
                 n += _vec3(dx[i] * by[j] * value / h[0], bx[i] * dy[j] * value / h[1], bx[i] * by[j] * slope)
-                xy = dx[i] * dy[j] * value / (h[0] * h[1])
-                xz = dx[i] * by[j] * slope / h[0]
-                yz = bx[i] * dy[j] * slope / h[1]
-                xx = cx[i] * by[j] * value / (h[0] * h[0])
-                yy = bx[i] * cy[j] * value / (h[1] * h[1])
-                zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
-                C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+                if curved == 1:
+                    xy = dx[i] * dy[j] * value / (h[0] * h[1])
+                    xz = dx[i] * by[j] * slope / h[0]
+                    yz = bx[i] * dy[j] * slope / h[1]
+                    xx = cx[i] * by[j] * value / (h[0] * h[0])
+                    yy = bx[i] * cy[j] * value / (h[1] * h[1])
+                    zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
+                    C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
     return d, n, C
 
 
 @wp.func
-def add_sample_adjoint(
+def _add_sample_adjoint(
     solids: Solids, w: int, s: int, y: _vec3, d_adj: _scalar, n_adj: _vec3, sample_adj: wp.array2d[_scalar]
 ):
     """Add to the gradient of the samples around y, from those of its distance and slope, which are linear in them."""
+    if solids.kind[s] == LINEAR:
+        base, at, _inside = _linear_cell(solids.resolution[s], solids.size[s], y)
+        slope_adj = wp.cw_div(n_adj, solids.size[s])
+        for corner in range(8):
+            number, weight, slope, _bend = _corner(solids.resolution[s], base, at, corner)
+            wp.atomic_add(sample_adj, w, solids.first[s] + number, d_adj * weight + wp.dot(slope_adj, slope))
+        return
     h = solids.size[s]
     cell, t, outside = _cell(solids, s, y)
     if outside > _ZERO:
@@ -216,11 +292,12 @@ def add_sample_adjoint(
 
 
 @wp.func
-def solid_distance(solids: Solids, w: int, s: int, y: _vec3):
-    """Signed distance [m] of a point y in the frame of solid s of world w, its slope and its curvature [1/m].
+def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
+    """Signed distance [m] of y in the frame of solid s of world w, its slope, and its curvature [1/m] if `curved` is 1.
 
     The slope is the outward unit normal; for samples it is a unit vector as nearly as they are fine. On edges, axes and
-    centres, where there is none, it is that of one side. Outside of samples the distance is a lower bound.
+    centres, where there is none, it is that of one side. Outside of splines the distance is a lower bound without a
+    slope; outside of linear samples all goes on as at their edge.
     """
     kind = solids.kind[s]
     size = solids.size[s]
@@ -229,128 +306,97 @@ def solid_distance(solids: Solids, w: int, s: int, y: _vec3):
     n = _vec3(_ZERO, _ZERO, _ONE)
     C = _mat33()
     if kind == SPHERE:
-        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE))
+        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE), curved)
     elif kind == BOX:
-        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding))
+        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding), curved)
         d = d - rounding
     elif kind == CAPSULE:
-        d, n, C = _capsule(y, size[0], size[1])
+        d, n, C = _capsule(y, size[0], size[1], curved)
     elif kind == CYLINDER:
-        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding)
+        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding, curved)
         d = d - rounding
-    elif kind == SAMPLED:
-        d, n, C = _sampled(solids, w, s, y)
+    elif kind == LINEAR:
+        d, n, C = _linear(solids, w, s, y, curved)
+    elif kind == SPLINE:
+        d, n, C = _splines(solids, w, s, y, curved)
     return d, n, C
 
 
-def solids_of(
-    shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device, room: float = 0.0
-) -> Solids:
-    """Solids on the device, with one row of samples.
+@wp.func
+def solid_distance_adjoint(
+    solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3,
+    sample_adj: wp.array2d[_scalar],
+):  # fmt: skip
+    """Adjoints of x and R from those of `solid_distance`; that of p is minus that of x.
 
-    Args:
-        shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
-        samples: Samples along the longest edge of a shape without a closed form.
-        rounding: Radius of edges and rims, in smallest half edges of a box, or the smaller of radius and half length of
-            a cylinder [1].
-        device: Device of the arrays.
-        room: How much farther than needed samples reach around a shape, with which `widths` are larger [m].
-
-    Raises:
-        SceneError: A shape without a closed form has no end, or its samples do not fit into memory.
+    Adds to the gradient of the samples unless it is empty.
     """
-    rows = [closed_form(shape) or _sample(shape, samples, room) for _, shape in shapes]
-    kinds, rotations, positions, sizes, grids = zip(*rows, strict=True) if rows else ((),) * 5
-    firsts = np.cumsum([0] + [g.size for g in grids])
-    solids = Solids()
-
-    def array(values: object, dtype: type, shape: tuple = ()) -> wp.array:
-        numpy_type = np.int32 if dtype in (int, wp.vec3i) else np.float64
-        return wp.array(np.array(values, dtype=numpy_type).reshape(len(rows), *shape), dtype=dtype, device=device)
-
-    solids.kind, solids.body = array(kinds, int), array([b for b, _ in shapes], int)
-    solids.rotation, solids.position = array(rotations, _mat33, (3, 3)), array(positions, _vec3, (3,))
-    solids.size, solids.resolution = array(sizes, _vec3, (3,)), array([g.shape for g in grids], wp.vec3i, (3,))
-    smallest = [s[:count].min() if count else 0.0 for s, count in zip(sizes, map(_EDGES.get, kinds), strict=True)]
-    solids.rounding = array([rounding * s for s in smallest], _scalar)
-    solids.first = array(firsts[:-1], int)
-    flat = np.concatenate([np.zeros(0), *(g.reshape(-1) for g in grids)])
-    solids.sample = wp.array(flat[None], dtype=_scalar, device=device)
-    return solids
+    y = wp.transpose(R) @ (x - p)
+    _d, n, C = shape_distance(solids, w, s, y, 1)
+    slope_adj = wp.transpose(R) @ n_adj
+    y_adj = d_adj * n + C @ slope_adj
+    if solids.kind[s] == LINEAR:
+        _cell_of, _t, inside = _linear_cell(solids.resolution[s], solids.size[s], y)
+        y_adj = wp.cw_mul(inside, y_adj)
+    if solids.kind[s] >= LINEAR and sample_adj.shape[0] > 0:
+        _add_sample_adjoint(solids, w, s, y, d_adj, slope_adj, sample_adj)
+    return R @ y_adj, wp.outer(n_adj, n) + wp.outer(x - p, y_adj)
 
 
-def grid_of(solids: Solids, s: int) -> SampleGrid | None:
-    """The samples of solid s, or None if it is a closed form."""
-    if solids.kind.numpy()[s] != SAMPLED:
-        return None
-    counts = tuple(int(n) for n in solids.resolution.numpy()[s])
-    return SampleGrid(
-        solids.position.numpy()[s], float(solids.size.numpy()[s, 0]), counts, int(solids.first.numpy()[s])
-    )
+@wp.func
+def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
+    """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its slope.
+
+    Differentiable with respect to x, R, p, and the samples of solids that are an argument of the kernel. Of solids in
+    another struct Warp hands no gradient of samples on: there `solid_distance_adjoint` is called with it.
+    """
+    if solids.kind[s] == PLANE:  # floors, at no cost of the frame
+        up = _vec3(R[0, 2], R[1, 2], R[2, 2])
+        return wp.dot(up, x - p), up
+    d, n, _C = shape_distance(solids, w, s, wp.transpose(R) @ (x - p), 0)
+    return d, R @ n
 
 
-def widths(solids: Solids) -> np.ndarray:
-    """Smallest and second smallest width of each solid [m], 0 for a half-space, which has none, shape (n_solids, 2)."""
-
-    def across(kind: int, size: np.ndarray, samples: np.ndarray) -> np.ndarray:
-        if kind == SAMPLED:
-            return size * (samples - AROUND)
-        a, b, c = size
-        return 2.0 * np.array({BOX: (a, b, c), CYLINDER: (a, a, b), PLANE: (0.0, 0.0, 0.0)}.get(kind, (a, a, a)))
-
-    arrays = (a.numpy() for a in (solids.kind, solids.size, solids.resolution))
-    rows = [np.sort(across(int(kind), *row))[:2] for kind, *row in zip(*arrays, strict=True)]
-    return np.array(rows).reshape(-1, 2)
+@wp.func_grad(solid_distance)
+def _adj_solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3):
+    if d_adj == _ZERO and wp.dot(n_adj, n_adj) == _ZERO:  # of most points, which are not in contact
+        return
+    x_adj, R_adj = solid_distance_adjoint(solids, w, s, R, p, x, d_adj, n_adj, wp.adjoint[solids.sample])
+    wp.adjoint[x] += x_adj
+    wp.adjoint[p] -= x_adj
+    wp.adjoint[R] += R_adj
 
 
-class SolidForm(NamedTuple):
-    """A solid in the frame of its body, with the fields of `Solids`; `samples` is empty for a closed form."""
+@wp.func
+def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
+    """Whether x may be inside a solid with the axes R and the origin p, by the ball around it or the plane.
 
-    kind: int
-    rotation: np.ndarray
-    position: np.ndarray
-    size: np.ndarray
-    samples: np.ndarray
-
-
-_NO_SAMPLES = np.zeros((0, 0, 0))
-_EDGES = {BOX: 3, CYLINDER: 2}
-"""Of kinds with edges, the number of sizes that bound their rounding."""
+    Warp copies a struct at each call, so that what is cheap takes its fields.
+    """
+    r = x - p
+    if kind == PLANE:
+        return wp.dot(_vec3(R[0, 2], R[1, 2], R[2, 2]), r) < _ZERO
+    return wp.dot(r, r) < reach * reach
 
 
-def closed_form(shape: Shape) -> SolidForm | None:
-    """A half-space, sphere, box, capsule or cylinder; None for other shapes."""
-    if isinstance(shape, Posed):
-        form = closed_form(shape.shape)
-        if form is None:
-            return None
-        Q = np.array(shape.rotation)
-        return form._replace(rotation=Q @ form.rotation, position=Q @ form.position + np.array(shape.translation))
-    if isinstance(shape, HalfSpace):
-        return SolidForm(PLANE, _frame_along(np.array(shape.normal)), np.array(shape.point), np.zeros(3), _NO_SAMPLES)
-    if isinstance(shape, Sphere):
-        return SolidForm(SPHERE, np.eye(3), np.array(shape.center), np.full(3, shape.radius), _NO_SAMPLES)
-    if isinstance(shape, Box):
-        lower, upper = shape.bounds
-        return SolidForm(BOX, np.eye(3), (lower + upper) / 2.0, (upper - lower) / 2.0, _NO_SAMPLES)
-    if isinstance(shape, Capsule | Cylinder):
-        start, end = np.array(shape.start), np.array(shape.end)
-        length = np.linalg.norm(end - start)
-        kind = CAPSULE if isinstance(shape, Capsule) else CYLINDER
-        size = np.array([shape.radius, length / 2.0, 0.0])
-        return SolidForm(kind, _frame_along((end - start) / length), (start + end) / 2.0, size, _NO_SAMPLES)
-    return None
+@wp.func
+def solid_curvature(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
+    """As `solid_distance`, with the curvature [1/m]."""
+    Rt = wp.transpose(R)
+    d, n, C = shape_distance(solids, w, s, Rt @ (x - p), 1)
+    return d, R @ n, R @ C @ Rt
 
 
-def _frame_along(z: np.ndarray) -> np.ndarray:
-    """A rotation whose third column is the unit vector z."""
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)
+@wp.func
+def solid_frame(solids: Solids, s: int, R: _mat33, p: _vec3):
+    """Axes and origin [m] of solid s on a body with the axes R and the origin p.
+
+    On the world they are `solids.rotation[s]` and `solids.position[s]`.
+    """
+    return R @ solids.rotation[s], p + R @ solids.position[s]
 
 
-def _sample(shape: Shape, samples: int, room: float) -> SolidForm:
-    """The signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
-    grid = SampleGrid.around(shape, samples, room)
-    coefficients = grid.coefficients(signed_distance(shape, grid.positions))
-    return SolidForm(SAMPLED, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients)
+@wp.func
+def surface_velocity(p: _vec3, linear: _vec3, angular: _vec3, x: _vec3):
+    """Velocity [m/s] at x of a solid that moves by `linear` [m/s] at p and turns by `angular` [rad/s]."""
+    return linear + wp.cross(angular, x - p)

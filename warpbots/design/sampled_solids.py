@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.contact.sample_grid import SampleGrid
-from warpbots.contact.solid import grid_of
+from warpbots.contact.solid_forms import grid_of
 from warpbots.design.mesh_distance import mesh_distance
 from warpbots.scene.shapes import TriangleMesh, parts_of
 from warpbots.simulation import Simulation

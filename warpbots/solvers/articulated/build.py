@@ -6,7 +6,8 @@ import math
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import Solids, grid_of, solids_of
+from warpbots.contact.solid import Solids
+from warpbots.contact.solid_forms import grid_of, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList

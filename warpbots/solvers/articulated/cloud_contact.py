@@ -12,7 +12,7 @@ matrices for each pair, however many points are in contact.
 import warp as wp
 
 from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
-from warpbots.contact.solid import SAMPLED, Solids, solid_distance
+from warpbots.contact.solid import SPLINE, Solids, solid_curvature, solid_distance, solid_frame
 from warpbots.solvers.articulated.crossed_edges import displaced_crossing
 from warpbots.solvers.articulated.robot_arrays import ContactArrays, JointTree
 from warpbots.solvers.articulated.rolling_points import (
@@ -112,7 +112,7 @@ def apply(blocks: wp.array[mat33], n: int, a: Twist):
 def solid_pose(tree: JointTree, links: Links, solids: Solids, w: int, s: int):
     """Orientation and origin of a solid."""
     R, p = body_pose(tree, links, w, solids.body[s])
-    return R @ solids.rotation[s], p + R @ solids.position[s]
+    return solid_frame(solids, s, R, p)
 
 
 @wp.func
@@ -124,10 +124,9 @@ def bounds_overlap(
     s = contacts.pair_solid[pair]
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
     R, p = solid_pose(tree, links, solids, w, s)
-    middle = wp.transpose(R) @ (pa + Ra @ pairs.center[w * contacts.groups + g] - p)
-    gap, _n, _C = solid_distance(solids, w, s, middle)
+    gap, _n = solid_distance(solids, w, s, R, p, pa + Ra @ pairs.center[w * contacts.groups + g])
     reach = pairs.radius[w * contacts.groups + g]
-    if solids.kind[s] == SAMPLED:
+    if solids.kind[s] == SPLINE:
         reach += wp.length(solids.size[s])
     return wp.where(gap > reach + TOUCH, 0, 1)
 
@@ -153,14 +152,6 @@ class Touch:
     n_v: mat33
     x_w: mat33
     x_v: mat33
-
-
-@wp.func
-def world_distance(solids: Solids, w: int, s: int, R: mat33, p: vec3, x: vec3):
-    """Signed distance to a solid with axes R and origin p, its slope and its curvature, in world axes."""
-    Rt = wp.transpose(R)
-    d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
-    return d, R @ n, R @ C @ Rt
 
 
 @wp.func
@@ -225,7 +216,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids
         x_w = -wp.skew(x)
         bent = scalar(0.5) * BEND * wp.length(S) * t * t
         if curvature > scalar(0.0):
-            _d, n, C = world_distance(solids, w, s, R, p, x)
+            _d, n, C = solid_curvature(solids, w, s, R, p, x)
             CS = C @ S
             t_v = -CS / curvature
             t_w = -(wp.cross(x, CS) + wp.cross(S, n)) / curvature
@@ -241,7 +232,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids
         if i < 8:
             x = pa + Ra @ middle
             x_w = -wp.skew(x)
-        _d, n, C = world_distance(solids, w, s, R, p, x)
+        _d, n, C = solid_curvature(solids, w, s, R, p, x)
         cosine, sine, inverse = rim_direction(n, E1, E2)
         a_n = C @ (inverse * (wp.dot(n, E1) * E2 - wp.dot(n, E2) * E1))
         a_w = inverse * (wp.dot(n, E1) * wp.cross(E2, n) - wp.dot(n, E2) * wp.cross(E1, n))
@@ -253,7 +244,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids
         x = x + V
         x_v += wp.outer(T, wp.transpose(x_v) @ a_n)
         x_w += wp.outer(T, a_w) - wp.skew(V)
-    d, n, C = world_distance(solids, w, s, R, p, x)
+    d, n, C = solid_curvature(solids, w, s, R, p, x)
     r = contacts.radius[first + i]
     out = Touch()
     out.d = d + bent - r

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, SolidForm, closed_form
+from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
+from warpbots.contact.solid_forms import SolidForm, closed_form
 from warpbots.scene import Cloud, RigidBody, Shape, parts_of
 from warpbots.solvers.articulated.point_cloud import box_grid, clouds, refuse_too_many
 from warpbots.solvers.articulated.rolling_points import AXIS, BALLS, RIMS

@@ -6,7 +6,7 @@ Warp generates the derivatives with respect to the motion.
 import warp as wp
 
 from warpbots.contact.penalty import TOUCH, penalty_force
-from warpbots.contact.solid import SAMPLED, add_sample_adjoint, solid_distance
+from warpbots.contact.solid import solid_distance, solid_distance_adjoint
 from warpbots.numerics import Launch, parallel
 from warpbots.solvers.articulated.cloud_contact import (
     body_pose,
@@ -26,7 +26,7 @@ from warpbots.solvers.articulated.rolling_points import (
     rim_direction,
     slides,
 )
-from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
+from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
 __all__ = [
@@ -66,19 +66,19 @@ class ContactList:
 
 
 @wp.func
-def distance(robot: RobotArrays, w: int, s: int, y: vec3):
-    """Signed distance of a point to a solid, and its slope."""
-    d, n, _C = solid_distance(robot.solids, w, s, y)
+def distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3):
+    """Signed distance of x to a solid with the axes R and the origin p, and its slope."""
+    d, n = solid_distance(robot.solids, w, s, R, p, x)
     return d, n
 
 
 @wp.func_grad(distance)
-def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
-    """The slope is the derivative of the distance; the symmetric curvature is the derivative of the slope."""
-    _d, n, C = solid_distance(robot.solids, w, s, y)
-    wp.adjoint[y] += d_adj * n + C @ n_adj
-    if robot.solids.kind[s] == SAMPLED and wp.adjoint[robot.solids.sample].shape[0] > 0:  # if their gradient is wanted
-        add_sample_adjoint(robot.solids, w, s, y, d_adj, n_adj, wp.adjoint[robot.solids.sample])
+def adj_distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3, d_adj: scalar, n_adj: vec3):
+    sample_adj = wp.adjoint[robot.solids.sample]
+    x_adj, R_adj = solid_distance_adjoint(robot.solids, w, s, R, p, x, d_adj, n_adj, sample_adj)
+    wp.adjoint[x] += x_adj
+    wp.adjoint[p] -= x_adj
+    wp.adjoint[R] += R_adj
 
 
 @wp.func
@@ -98,12 +98,12 @@ def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
     d = s_k * share
     if touching == 0:
         d = scalar(1.0)
-    return x - scalar(0.5) * s_k * n, R, d, wp.transpose(R) @ n, share
+    return x - scalar(0.5) * s_k * n, d, n, share
 
 
 @wp.func
 def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
-    """Place at which contact point i touches, axes of the solid of a pair, distance to the solid and its slope.
+    """Place at which contact point i touches, distance to the solid of a pair, and the slope of the distance.
 
     The point belongs to the group of the pair; `rolling_points` gives its position on the body. A pair of edges has one
     contact, whatever the point.
@@ -113,17 +113,15 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
     tree = robot.tree
     s = contacts.pair_solid[pair]
     if contacts.pair_crossed[pair] >= 0:
-        x_e, R_e, d_e, n_e, _share = approach_of_edges(robot, links, w, pair)
-        return x_e, R_e, d_e, n_e
+        x_e, d_e, n_e, _share = approach_of_edges(robot, links, w, pair)
+        return x_e, d_e, n_e
     g = contacts.pair_group[pair]
     kind = contacts.group_kind[g]
     first = w * contacts.points + contacts.group_first[g]
     number = i - contacts.group_first[g]
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
-    Rb, pb = body_pose(tree, links, w, solids.body[s])
+    R, p = solid_pose(tree, links, solids, w, s)
     x = pa + Ra @ contacts.point[first + number]
-    R = Rb @ solids.rotation[s]
-    p = pb + Rb @ solids.position[s]
     bent = scalar(0.0)
     if slides(kind, number):
         start = contacts.point[first]
@@ -136,8 +134,8 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
         t0, curvature = nearest_on_axis(solids, w, s, wp.transpose(R) @ (x - p), wp.transpose(R) @ S)
         t = t0
         if curvature > scalar(0.0):
-            _d0, n0 = distance(robot, w, s, wp.transpose(R) @ (x + t0 * S - p))
-            t = t0 - (wp.dot(R @ n0, S) + b * t0) / curvature
+            _d0, n0 = distance(robot, w, s, R, p, x + t0 * S)
+            t = t0 - (wp.dot(n0, S) + b * t0) / curvature
         x = x + t * S
         bent = scalar(0.5) * b * t * t
     if kind == RIMS:
@@ -147,18 +145,18 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
         E2 = Ra @ (contacts.point[first + k + 1] - middle)
         if number < 8:
             x = pa + Ra @ middle
-        _d1, n1 = distance(robot, w, s, wp.transpose(R) @ (x - p))
-        cosine, sine, _inverse = rim_direction(R @ n1, E1, E2)
+        _d1, n1 = distance(robot, w, s, R, p, x)
+        cosine, sine, _inverse = rim_direction(n1, E1, E2)
         if number < 8:
             cosine, sine = quarter(cosine, sine, number)
         x = x + cosine * E1 + sine * E2
-    d, n = distance(robot, w, s, wp.transpose(R) @ (x - p))
+    d, n = distance(robot, w, s, R, p, x)
     r = contacts.radius[first + number]
     d = d + bent - r
     if contacts.pair_beside[pair] >= 0 and d <= TOUCH:
-        _x, _R, _d, _n, share = approach_of_edges(robot, links, w, contacts.pair_beside[pair])
+        _x, _d, _n, share = approach_of_edges(robot, links, w, contacts.pair_beside[pair])
         d = (scalar(1.0) - share) * d
-    return x - r * (R @ n), R, d, n
+    return x - r * n, d, n
 
 
 @wp.func
@@ -187,7 +185,7 @@ def list_kernel(
     w = wp.tid()
     count = int(0)
     for i in range(candidates):
-        _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
+        _x, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
         if d <= TOUCH and contact_list_out.free[w * candidates + i] == 0:
             contact_list_out.candidate[w * candidates + count] = i
             count += 1
@@ -206,7 +204,7 @@ def deep_kernel(
 ):
     """Write whether a candidate is in contact."""
     w, i = wp.tid()
-    _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
+    _x, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
     touches = d <= TOUCH and contact_list_out.free[w * candidates + i] == 0
     contact_list_out.deep[w * candidates + i] = wp.where(touches, 1, 0)
 

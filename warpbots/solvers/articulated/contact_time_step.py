@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.cloud_contact import area_of, body_pose
+from warpbots.solvers.articulated.cloud_contact import area_of, solid_pose
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.kinematics import move, twist_along
 from warpbots.solvers.articulated.mass_inverse import invert_masses
@@ -67,11 +67,10 @@ def _advised(longest: float, h: float) -> float:
 def away(robot: RobotArrays, work: StepArrays, w: int, s: int, x: vec3):
     """Direction from the centre of a sampled solid to x, used outside of its samples, where no slope is known."""
     solids = robot.solids
-    R, p = body_pose(robot.tree, work.links, w, solids.body[s])
+    R, p = solid_pose(robot.tree, work.links, solids, w, s)
     top = solids.resolution[s] - wp.vec3i(1, 1, 1)
     half = scalar(0.5) * vec3(scalar(top[0]), scalar(top[1]), scalar(top[2]))
-    middle = solids.position[s] + solids.rotation[s] @ wp.cw_mul(half, solids.size[s])
-    return wp.normalize(x - p - R @ middle)
+    return wp.normalize(x - p - R @ wp.cw_mul(half, solids.size[s]))
 
 
 @wp.kernel(enable_backward=False)
@@ -109,8 +108,8 @@ def mobility_kernel(
         pair = contact_list.pair[c]
         if contacts.pair_crossed[pair] >= 0:
             continue  # corners have the same law and area, and are farther from the centre than points of edges
-        x, R, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
-        up = wp.normalize(R @ slope)
+        x, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
+        up = wp.normalize(slope)
         if wp.length(slope) == scalar(0.0):
             up = away(robot, work_out, w, contacts.pair_solid[pair], x)
         body = contacts.group_body[contacts.pair_group[pair]]

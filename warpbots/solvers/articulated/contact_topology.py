@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import PLANE, closed_form
+from warpbots.contact.solid import PLANE
+from warpbots.contact.solid_forms import closed_form
 from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, Shape, neighbours, parts_of
 from warpbots.solvers.articulated.contact_groups import (
     PointGroup,

@@ -111,8 +111,8 @@ def contact_kernel(
     c = contact_list.candidate[w * candidates + slot]
     pair = contact_list.pair[c]
     i = contact_list.point[c]
-    x, R, d, n = approach(robot, links, w, pair, i)
-    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, R @ n)
+    x, d, n = approach(robot, links, w, pair, i)
+    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, n)
     wrench_out[w * candidates + slot] = spatial(wp.cross(x, f), f)
 
 

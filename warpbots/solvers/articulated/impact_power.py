@@ -137,8 +137,8 @@ def impulse_power_kernel(
     c = impact.candidate[at]
     pair = contact_list.pair[c]
     law = w * contacts.laws + contacts.pair_law[pair]
-    x, R, _d, slope = approach(robot, links, w, pair, contact_list.point[c])
-    n = wp.normalize(R @ slope)
+    x, _d, slope = approach(robot, links, w, pair, contact_list.point[c])
+    n = wp.normalize(slope)
     p = impact.impulse[at]
     L = twist_between(robot, sweep, w, pair)
     D = twist_between(robot, changed, w, pair)
@@ -185,7 +185,7 @@ def gap_kernel(
     if impact.event[w] != IN_TIME:
         return
     c = impact.candidate[w * CONTACTS]
-    _x, _R, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+    _x, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
     gap_out[w] = d
 
 

@@ -119,8 +119,8 @@ def mark_free(
         free = int(0)
         pair = contact_list.pair[c]
         if left > _ZERO and last == 0 and contacts.instant[contacts.pair_law[pair]] == 1:
-            x, R, d, n = approach(robot, links, w, pair, contact_list.point[c])
-            if d >= -CLOSE and wp.dot(R @ n, velocity_at(robot, links, w, pair, x)) < -slow:
+            x, d, n = approach(robot, links, w, pair, contact_list.point[c])
+            if d >= -CLOSE and wp.dot(n, velocity_at(robot, links, w, pair, x)) < -slow:
                 free = 1
                 if d <= CLOSE:
                     event = AT_ONCE
@@ -226,7 +226,7 @@ def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: in
     nearest = int(-1)
     for c in range(robot.contacts.candidates):
         if contact_list.free[w * robot.contacts.candidates + c] == 1:
-            _x, _R, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+            _x, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
             if d < least:
                 least = d
                 nearest = c
@@ -236,7 +236,7 @@ def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: in
 @wp.func
 def gap_of(robot: RobotArrays, contact_list: ContactList, links: Links, w: int, c: int):
     """Gap of a candidate [m]."""
-    _x, _R, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+    _x, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
     return d
 
 

@@ -105,8 +105,8 @@ def impulse_responses(
     for i in range(count):
         c = impact.candidate[w * CONTACTS + i]
         pair = contact_list.pair[c]
-        x, R, _d, slope = approach(robot, work.links, w, pair, contact_list.point[c])
-        strike.normal[w * CONTACTS + i] = wp.normalize(R @ slope)
+        x, _d, slope = approach(robot, work.links, w, pair, contact_list.point[c])
+        strike.normal[w * CONTACTS + i] = wp.normalize(slope)
         strike.before[w * CONTACTS + i] = velocity_at(robot, work.links, w, pair, x)
         a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
         b = element_of(tree, robot.solids.body[contacts.pair_solid[pair]])
@@ -147,7 +147,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
     count = impact.count[w]
     if count == 1:
         c = impact.candidate[w * CONTACTS]
-        x, _R, _d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
+        x, _d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
         strike.place[w * CONTACTS] = x
     full = int(0)
     while full == 0:
@@ -157,7 +157,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
         for c in range(contacts.candidates):
             pair = contact_list.pair[c]
             if contacts.instant[contacts.pair_law[pair]] == 1:
-                x, _R, d, _n = approach(robot, links, w, pair, contact_list.point[c])
+                x, d, _n = approach(robot, links, w, pair, contact_list.point[c])
                 apart = scalar(wp.inf)
                 if d > CLOSE:
                     apart = scalar(-1.0)

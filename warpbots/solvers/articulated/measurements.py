@@ -166,9 +166,9 @@ def contact_kernel(
     c = contact_list.candidate[w * candidates + slot]
     pair = contact_list.pair[c]
     i = contact_list.point[c]
-    x, R, d, n = approach(robot, links, w, pair, i)
-    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, R @ n)
-    up = wp.normalize(R @ n)
+    x, d, n = approach(robot, links, w, pair, i)
+    f = area_of(robot.contacts, w, pair, i) * force_at(robot, links, w, pair, x, d, n)
+    up = wp.normalize(n)
     push = wp.dot(f, up)
     group = robot.contacts.pair_group[pair]
     own, p_own = body_pose(robot.tree, links, w, robot.contacts.group_body[group])

@@ -34,7 +34,7 @@ def depth_kernel(
     for e in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links_out, w, e)
     for c in range(candidates):
-        _x, _R, d, _n = approach(robot, links_out, w, contact_list.pair[c], contact_list.point[c])
+        _x, d, _n = approach(robot, links_out, w, contact_list.pair[c], contact_list.point[c])
         distance_out[w, c] = d
 
 

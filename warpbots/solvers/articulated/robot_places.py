@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from warpbots.contact.solid import Solids, grid_of
+from warpbots.contact.solid import Solids
+from warpbots.contact.solid_forms import grid_of
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.places import Places

@@ -25,7 +25,7 @@ between axis and slope is below 1e-6, a is 0.
 
 import warp as wp
 
-from warpbots.contact.solid import Solids, solid_distance
+from warpbots.contact.solid import Solids, shape_distance
 from warpbots.solvers.articulated.spatial import scalar, vec3
 
 __all__ = ["AXIS", "BALLS", "BEND", "RIMS", "nearest_on_axis", "quarter", "rim_direction", "slides"]
@@ -50,7 +50,7 @@ def slides(kind: int, i: int):
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
     """First and second derivatives of the distance of a bent axis with respect to t."""
-    _d, n, C = solid_distance(solids, w, s, y + t * S)
+    _d, n, C = shape_distance(solids, w, s, y + t * S, 1)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.contact.solid import closed_form
+from warpbots.contact.solid_forms import closed_form
 from warpbots.scene import Cloud, Scene, Shape
 from warpbots.solvers.articulated.contact_topology import Touching
 from warpbots.solvers.articulated.point_cloud import box_grid

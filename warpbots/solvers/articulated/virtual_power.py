@@ -191,8 +191,8 @@ def contact_power_kernel(
     c = contact_list.candidate[w * candidates + slot]
     pair = contact_list.pair[c]
     point = contact_list.point[c]
-    x, R, d, n = approach(robot, links, w, pair, point)
-    f = force_at(robot, links, w, pair, x, d, R @ n)
+    x, d, n = approach(robot, links, w, pair, point)
+    f = force_at(robot, links, w, pair, x, d, n)
     L = Twist()
     own = contacts.group_body[contacts.pair_group[pair]]
     if own >= 0:

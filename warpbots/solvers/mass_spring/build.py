@@ -7,7 +7,9 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from warpbots.contact import coefficients, obstacle_field, refuse_thin
+from warpbots.contact import CODES, coefficients, extra_rest_friction, refuse_thin
+from warpbots.contact.solid import Solids
+from warpbots.contact.solid_forms import closed_form, linear_samples, solid_arrays
 from warpbots.numerics import parallel, real, vector
 from warpbots.scene import (
     FREEDOMS,
@@ -152,9 +154,9 @@ def build(
         freedom=device_array(freedom, device, int),
         direction=device_array(direction, device, vector(scene.dim)),
         contact=device_array(contact_stiffness * area, device),
-        obstacles=obstacle_field(
-            scene.obstacles, scene.dim, lambda shape: _sampled_box(scene, shape, spacing), 0.5 * spacing, device
-        ),
+        obstacles=_obstacles(scene, spacing, device),
+        condition=device_array([CODES[o.condition] for o in scene.obstacles], device, int),
+        extra_friction=device_array(extra_rest_friction(scene.obstacles), device),
         workspace=MassSpringWorkspace(sizes, device, lattice),
     )
 
@@ -247,6 +249,15 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
         if constraint.direction is not None:
             direction[held] = constraint.direction
     return freedom, direction
+
+
+def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:
+    """Obstacles as solids; those without a closed form are sampled twice per mass."""
+    forms = [
+        closed_form(o.shape) or linear_samples(o.shape, *_sampled_box(scene, o.shape, spacing), 0.5 * spacing, o.name)
+        for o in scene.obstacles
+    ]
+    return solid_arrays(forms, [-1] * len(forms), 0.0, device)
 
 
 def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:

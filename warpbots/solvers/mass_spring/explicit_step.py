@@ -4,7 +4,7 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.contact import obstacle_arrays
+from warpbots.contact.solid import Solids
 from warpbots.numerics import NODE, copy, launch, launch_adjoint, real
 from warpbots.scene import HalfSpace
 from warpbots.solvers.mass_spring.constraints import adj_project_end_kernel, project_end_kernel
@@ -169,8 +169,8 @@ class ExplicitStep:
             self._contact_kernel(), model.all_masses,
             self._contact_inputs(copies.values("friction", model.friction), copies.count), self.state_out.motion(),
             [
-                mass_adj, None, None, obstacle_arrays(model.dim)(), copies.gradient("friction", model.friction),
-                *[None] * 5, *motion_adj, *end.free_adj,
+                mass_adj, None, None, Solids(), None, None,
+                copies.gradient("friction", model.friction), *[None] * 5, *motion_adj, *end.free_adj,
             ],
             ended_adj, model.device,
         )  # fmt: skip
@@ -183,7 +183,7 @@ class ExplicitStep:
     def _contact_inputs(self, friction: wp.array, copies: int) -> list:
         model, scheme = self.model, self.scheme
         return [
-            model.mass.flatten(), model.contact, real(self.contact_damping), model.obstacles, friction,
+            model.mass.flatten(), model.contact, real(self.contact_damping), *model.surfaces, friction,
             len(model.lattice), copies, real(scheme.c[0] * self.h), real(self.h * sum(scheme.p)), real(self.h),
             *self.state.motion(), *model.workspace.end.free,
         ]  # fmt: skip

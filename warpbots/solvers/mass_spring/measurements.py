@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.contact import obstacle_arrays
+from warpbots.contact.solid import Solids
 from warpbots.numerics import (
     Launch,
     clear_gradients,
@@ -183,7 +183,7 @@ class MassSpringMeasurement:
 
     def _contact_inputs(self, force: wp.array, friction: wp.array, copies: int) -> list:
         model, state = self.model, self.state
-        surface = [model.mass, model.contact, real(self.contact_damping), model.obstacles, friction, copies]
+        surface = [model.mass, model.contact, real(self.contact_damping), *model.surfaces, friction, copies]
         interval = real(model.workspace.reading.contact_interval)
         return [*surface, interval, state.position, state.velocity, force.reshape(self._masses)]
 
@@ -195,7 +195,7 @@ class MassSpringMeasurement:
             self._force_kernel(), self._masses,
             self._contact_inputs(force, copies.values("friction", model.friction), copies.count), [contact],
             [
-                model.mass.grad, None, None, obstacle_arrays(model.dim)(),
+                model.mass.grad, None, None, Solids(), None, None,
                 copies.gradient("friction", model.friction), None, None, state.position.grad, state.velocity.grad,
                 force_adj.reshape(self._masses),
             ],

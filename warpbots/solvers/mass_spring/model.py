@@ -119,7 +119,9 @@ class MassSpringModel(ArrayModel):
             (n_masses,), int.
         direction: Unit vectors along lines, and normals of planes, that hold masses [1], shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m], 0 for rigid obstacles, shape (n_masses,).
-        obstacles: Obstacles, as a Warp struct.
+        obstacles: Obstacles, as a Warp struct (`warpbots.contact.solid`).
+        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
+        extra_friction: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
         workspace: Arrays that every step fills anew.
     """
 
@@ -155,6 +157,8 @@ class MassSpringModel(ArrayModel):
     direction: wp.array
     contact: wp.array
     obstacles: object
+    condition: wp.array
+    extra_friction: wp.array
     workspace: MassSpringWorkspace
 
     @property
@@ -194,6 +198,11 @@ class MassSpringModel(ArrayModel):
     def constraints(self) -> list[wp.array]:
         """Inputs of kernels over (worlds, n_held): `held`, `freedom` and `direction`."""
         return [self.held, self.freedom, self.direction]
+
+    @property
+    def surfaces(self) -> list:
+        """Inputs of kernels of contact: `obstacles`, `condition` and `extra_friction`."""
+        return [self.obstacles, self.condition, self.extra_friction]
 
     @functools.cached_property
     def held(self) -> wp.array:

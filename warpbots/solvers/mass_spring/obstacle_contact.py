@@ -11,31 +11,97 @@ import functools
 
 import warp as wp
 
-from warpbots.contact import constrain, obstacle_arrays, penetration
+from warpbots.contact import constrain
+from warpbots.contact.solid import LINEAR, Solids, may_touch, solid_distance, surface_velocity
 from warpbots.numerics import NODE, real, vector
 
-__all__ = ["contact_kernel", "obstacle_force_kernel", "stop_kernel"]
+__all__ = ["contact_kernel", "meeting", "obstacle_force_kernel", "stop_kernel"]
 
 _PARTS = wp.constant(8)
 """Number of points along a long displacement at which a mass is tested for being in an obstacle."""
 
 
 @functools.cache
+def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Warp functions from a vector to one in space in double precision, and back."""
+    vec = vector(dim)
+
+    @wp.func
+    def in_space(x: vec):
+        """The vector, in the plane z = 0."""
+        y = wp.vec3d()
+        for a in range(dim):
+            y[a] = wp.float64(x[a])
+        return y
+
+    @wp.func
+    def from_space(y: wp.vec3d):
+        """Its components."""
+        x = vec()
+        for a in range(dim):
+            x[a] = real(y[a])
+        return x
+
+    return in_space, from_space
+
+
+@functools.cache
+def _surface(dim: int) -> wp.Function:
+    vec, (in_space, from_space) = vector(dim), _maps(dim)
+
+    @wp.func
+    def surface(solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, x: vec):
+        """Signed distance [m] of x to obstacle o with the axes R and the origin p, and its outward unit normal."""
+        d, n = solid_distance(solids, 0, o, R, p, in_space(x))
+        if solids.kind[o] >= LINEAR:
+            n = wp.normalize(n)
+        return real(d), from_space(n)
+
+    return surface
+
+
+@functools.cache
+def meeting(dim: int) -> wp.Function:
+    """Warp function (v', depth) of a mass of velocity v at x and an obstacle with a pose and a velocity.
+
+    A surface is rigid where its stiffness K is 0. Otherwise its pressure is K d (1 - a v . n), with the depth d and the
+    velocity v against the surface: the law of Hunt and Crossley (1975) with an exponent of 1, continuous where contact
+    begins, and never a pull. Without contact the depth is 0 or less, and v' = v.
+    """
+    vec, surface, constrain_velocity, (in_space, from_space) = vector(dim), _surface(dim), constrain(dim), _maps(dim)
+
+    @wp.func
+    def meet(
+        solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, linear: wp.vec3d, angular: wp.vec3d, condition: int,
+        mu: real, extra: real, stiffness: real, damping: real, h: real, mass: real, x: vec, v: vec,
+    ):  # fmt: skip
+        """Velocity after a contact of duration h [m/s], and depth [m]."""
+        d, n = surface(solids, o, R, p, x)
+        allowed = v
+        if d < real(0.0):
+            moving = from_space(surface_velocity(p, linear, angular, in_space(x)))
+            against = v - moving
+            push = -wp.dot(against, n)
+            if stiffness > real(0.0):
+                push = stiffness * -d * (real(1.0) + damping * push) * h / mass
+            allowed = moving + constrain_velocity(against, n, push, condition, mu, extra)
+        return allowed, -d
+
+    return meet
+
+
+@functools.cache
 def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: contact where the first stage is inside an obstacle.
 
-    A surface is rigid where its stiffness K is 0. Otherwise its pressure is K d (1 - a v . n), the law of Hunt and
-    Crossley (1975) with an exponent of 1: continuous where contact begins, and never a pull. Each world may have
-    several `copies` of the friction coefficients (`warpbots.numerics.Copies`).
+    Each world may have several `copies` of the friction coefficients (`warpbots.numerics.Copies`).
 
     Args:
         dim: 2 or 3.
         obstacle_count: Obstacles of the scene.
         stages: Stages of the scheme.
     """
-    vec = vector(dim)
-    ObstacleArrays = obstacle_arrays(dim)
-    constrain_velocity, penetrate = constrain(dim), penetration(dim)
+    vec, meet, (in_space, _) = vector(dim), meeting(dim), _maps(dim)
 
     module = wp.get_module(f"warpbots.springs.obstacle_contact_{dim}d_{obstacle_count}_{stages}")
     wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
@@ -46,7 +112,9 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         mass: wp.array[real],
         stiffness: wp.array[real],
         damping: real,
-        obstacles: ObstacleArrays,
+        obstacles: Solids,
+        condition: wp.array[int],
+        extra: wp.array[real],
         friction: wp.array2d[real],
         count: int,
         copies: int,
@@ -75,15 +143,16 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         allowed = free_v[i]
         in_contact = bool(False)
         for o in range(wp.static(obstacle_count)):
-            depth, out = penetrate(obstacles, o, x[i] + drift * v[i])
-            if depth > real(0.0):
-                in_contact = True
-                push = -wp.dot(allowed, out)
-                if stiffness[n] > real(0.0):
-                    push = stiffness[n] * depth * (real(1.0) + damping * push) * h / mass[i]
-                allowed = constrain_velocity(
-                    allowed, out, push, obstacles.condition[o], friction[row, o], obstacles.extra[o]
-                )
+            at = x[i] + drift * v[i]
+            R = obstacles.rotation[o]
+            p = obstacles.position[o]
+            if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(at)):
+                allowed, depth = meet(
+                    obstacles, o, R, p, wp.vec3d(), wp.vec3d(), condition[o], friction[row, o], extra[o],
+                    stiffness[n], damping, h, mass[i], at, allowed,
+                )  # fmt: skip
+                if depth > real(0.0):
+                    in_contact = True
         end = free_x[i] + follow * (allowed - free_v[i])
         if wp.static(stages > 1):  # noqa: SIM102 (decides what is compiled)
             if in_contact:
@@ -103,8 +172,7 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         obstacle_count: Obstacles of the scene.
     """
     vec = vector(dim)
-    ObstacleArrays = obstacle_arrays(dim)
-    constrain_velocity, penetrate = constrain(dim), penetration(dim)
+    meet = meeting(dim)
 
     module = wp.get_module(f"warpbots.springs.obstacle_force_{dim}d_{obstacle_count}")
     wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
@@ -115,7 +183,9 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         mass: wp.array2d[real],
         stiffness: wp.array[real],
         damping: real,
-        obstacles: ObstacleArrays,
+        obstacles: Solids,
+        condition: wp.array[int],
+        extra: wp.array[real],
         friction: wp.array2d[real],
         copies: int,
         # step
@@ -137,15 +207,10 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
             f[c] = force[w, i][c]
         free = v[w, i] + h / m * f
         for o in range(wp.static(obstacle_count)):
-            depth, out = penetrate(obstacles, o, x[w, i])
-            allowed = free
-            if depth > real(0.0):
-                push = -wp.dot(free, out)
-                if stiffness[i] > real(0.0):
-                    push = stiffness[i] * depth * (real(1.0) + damping * push) * h / m
-                allowed = constrain_velocity(
-                    free, out, push, obstacles.condition[o], friction[row, o], obstacles.extra[o]
-                )
+            allowed, _depth = meet(
+                obstacles, o, obstacles.rotation[o], obstacles.position[o], wp.vec3d(), wp.vec3d(), condition[o],
+                friction[row, o], extra[o], stiffness[i], damping, h, m, x[w, i], free,
+            )  # fmt: skip
             force_out[w, o, i] = m / h * (free - allowed)
             free = allowed
 
@@ -161,13 +226,13 @@ def stop_kernel(dim: int) -> wp.Kernel:
     being inside is made at the start of the step and, for displacements longer than `half`, along them.
     """
     vec = vector(dim)
-    ObstacleArrays, penetrate = obstacle_arrays(dim), penetration(dim)
+    surface, (in_space, _) = _surface(dim), _maps(dim)
     nan = real(float("nan"))
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stop_{dim}d"), enable_backward=False)
     def stop_passing(
         # model
-        obstacles: ObstacleArrays,
+        obstacles: Solids,
         half: real,
         # state
         x: wp.array[vec],
@@ -180,14 +245,19 @@ def stop_kernel(dim: int) -> wp.Kernel:
         displacement = x_out[i] - start
         passes = bool(False)
         for o in range(obstacles.kind.shape[0]):
-            depth, face = penetrate(obstacles, o, start)
-            if depth <= real(0.0) and wp.length(displacement) > half:
+            R = obstacles.rotation[o]
+            p = obstacles.position[o]
+            d = real(0.0)
+            face = vec()
+            if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(start)):
+                d, face = surface(obstacles, o, R, p, start)
+            if d >= real(0.0) and wp.length(displacement) > half:
                 for k in range(1, _PARTS):
-                    if depth <= real(0.0):
-                        depth, face = penetrate(obstacles, o, start + real(k) / real(_PARTS) * displacement)
-            if depth > real(0.0):
-                depth_end, face_end = penetrate(obstacles, o, start + displacement)
-                if depth_end > real(0.0):
+                    if d >= real(0.0):
+                        d, face = surface(obstacles, o, R, p, start + real(k) / real(_PARTS) * displacement)
+            if d < real(0.0):
+                d_end, face_end = surface(obstacles, o, R, p, start + displacement)
+                if d_end < real(0.0):
                     passes = passes or wp.dot(face, face_end) < real(0.0)
                 else:
                     passes = passes or wp.dot(face, displacement) < -half

@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation, acts_as_stress
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
-from warpbots.contact.solid import solids_of, widths
+from warpbots.contact.solid_forms import solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import (
     Cable,

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import Solids, widths
+from warpbots.contact.solid import Solids
+from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.array_model import ArrayModel

@@ -22,14 +22,20 @@ _EDGED = wp.constant(wp.float64(2.0 * CLEARANCE))  # deepest end in one whose sh
 
 
 @wp.func
-def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _vec, ub: _vec, uc: _vec):
-    """Depth of a solid inside a face at the end of its path, and along it, at closely spaced points [m]."""
+def deepest(
+    obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, a: _vec, b: _vec, c: _vec, ua: _vec, ub: _vec,
+    uc: _vec,
+):  # fmt: skip
+    """Depth of a solid inside a face at the end of its path, and along it, at closely spaced points [m].
+
+    The solid has the axes R and the origin p; paths are those against it, as of `distance_on_path`.
+    """
     thin = obstacles.thinnest[s]
     size = wp.max(wp.length(b - a + ub - ua), wp.max(wp.length(c - b + uc - ub), wp.length(a - c + ua - uc)))
     way = wp.max(wp.length(ua), wp.max(wp.length(ub), wp.length(uc)))
     middle = _THIRD * (a + b + c)
     on = _THIRD * (ua + ub + uc)
-    d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + on))
+    d, _slope, _n, _C = distance_to(obstacles, s, R, p, wp.vec3d(middle + on))
     end = _ZERO
     along = _ZERO
     if d <= size + way:
@@ -37,14 +43,14 @@ def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _v
         times = wp.clamp(int(wp.ceil(real(4.0) * way / thin)), 1, _TIMES)
         for m in range(times):
             share = _ONE - real(m) / real(times)
-            d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + share * on))
+            d, _slope, _n, _C = distance_to(obstacles, s, R, p, wp.vec3d(middle + share * on))
             if d <= size + way / real(times):
                 for i in range(parts + 1):
                     for j in range(parts + 1 - i):
                         v = real(i) / real(parts)
                         w = real(j) / real(parts)
                         x = a + v * (b - a) + w * (c - a) + share * (ua + v * (ub - ua) + w * (uc - ua))
-                        d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(x))
+                        d, _slope, _n, _C = distance_to(obstacles, s, R, p, wp.vec3d(x))
                         if m == 0:
                             end = wp.max(end, -d)
                         along = wp.max(along, -d)
@@ -83,13 +89,15 @@ def find_embedded_kernel(
     if islands.moves[w * islands.count + component] == 0 or converged[island_of(islands, w, i[0])] == 0:
         return
     edge = islands.own_length[component]
-    p = w * points
-    q = w * stride
+    first = w * points
+    row = w * stride
     for s in range(obstacles.solids):
         if obstacles.thinnest[s] > _ZERO:
             end, along = deepest(
-                obstacles, s, x[p + i[0]], x[p + i[1]], x[p + i[2]], at(u, q + i[0]), at(u, q + i[1]), at(u, q + i[2])
-            )
+                obstacles, s, obstacles.solid.rotation[s], obstacles.solid.position[s],
+                x[first + i[0]], x[first + i[1]], x[first + i[2]],
+                at(u, row + i[0]), at(u, row + i[1]), at(u, row + i[2]),
+            )  # fmt: skip
             deep_path = real(wp.min(_DEEP * wp.float64(obstacles.thinnest[s]), _CHORD * edge))
             deep_end = deep_path
             if obstacles.angular[s] == 1:

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.contact import CODES
-from warpbots.contact.solid import SAMPLED, Solids, solid_distance
+from warpbots.contact.solid import LINEAR, Solids, solid_curvature
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
@@ -63,17 +63,15 @@ class ObstacleArrays:
 
 
 @wp.func
-def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
-    """Distance, its slope, normal and curvature of a solid at a point; small forces need double precision.
+def distance_to(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, y: wp.vec3d):
+    """Distance, its slope, normal and curvature at y of a solid with the axes R and the origin p.
 
-    The gradient of the distance is the slope times the normal; where samples are too coarse, the slope is not 1.
+    The gradient of the distance is the slope times the normal; where samples are too coarse, the slope is not 1. Small
+    forces need double precision.
     """
-    R = obstacles.solid.rotation[s]
-    d, n, C = solid_distance(obstacles.solid, 0, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
-    n = R @ n
-    C = R @ C @ wp.transpose(R)
+    d, n, C = solid_curvature(obstacles.solid, 0, s, R, p, y)
     slope = wp.float64(1.0)
-    if obstacles.solid.kind[s] == SAMPLED:
+    if obstacles.solid.kind[s] >= LINEAR:
         slope = wp.length(n)
         n = n / slope
         C = C @ (wp.identity(n=3, dtype=wp.float64) - wp.outer(n, n)) / slope
@@ -85,7 +83,9 @@ def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
 
 
 @wp.func
-def plane_of_entry(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d, y: wp.vec3d):
+def plane_of_entry(
+    obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, spacing: real, x: wp.vec3d, y: wp.vec3d
+):
     """Where the path from x to y first enters a solid if it leaves on an opposite side, else y; and whether it does.
 
     A straight path may cut a corner of a solid, but not pass through it.
@@ -98,18 +98,18 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d
     place = y
     along = real(0.0)
     while along < length and left == 0:
-        p = x + wp.float64(along / length) * way
-        d, _slope, n, _C = distance_to(obstacles, s, p)
+        here = x + wp.float64(along / length) * way
+        d, _slope, n, _C = distance_to(obstacles, s, R, p, here)
         if entered == 1:
             left = int(wp.dot(n, first) < _OPPOSITE)
             entered = int(d < real(0.0))
         elif d < -_ENTERED * spacing:
             entered = int(1)
             first = n
-            place = p
+            place = here
         along += wp.max(d, spacing)
     if entered == 1 and left == 0:
-        _d, _slope, n, _C = distance_to(obstacles, s, y)
+        _d, _slope, n, _C = distance_to(obstacles, s, R, p, y)
         left = int(wp.dot(n, first) < _OPPOSITE)
     if left == 0:
         place = y
@@ -117,13 +117,18 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d
 
 
 @wp.func
-def distance_on_path(obstacles: ObstacleArrays, s: int, spacing: real, x: wp.vec3d, y: wp.vec3d):
-    """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid."""
+def distance_on_path(
+    obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, spacing: real, x: wp.vec3d, y: wp.vec3d
+):
+    """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid.
+
+    The path is that against the solid in its pose at the end: a solid that moves takes x along.
+    """
     place = y
     through = int(0)
     if obstacles.thinnest[s] > real(0.0) and real(wp.length(y - x)) > _FAR * spacing:
-        place, through = plane_of_entry(obstacles, s, spacing, x, y)
-    d, slope, n, C = distance_to(obstacles, s, place)
+        place, through = plane_of_entry(obstacles, s, R, p, spacing, x, y)
+    d, slope, n, C = distance_to(obstacles, s, R, p, place)
     if through == 1:
         d += slope * wp.dot(n, _vec(y - place))
         C = _mat()
@@ -224,8 +229,10 @@ def begin_obstacles_kernel(
     for s in range(obstacles.solids):
         k = first + s
         o = obstacles.obstacle[s]
-        d, _slope, _n, _C = distance_to(obstacles, s, here)
-        e, _slope, _n, _C = distance_to(obstacles, s, ahead)
+        R = obstacles.solid.rotation[s]
+        origin = obstacles.solid.position[s]
+        d, _slope, _n, _C = distance_to(obstacles, s, R, origin, here)
+        e, _slope, _n, _C = distance_to(obstacles, s, R, origin, ahead)
         if wp.min(d, e) <= near:
             count += 1
         contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
@@ -274,7 +281,10 @@ def evaluate_obstacles_kernel(
             here += share * wp.vec3d(x[w * topology.nodes + node[q]])
             way += share * wp.vec3d(at(z, j) + at(f, j))
     spacing = real(_SPACING * obstacles.edge[c / obstacles.solids])
-    d, slope, n, C = distance_on_path(obstacles, c % obstacles.solids, spacing, here, here + way)
+    s = c % obstacles.solids
+    R = obstacles.solid.rotation[s]
+    p = obstacles.solid.position[s]
+    d, slope, n, C = distance_on_path(obstacles, s, R, p, spacing, here, here + way)
     contacts_out.distance[k] = d
     contacts_out.slope[k] = slope
     contacts_out.normal[k] = n
