@@ -309,3 +309,14 @@ def test_slow_tests_exist():
         file, name = test.split("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / file).read_text(), test
         assert covered
+
+
+def test_no_two_classes_share_a_name():
+    """One name, one thing: a reader who finds a class by its name finds the one that is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path.name)
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert not shared, shared

@@ -13,8 +13,8 @@ from warpbots.numerics import NODE, real, real_numpy
 from warpbots.scene import floor
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.bones_step import Skeleton
-from warpbots.solvers.projective.contact_points import Points
-from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.contact_points import ContactPoints
+from warpbots.solvers.projective.contact_step import ContactStep
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
@@ -45,9 +45,9 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     start, u = state.position.flatten(), model.workspace.displacement
     point = Point(model.workspace.everywhere, control, start, u, real(DT), state.time)
     evaluate_rest(model, point)
-    points = Points(model, state, DT)
+    points = ContactPoints(model, state, DT)
     skeleton = Skeleton(model, state, points, control, DT)
-    contact = Contact(model, skeleton, points, DT)
+    contact = ContactStep(model, skeleton, points, DT)
     matrix = model.matrices.of(DT)
     step = GlobalStep(model, matrix, point.x)
     solve_adjoint(model, matrix, step, point, skeleton, contact, solver.tolerance, solver.max_iterations)

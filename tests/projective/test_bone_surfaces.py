@@ -14,7 +14,7 @@ from warpbots.numerics import precision
 from warpbots.scene import Box, Joint, Material, RigidBody, Scene, Sheet, SoftBody, floor
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_points import ContactPoints
 
 
 def test_a_bare_bone_falls_and_stands_on_its_lower_side():
@@ -154,7 +154,7 @@ def test_bone_surfaces_begin_where_bones_are_and_as_fast():
     arrays = sim.solver.state(sim.model)
     for name in ("position", "velocity", "q", "qd"):
         getattr(arrays, name).assign(getattr(state, name).numpy())
-    points, readings = Points(sim.model, arrays, sim.dt), sim.sense(state)
+    points, readings = ContactPoints(sim.model, arrays, sim.dt), sim.sense(state)
     count, own = (
         sim.model.topology.sizes.nodes,
         sim.model.topology.bone_surfaces.position - np.array(sim.scene.rigid[0].position),

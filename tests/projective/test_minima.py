@@ -9,7 +9,7 @@ from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.islands import islands_of
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
-from warpbots.solvers.projective.iterate.convergence import Energy, criterion
+from warpbots.solvers.projective.iterate.convergence import Objective, criterion
 
 TOLERANCE = 1e-5 if precision == "float32" else 1e-9
 
@@ -35,7 +35,7 @@ def ended(start: np.ndarray, width: np.ndarray, minimises: bool) -> np.ndarray:
         wide[:, :3] = at - at**3 / width**2
         residual.assign(wide)
         f.assign(0.5 * wide)
-        accelerate(it, criterion(TOLERANCE, 500, by_edge=True), Energy(residual, n) if minimises else None)
+        accelerate(it, criterion(TOLERANCE, 500, by_edge=True), Objective(residual, n) if minimises else None)
     assert progress.converged.numpy()[0] == 1
     return z.numpy()[:, :3].astype(float)
 

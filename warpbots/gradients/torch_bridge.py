@@ -130,11 +130,13 @@ class _ControlInterval(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         values = ctx.saved_tensors  # recomputes the segment if necessary
-        results = dict(zip(sorted(ctx.wanted), _Adjoint.apply(ctx, len(gradients), *gradients, *values), strict=True))
+        results = dict(
+            zip(sorted(ctx.wanted), _IntervalAdjoint.apply(ctx, len(gradients), *gradients, *values), strict=True)
+        )
         return None, None, None, None, None, *(results.get(name) for name in ctx.names)
 
 
-class _Adjoint(torch.autograd.Function):
+class _IntervalAdjoint(torch.autograd.Function):
     """The gradient of a control interval, as a function that cannot be differentiated again."""
 
     @staticmethod

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from warpbots.renamed import refuse_former
-from warpbots.robots.loader import load_robot as load
+from warpbots.robots.loader import load
 from warpbots.robots.mujoco_replay import MujocoReplay, replay_in_mujoco
 from warpbots.robots.pose_holding import hold_pose, set_down
-from warpbots.robots.writer import save_robot as save
+from warpbots.robots.writer import save
 
 __all__ = ["MujocoReplay", "hold_pose", "load", "replay_in_mujoco", "save", "set_down"]
 

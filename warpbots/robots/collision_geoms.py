@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from warpbots.robots.contact_filter import Filter
-from warpbots.robots.kinematic_tree import Link
+from warpbots.robots.kinematic_tree import TreeLink
 from warpbots.robots.mesh_files import convex_hull
 from warpbots.robots.names import distinct
 from warpbots.robots.records import GeomRecord, MeshRecord, RobotRecord
@@ -27,7 +27,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.articulated.point_cloud import clouds
 
-__all__ = ["Solid", "solids_of"]
+__all__ = ["CollisionSolid", "solids_of"]
 
 _SMALL = 1e-2
 """Radius below which a geom may be too small for its surface to be sampled [m]."""
@@ -40,7 +40,7 @@ _THIN = 5e-3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Solid:
+class CollisionSolid:
     """A solid that can be in contact: geoms of a body that touch the same others, or a geom of the world.
 
     Attributes:
@@ -59,8 +59,8 @@ class Solid:
 
 
 def solids_of(
-    robot: RobotRecord, links: list[Link], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
-) -> list[Solid]:
+    robot: RobotRecord, links: list[TreeLink], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
+) -> list[CollisionSolid]:
     """Solids of bodies, then obstacles: geoms of the world, and all planes.
 
     Geoms of a body that do not touch the same others are solids of their own: the first has the name of the body, and
@@ -98,13 +98,17 @@ def solids_of(
             proposed.append(f"{robot.bodies[body].name}/{robot.geoms[group[0]].name}")
         bodies.add(body)
     names, solids = iter(distinct(proposed, taken)), []
-    obstacles = [Solid(next(names), robot.geoms[k].body, shape, (k,), obstacle=True) for k, shape in world.items()]
+    obstacles = [
+        CollisionSolid(next(names), robot.geoms[k].body, shape, (k,), obstacle=True) for k, shape in world.items()
+    ]
     for group in groups:
         body = robot.geoms[group[0]].body
         name = robot.bodies[body].name if body in bodies else next(names)
         bodies.discard(body)
         parts = tuple(shapes[k] for k in group)
-        solids.append(Solid(name, body, parts[0] if len(parts) == 1 else Union(parts), tuple(group), obstacle=False))
+        solids.append(
+            CollisionSolid(name, body, parts[0] if len(parts) == 1 else Union(parts), tuple(group), obstacle=False)
+        )
     return solids + obstacles
 
 

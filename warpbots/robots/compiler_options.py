@@ -33,7 +33,7 @@ def refuse_unknown(compiler: Mapping[str, Any]) -> None:
     """
     known = (*_SWITCHES, *_NUMBERS, "inertiafromgeom", "inertiagrouprange", "meshdir")
     for name, value in compiler.items():
-        what = f"load_robot: compiler[{name!r}]"
+        what = f"load: compiler[{name!r}]"
         if name not in known:
             raise SceneError(f"{what}: there is no such attribute; known are {', '.join(sorted(known))}")
         fits = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from warpbots.robots.collision_geoms import Solid
+from warpbots.robots.collision_geoms import CollisionSolid
 from warpbots.robots.contact_filter import APART, Filter
 from warpbots.robots.names import unique
 from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours, parts_of
@@ -30,7 +30,7 @@ class _Table:
         added: Coefficients of friction on smooth obstacles that are not in the file, shape (n,).
     """
 
-    solids: list[Solid]
+    solids: list[CollisionSolid]
     friction: np.ndarray
     near: np.ndarray
     moving: np.ndarray
@@ -63,8 +63,8 @@ class _Table:
 
 
 def with_contact(
-    contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: Sequence[Obstacle],
-    points: int, overlaps: Overlaps, unknown: list[str],
+    contact: Filter, solids: list[CollisionSolid], bodies: list[RigidBody], joints: list[Joint],
+    more: Sequence[Obstacle], points: int, overlaps: Overlaps, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
     """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
 
@@ -99,7 +99,9 @@ def with_contact(
     return _finished(bodies, table, of, {law.points for law in laws}, points), laws
 
 
-def _table(contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: bool) -> _Table:
+def _table(
+    contact: Filter, solids: list[CollisionSolid], bodies: list[RigidBody], joints: list[Joint], more: bool
+) -> _Table:
     fixed, apart = _fixed_to_world(joints), neighbours(bodies, joints)
     friction = np.array([[contact.friction(a.geoms[0], b.geoms[0]) for b in solids] for a in solids])
     near = np.array(
@@ -110,7 +112,7 @@ def _table(contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints
     return _Table(solids, friction, near | np.eye(len(solids), dtype=bool), moving, added)
 
 
-def _meet_added(contact: Filter, solids: list[Solid]) -> np.ndarray:
+def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
     """Friction of each solid on smooth obstacles that are not in the file.
 
     They have MuJoCo's default bits, but a body that does not touch such things at all touches them with all its geoms.
@@ -155,7 +157,7 @@ def _finished(
     bodies: list[RigidBody], table: _Table, surfaces: dict[str, str], used: set[str], points: int
 ) -> list[RigidBody]:
     """Bodies with their surfaces and points; the parts of a body share its points by their areas."""
-    parts: dict[int, list[Solid]] = {}
+    parts: dict[int, list[CollisionSolid]] = {}
     for solid in itertools.compress(table.solids, table.moving):
         parts.setdefault(solid.body, []).append(solid)
     share = {name: part for solids in parts.values() for name, part in _shares(solids).items()}
@@ -169,7 +171,7 @@ def _finished(
     return [finished(body) for body in bodies]
 
 
-def _shares(solids: list[Solid]) -> dict[str, float]:
+def _shares(solids: list[CollisionSolid]) -> dict[str, float]:
     """The share of each of the solids of a body in its surface, by name."""
     if len(solids) == 1:
         return {solids[0].name: 1.0}

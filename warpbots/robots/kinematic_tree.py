@@ -10,7 +10,7 @@ from warpbots.robots.quaternions import matrix
 from warpbots.robots.records import JointRecord, Keyframe, RobotRecord
 from warpbots.scene import Joint, SceneError
 
-__all__ = ["UNBOUNDED", "Link", "floating", "start_of", "tree_of"]
+__all__ = ["UNBOUNDED", "TreeLink", "floating", "start_of", "tree_of"]
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball"}
 UNBOUNDED = 1e10
@@ -18,7 +18,7 @@ UNBOUNDED = 1e10
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Link:
+class TreeLink:
     """A body of the scene.
 
     Attributes:
@@ -66,11 +66,11 @@ def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
     return found
 
 
-def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tuple[list[Link], list[Joint]]:
+def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tuple[list[TreeLink], list[Joint]]:
     """Links, parents first, and the joint of each."""
-    links: list[Link] = []
+    links: list[TreeLink] = []
     joints: list[Joint] = []
-    at = {0: Link("", None, np.zeros(3), np.eye(3))}
+    at = {0: TreeLink("", None, np.zeros(3), np.eye(3))}
     titles, between = _names(robot, floats)
     for k, body in enumerate(robot.bodies[1:], start=1):
         if k in floats:
@@ -96,19 +96,19 @@ def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str],
     return dict(zip(tied, titles, strict=True)), dict(zip([j for j, _ in followed], between, strict=True))
 
 
-def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, titles: dict[int, str]) -> tuple[Link, Joint]:
+def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, titles: dict[int, str]) -> tuple[TreeLink, Joint]:
     """A base that floats, with coordinates relative to the world as in MuJoCo, or is fixed at its start."""
     body = robot.bodies[k]
     own = robot.joints[body.joints[0]] if body.joints else None
     position, turn = (body.position, body.quaternion) if own is None else _free_pose(start, own)
     if not floats:
         R = body.rotation if own is None else matrix(turn)
-        return _fixed(Link(body.name, k, position, R), None, titles[k])
+        return _fixed(TreeLink(body.name, k, position, R), None, titles[k])
     values = {"position": (0.0,) * 3, "start": (*position, *np.roll(turn / np.linalg.norm(turn), -1))}
     if own is not None:
         values |= _free_values(start, own)
     title = titles[k] if own is None else own.name
-    return Link(body.name, k, np.zeros(3), np.eye(3)), Joint(title, "free", None, body.name, **values)
+    return TreeLink(body.name, k, np.zeros(3), np.eye(3)), Joint(title, "free", None, body.name, **values)
 
 
 def _free_pose(start: Keyframe, joint: JointRecord) -> tuple[np.ndarray, np.ndarray]:
@@ -127,13 +127,13 @@ def _free_values(start: Keyframe, joint: JointRecord) -> dict:
     return values
 
 
-def _fixed(link: Link, parent: str | None, title: str) -> tuple[Link, Joint]:
+def _fixed(link: TreeLink, parent: str | None, title: str) -> tuple[TreeLink, Joint]:
     return link, Joint(title, "fixed", parent, link.name, tuple(link.position), link.rotation)
 
 
 def _links_of(
-    robot: RobotRecord, start: Keyframe, k: int, up: Link, titles: dict[int, str], between: dict[int, str]
-) -> list[tuple[Link, Joint]]:
+    robot: RobotRecord, start: Keyframe, k: int, up: TreeLink, titles: dict[int, str], between: dict[int, str]
+) -> list[tuple[TreeLink, Joint]]:
     """A body with its joints, a link for each; the last is the body itself.
 
     MuJoCo's body has the pose of the file at qpos0. Its joints move it from the first to the last, each by its
@@ -143,13 +143,13 @@ def _links_of(
     body, parent, found = robot.bodies[k], up.name or None, []
     p, R = up.position + up.rotation @ body.position, up.rotation @ body.rotation
     if not body.joints:
-        return [_fixed(Link(body.name, k, p, R), parent, titles[k])]
+        return [_fixed(TreeLink(body.name, k, p, R), parent, titles[k])]
     for j in body.joints:
         joint, last = robot.joints[j], j == body.joints[-1]
         anchor, turn = p + R @ joint.position, R
         p, R = _at_zero(joint, p, R)
         name = body.name if last else between[j]
-        link = Link(name, k if last else None, p, R)
+        link = TreeLink(name, k if last else None, p, R)
         found.append((link, _joint(start, joint, parent, name, anchor, turn)))
         parent = name
     return found

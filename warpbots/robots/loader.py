@@ -9,10 +9,10 @@ import numpy as np
 
 from warpbots.file_warnings import warn_of_file
 from warpbots.robots.actuated_joints import motors_of
-from warpbots.robots.collision_geoms import Solid, solids_of
+from warpbots.robots.collision_geoms import CollisionSolid, solids_of
 from warpbots.robots.contact_filter import Filter
 from warpbots.robots.contact_laws import with_contact
-from warpbots.robots.kinematic_tree import Link, floating, start_of, tree_of
+from warpbots.robots.kinematic_tree import TreeLink, floating, start_of, tree_of
 from warpbots.robots.loops import left_out_equalities
 from warpbots.robots.masses import LEAST
 from warpbots.robots.model_reader import records_of
@@ -23,14 +23,14 @@ from warpbots.robots.start_overlaps import overlaps_at
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.field_types import checked
 
-__all__ = ["load_robot"]
+__all__ = ["load"]
 
 _OUTSIDE = 1e-2
 """Distance behind a limit from which a joint that starts there is reported [rad or m]."""
 
 
 @checked
-def load_robot(
+def load(
     path: str | Path,
     *,
     fixed_base: bool | None = None,
@@ -124,7 +124,7 @@ def load_robot(
 
 
 def _bodies(
-    robot: RobotRecord, links: list[Link], joints: list[Joint], solids: list[Solid]
+    robot: RobotRecord, links: list[TreeLink], joints: list[Joint], solids: list[CollisionSolid]
 ) -> tuple[list[RigidBody], list[Joint]]:
     """Bodies and joints, with the parts of bodies that are solids of their own, without mass, after all others."""
     names, taken = {link.name for link in links}, {joint.name for joint in joints}
@@ -142,7 +142,7 @@ def _bodies(
     return bodies, [*joints, *ties]
 
 
-def _body(robot: RobotRecord, link: Link, solids: dict[int, Solid]) -> RigidBody:
+def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid]) -> RigidBody:
     """A link with its mass and shape, without surface and contact points."""
     solid = solids.get(link.body)
     values = {"color": robot.geoms[solid.geoms[0]].color} if solid else {}
@@ -152,7 +152,7 @@ def _body(robot: RobotRecord, link: Link, solids: dict[int, Solid]) -> RigidBody
     )  # fmt: skip
 
 
-def _inertia(robot: RobotRecord, body: int | None, solid: Solid | None) -> Inertia | None:
+def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:
     """Inertia of the file; a solid without mass there gets the least possible, instead of that of its density."""
     if body is None or (solid is None and not robot.bodies[body].weighs):
         return None
@@ -160,7 +160,7 @@ def _inertia(robot: RobotRecord, body: int | None, solid: Solid | None) -> Inert
     return Inertia(said.mass, tuple(said.center), said.moments)
 
 
-def _ground(robot: RobotRecord, solids: list[Solid]) -> list[Obstacle]:
+def _ground(robot: RobotRecord, solids: list[CollisionSolid]) -> list[Obstacle]:
     return [Obstacle(s.shape, friction=robot.geoms[s.geoms[0]].friction, name=s.name) for s in solids if s.obstacle]
 
 

@@ -28,8 +28,8 @@ from warpbots.robots.masses import LEAST
 from warpbots.robots.mujoco_source import import_mujoco
 from warpbots.robots.names import unique
 from warpbots.robots.quaternions import quaternion
-from warpbots.robots.shape_parts import Part, mesh_text, parts_of
-from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
+from warpbots.robots.shape_parts import PlacedShape, mesh_text, parts_of
+from warpbots.robots.written_joints import FileJoint, JointFrame, WrittenJoint, numbers, written_joints
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.contact_groups import points_of
 from warpbots.solvers.articulated.inertia import body_inertia
@@ -66,7 +66,7 @@ class _Robot:
     joints: list[WrittenJoint]
     pairs: list[ContactPair]
     bits: dict[Solid, tuple[int, int]]
-    geoms: dict[Solid, list[tuple[str, Part]]]
+    geoms: dict[Solid, list[tuple[str, PlacedShape]]]
     files: dict[str, str]
     rounding: float
     model: Any = None
@@ -76,7 +76,7 @@ class _Robot:
         name, obstacle = solid
         return 0.0 if obstacle or self.model is None else float(self.model.body(name).invweight0[0])
 
-    def felt(self, pair: ContactPair) -> list[tuple[str, Part, float]]:
+    def felt(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
         """The second geoms of a pair, each with its part and the distance at which it is felt [m].
 
         For contact points they are the cores of the geoms of the solid.
@@ -138,9 +138,9 @@ def _compiled(mujoco: Any, root: Element, contents: dict[str, bytes]) -> Any:
         ) from fault
 
 
-def _geoms_of(scene: Scene) -> dict[Solid, list[tuple[str, Part]]]:
+def _geoms_of(scene: Scene) -> dict[Solid, list[tuple[str, PlacedShape]]]:
     taken: set[str] = set()
-    found: dict[Solid, list[tuple[str, Part]]] = {}
+    found: dict[Solid, list[tuple[str, PlacedShape]]] = {}
     for kind, obstacle, solids in (("RigidBody", False, scene.rigid), ("Obstacle", True, scene.obstacles)):
         for solid in solids:
             parts = [] if solid.shape is None else parts_of(solid.shape, f"{kind} {solid.name!r}")
@@ -180,7 +180,7 @@ def _add_bodies(world: Element, robot: _Robot) -> None:
     for written in robot.joints:
         body, parent = written.child, written.parent
         free = any(piece.kind == "free" for piece in written.pieces)
-        pose = written.free_pose if free else Frame.of(body).seen_from(Frame.of(parent))
+        pose = written.free_pose if free else JointFrame.of(body).seen_from(JointFrame.of(parent))
         element = SubElement(at[None if parent is None else parent.name], "body", name=body.name, **_pose(pose))
         at[body.name] = element
         for piece in written.pieces:
@@ -190,7 +190,7 @@ def _add_bodies(world: Element, robot: _Robot) -> None:
         _add_points(element, robot, (body.name, False), body)
 
 
-def _pose(frame: Frame) -> dict[str, str]:
+def _pose(frame: JointFrame) -> dict[str, str]:
     pose = {"pos": numbers(frame.position)}
     if not np.array_equal(frame.rotation, np.eye(3)):
         pose["quat"] = numbers(quaternion(frame.rotation))
@@ -206,11 +206,11 @@ def _add_inertia(element: Element, body: RigidBody) -> None:
     if np.count_nonzero(inertia.moments - np.diag(moments)):
         moments, axes = np.linalg.eigh(inertia.moments)
         axes *= np.linalg.det(axes)
-    place = _pose(Frame(np.array(inertia.center), axes))
+    place = _pose(JointFrame(np.array(inertia.center), axes))
     SubElement(element, "inertial", **place, mass=numbers(inertia.mass), diaginertia=numbers(moments))
 
 
-def _add_joint(element: Element, robot: _Robot, written: WrittenJoint, piece: Piece) -> None:
+def _add_joint(element: Element, robot: _Robot, written: WrittenJoint, piece: FileJoint) -> None:
     joint, i = written.joint, piece.first
     values = {"name": piece.name, "type": piece.kind}
     if piece.kind != "free":
@@ -226,7 +226,7 @@ def _add_joint(element: Element, robot: _Robot, written: WrittenJoint, piece: Pi
     SubElement(element, "joint", values)
 
 
-def _limits(robot: _Robot, joint: Joint, piece: Piece) -> dict[str, str]:
+def _limits(robot: _Robot, joint: Joint, piece: FileJoint) -> dict[str, str]:
     """The range of a slide or hinge, with the stiffness and damping of its limits.
 
     MuJoCo's force at depth r is (k r - b r') / (weight (1 - d)) for an impedance d of nearly 0.
@@ -245,7 +245,7 @@ def _add_geoms(element: Element, robot: _Robot, solid: Solid, color: Sequence[fl
     mus = [p.friction for p in robot.pairs if solid in ((p.first, False), (p.second, p.obstacle))]
     for name, part in robot.geoms[solid]:
         values = {
-            "name": name, "type": part.kind, **_pose(Frame(part.position, part.rotation)), "contype": str(contype),
+            "name": name, "type": part.kind, **_pose(JointFrame(part.position, part.rotation)), "contype": str(contype),
             "conaffinity": str(conaffinity), "friction": numbers(min(mus, default=friction), 0.005, 1e-4),
             "rgba": numbers(color, 1.0),
         }  # fmt: skip
@@ -275,7 +275,7 @@ def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody |
     touched = next((p for p in robot.pairs if (p.second, p.obstacle) == solid and p.point is not None), None)
     for name, core, radius in robot.felt(touched) if touched else []:
         if radius:
-            pose = _pose(Frame(core.position, core.rotation))
+            pose = _pose(JointFrame(core.position, core.rotation))
             SubElement(element, "geom", name=name, type=core.kind, size=numbers(core.size), **pose, **quiet)
 
 
@@ -332,7 +332,7 @@ def _add_actuators(root: Element, robot: _Robot) -> None:
         )  # fmt: skip
 
 
-def _gear(joint: WrittenJoint, piece: Piece, axis: int) -> np.ndarray:
+def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
     """The direction of a motor: MuJoCo has forces on free bodies in the world, torques in the axes of the body."""
     if piece.kind == "ball":
         return joint.turn[:, axis]

@@ -19,7 +19,7 @@ from warpbots.scene import (
     Union,
 )
 
-__all__ = ["Part", "hollows", "mesh_text", "parts_of"]
+__all__ = ["PlacedShape", "hollows", "mesh_text", "parts_of"]
 
 _HOLLOW = 0.02
 """Share by which the convex hull of a mesh may exceed it without a warning."""
@@ -28,7 +28,7 @@ _REMEDY = "give it a Box, Sphere, Capsule, Cylinder or TriangleMesh, or a Union 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Part:
+class PlacedShape:
     """A primitive or a mesh, with its pose in the frame of its body, or in the world.
 
     Attributes:
@@ -45,7 +45,7 @@ class Part:
     rotation: np.ndarray
     mesh: TriangleMesh | None = None
 
-    def core(self, rounding: float) -> tuple["Part", float]:
+    def core(self, rounding: float) -> tuple["PlacedShape", float]:
         """The part without a layer of the radius of its edges, to which they are rounded [m], and this radius.
 
         The points within that radius of the core are the solid with rounded edges, as `Articulated` takes it.
@@ -58,14 +58,14 @@ class Part:
         radius = rounding * min(self.size)
         return dataclasses.replace(self, size=tuple(s - radius for s in self.size)), radius
 
-    def moved(self, position: np.ndarray, rotation: np.ndarray) -> "Part":
+    def moved(self, position: np.ndarray, rotation: np.ndarray) -> "PlacedShape":
         """The part, rotated and then translated."""
         return dataclasses.replace(
             self, position=rotation @ self.position + position, rotation=rotation @ self.rotation
         )
 
 
-def parts_of(shape: Shape, what: str) -> list[Part]:
+def parts_of(shape: Shape, what: str) -> list[PlacedShape]:
     """The primitives and meshes that make up a shape.
 
     Args:
@@ -82,53 +82,53 @@ def parts_of(shape: Shape, what: str) -> list[Part]:
 
 
 @functools.singledispatch
-def _parts(shape: Shape) -> list[Part]:
+def _parts(shape: Shape) -> list[PlacedShape]:
     raise TypeError(f"URDF and MJCF files are not written with a {type(shape).__name__}")
 
 
 @_parts.register
-def _(shape: Box) -> list[Part]:
+def _(shape: Box) -> list[PlacedShape]:
     lower, upper = shape.bounds
-    return [Part("box", tuple((upper - lower) / 2.0), (lower + upper) / 2.0, np.eye(3))]
+    return [PlacedShape("box", tuple((upper - lower) / 2.0), (lower + upper) / 2.0, np.eye(3))]
 
 
 @_parts.register
-def _(shape: Sphere) -> list[Part]:
-    return [Part("sphere", (shape.radius,), np.array(shape.center), np.eye(3))]
+def _(shape: Sphere) -> list[PlacedShape]:
+    return [PlacedShape("sphere", (shape.radius,), np.array(shape.center), np.eye(3))]
 
 
 @_parts.register(Capsule)
 @_parts.register(Cylinder)
-def _(shape: Capsule | Cylinder) -> list[Part]:
+def _(shape: Capsule | Cylinder) -> list[PlacedShape]:
     start, end = np.array(shape.start), np.array(shape.end)
     length = float(np.linalg.norm(end - start))
     size = (shape.radius, length / 2.0)
-    return [Part(type(shape).__name__.lower(), size, (start + end) / 2.0, _along((end - start) / length))]
+    return [PlacedShape(type(shape).__name__.lower(), size, (start + end) / 2.0, _along((end - start) / length))]
 
 
 @_parts.register
-def _(shape: HalfSpace) -> list[Part]:
-    return [Part("plane", (), np.array(shape.point), _along(np.array(shape.normal)))]
+def _(shape: HalfSpace) -> list[PlacedShape]:
+    return [PlacedShape("plane", (), np.array(shape.point), _along(np.array(shape.normal)))]
 
 
 @_parts.register
-def _(shape: TriangleMesh) -> list[Part]:
-    return [Part("mesh", (), np.zeros(3), np.eye(3), shape)]
+def _(shape: TriangleMesh) -> list[PlacedShape]:
+    return [PlacedShape("mesh", (), np.zeros(3), np.eye(3), shape)]
 
 
 @_parts.register
-def _(shape: TetMesh) -> list[Part]:
+def _(shape: TetMesh) -> list[PlacedShape]:
     used, faces = np.unique(shape.surface, return_inverse=True)
     return _parts(TriangleMesh(shape.vertices[used], faces.reshape(shape.surface.shape)))
 
 
 @_parts.register
-def _(shape: Union) -> list[Part]:
+def _(shape: Union) -> list[PlacedShape]:
     return [part for one in shape.shapes for part in _parts(one)]
 
 
 @_parts.register
-def _(shape: Posed) -> list[Part]:
+def _(shape: Posed) -> list[PlacedShape]:
     position, rotation = np.array(shape.translation), np.array(shape.rotation)
     return [part.moved(position, rotation) for part in _parts(shape.shape)]
 
@@ -151,7 +151,7 @@ def mesh_text(mesh: TriangleMesh) -> bytes:
     return (text + "\n").encode()
 
 
-def hollows(parts: list[tuple[str, Part]]) -> list[tuple[str, str]]:
+def hollows(parts: list[tuple[str, PlacedShape]]) -> list[tuple[str, str]]:
     """A note on meshes that are not convex, whose hulls MuJoCo takes for contact; none if there are none.
 
     Args:

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from warpbots.robots.kinematic_tree import UNBOUNDED
-from warpbots.robots.shape_parts import Part, mesh_text, parts_of
-from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
+from warpbots.robots.shape_parts import PlacedShape, mesh_text, parts_of
+from warpbots.robots.written_joints import FileJoint, JointFrame, WrittenJoint, numbers, written_joints
 from warpbots.scene import JOINTS, RigidBody, Scene, SceneError, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
 
@@ -34,7 +34,7 @@ def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]
     _refuse(scene, joints)
     robot = Element("robot", name=scene.name)
     SubElement(robot, "link", name=_WORLD)
-    frames = {None: Frame.of(None)} | {w.child.name: _frame(w) for w in joints}
+    frames = {None: JointFrame.of(None)} | {w.child.name: _frame(w) for w in joints}
     efforts = {(m.joint, m.axis): m for m in scene.actuators if isinstance(m, Torque)}
     for written in joints:
         _add_link(robot, written.child, frames[written.child.name], stem, meshes)
@@ -42,10 +42,10 @@ def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]
     return robot, meshes, _left_out(scene, joints)
 
 
-def _frame(written: WrittenJoint) -> Frame:
+def _frame(written: WrittenJoint) -> JointFrame:
     """The frame of a link: the axes of the body, at the origin of its joint."""
     place = written.child if written.joint.kind == "fixed" else written.joint
-    return Frame(np.array(place.position), np.array(written.child.rotation))
+    return JointFrame(np.array(place.position), np.array(written.child.rotation))
 
 
 def _refuse(scene: Scene, joints: list[WrittenJoint]) -> None:
@@ -86,13 +86,13 @@ def _moved(written: WrittenJoint) -> bool:
     return not np.array_equal(written.start, JOINTS[written.joint.kind].zero)
 
 
-def _add_link(robot: Element, body: RigidBody, frame: Frame, stem: str, meshes: dict[str, bytes]) -> None:
+def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, meshes: dict[str, bytes]) -> None:
     link = SubElement(robot, "link", name=body.name)
-    own = Frame.of(body).seen_from(frame)
+    own = JointFrame.of(body).seen_from(frame)
     inertia = body_inertia(body)
     if inertia is not None:
         inertial, J = SubElement(link, "inertial"), inertia.moments
-        _add_origin(inertial, own.then(Frame(np.array(inertia.center), np.eye(3))))
+        _add_origin(inertial, own.then(JointFrame(np.array(inertia.center), np.eye(3))))
         SubElement(inertial, "mass", value=numbers(inertia.mass))
         names = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
         SubElement(inertial, "inertia", {name: numbers(J[at]) for name, at in names.items()})
@@ -105,25 +105,25 @@ def _add_link(robot: Element, body: RigidBody, frame: Frame, stem: str, meshes: 
             meshes[file] = mesh_text(part.mesh)
         for tag in ("visual", "collision"):
             element = SubElement(link, tag)
-            _add_origin(element, own.then(Frame(part.position, part.rotation)))
+            _add_origin(element, own.then(JointFrame(part.position, part.rotation)))
             _add_geometry(SubElement(element, "geometry"), part, file)
             if tag == "visual":
                 material = SubElement(element, "material", name=f"{body.name} color")
                 SubElement(material, "color", rgba=numbers(body.color, 1.0))
 
 
-def _flat(part: Part) -> list[Part]:
+def _flat(part: PlacedShape) -> list[PlacedShape]:
     """A part in the words of URDF, which has no capsules: one is a cylinder and two spheres."""
     if part.kind != "capsule":
         return [part]
     radius, half = part.size
     ends = [part.position + side * half * part.rotation[:, 2] for side in (-1.0, 1.0)]
-    return [Part("cylinder", part.size, part.position, part.rotation)] + [
-        Part("sphere", (radius,), end, part.rotation) for end in ends
+    return [PlacedShape("cylinder", part.size, part.position, part.rotation)] + [
+        PlacedShape("sphere", (radius,), end, part.rotation) for end in ends
     ]
 
 
-def _add_geometry(geometry: Element, part: Part, file: str) -> None:
+def _add_geometry(geometry: Element, part: PlacedShape, file: str) -> None:
     size = part.size
     if part.kind == "mesh":
         SubElement(geometry, "mesh", filename=file)
@@ -135,7 +135,7 @@ def _add_geometry(geometry: Element, part: Part, file: str) -> None:
         SubElement(geometry, "cylinder", radius=numbers(size[0]), length=numbers(2.0 * size[1]))
 
 
-def _add_origin(element: Element, frame: Frame) -> None:
+def _add_origin(element: Element, frame: JointFrame) -> None:
     """A pose, whose rotation is given by angles about the fixed axes x, y and z."""
     from scipy.spatial.transform import Rotation
 
@@ -146,7 +146,7 @@ def _add_origin(element: Element, frame: Frame) -> None:
 
 
 def _add_joints(
-    robot: Element, written: WrittenJoint, frames: dict[str | None, Frame], efforts: dict[tuple[str, int], Torque]
+    robot: Element, written: WrittenJoint, frames: dict[str | None, JointFrame], efforts: dict[tuple[str, int], Torque]
 ) -> None:
     """The joints of a link, in a chain of massless links if they are several."""
     joint, child = written.joint, written.child
@@ -163,22 +163,22 @@ def _add_joints(
         SubElement(element, "child", link=link)
         if piece is not None and piece.kind != "free":
             _add_motion(element, written, piece, efforts.get((joint.name, piece.first)))
-        parent, origin = link, Frame.of(None)
+        parent, origin = link, JointFrame.of(None)
 
 
-def _kind(written: WrittenJoint, piece: Piece) -> str:
+def _kind(written: WrittenJoint, piece: FileJoint) -> str:
     bounded = _ends(written, piece) != (-UNBOUNDED, UNBOUNDED)
     return "continuous" if piece.kind == "hinge" and not bounded else _KINDS[piece.kind]
 
 
-def _ends(written: WrittenJoint, piece: Piece) -> tuple[float, float]:
+def _ends(written: WrittenJoint, piece: FileJoint) -> tuple[float, float]:
     joint, i = written.joint, piece.first
     if joint.lower is None:
         return -UNBOUNDED, UNBOUNDED
     return max(joint.lower[i], -UNBOUNDED), min(joint.upper[i], UNBOUNDED)
 
 
-def _add_motion(element: Element, written: WrittenJoint, piece: Piece, motor: Torque | None) -> None:
+def _add_motion(element: Element, written: WrittenJoint, piece: FileJoint, motor: Torque | None) -> None:
     SubElement(element, "axis", xyz=numbers(written.turn @ piece.axis))
     SubElement(element, "dynamics", damping=numbers(written.joint.damping[piece.first]), friction="0")
     limit = {"effort": numbers(0.0 if motor is None else motor.max_torque), "velocity": numbers(_FAST)}

@@ -14,11 +14,11 @@ from warpbots.robots.urdf_writer import urdf
 from warpbots.scene import Field, Scene, SceneError, Servo, Torque
 from warpbots.scene.field_types import checked
 
-__all__ = ["save_robot"]
+__all__ = ["save"]
 
 
 @checked
-def save_robot(
+def save(
     path: str | Path, scene: Scene, *, contact: str = "solids", rounding: float = 0.05, timestep: float = 0.002
 ) -> None:
     """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.

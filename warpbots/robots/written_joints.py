@@ -10,7 +10,7 @@ from warpbots.robots.quaternions import matrix, quaternion
 from warpbots.scene import JOINTS, ElementaryJoint, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
 
-__all__ = ["Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
+__all__ = ["JointFrame", "FileJoint", "WrittenJoint", "numbers", "written_joints"]
 
 
 _TYPES = {"prismatic": "slide", "revolute": "hinge", "ball": "ball"}
@@ -23,7 +23,7 @@ def numbers(*values: object) -> str:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Frame:
+class JointFrame:
     """A frame in the world with all joint coordinates at zero.
 
     Attributes:
@@ -35,24 +35,24 @@ class Frame:
     rotation: np.ndarray
 
     @classmethod
-    def of(cls, part: Joint | RigidBody | None) -> "Frame":
+    def of(cls, part: Joint | RigidBody | None) -> "JointFrame":
         """The frame of a joint, a body, or the world."""
         if part is None:
             return cls(np.zeros(3), np.eye(3))
         return cls(np.array(part.position), np.array(part.rotation))
 
-    def seen_from(self, other: "Frame") -> "Frame":
+    def seen_from(self, other: "JointFrame") -> "JointFrame":
         """This frame in the coordinates of another one."""
         back = other.rotation.T
-        return Frame(back @ (self.position - other.position), back @ self.rotation)
+        return JointFrame(back @ (self.position - other.position), back @ self.rotation)
 
-    def then(self, inner: "Frame") -> "Frame":
+    def then(self, inner: "JointFrame") -> "JointFrame":
         """`inner`, which is given in this frame, in the world."""
-        return Frame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
+        return JointFrame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Piece:
+class FileJoint:
     """A joint of a file.
 
     Attributes:
@@ -95,7 +95,7 @@ class WrittenJoint:
     joint: Joint
     child: RigidBody
     parent: RigidBody | None
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FileJoint, ...]
     start: np.ndarray
     velocity: np.ndarray
     coordinates: slice
@@ -103,14 +103,14 @@ class WrittenJoint:
     @property
     def turn(self) -> np.ndarray:
         """Axes of the joint in those of the child with all coordinates at zero, as columns, shape (3, 3)."""
-        return Frame.of(self.joint).seen_from(Frame.of(self.child)).rotation
+        return JointFrame.of(self.joint).seen_from(JointFrame.of(self.child)).rotation
 
     @property
     def anchor(self) -> np.ndarray:
         """Origin of the joint in the frame of the child [m], shape (3,)."""
-        return Frame.of(self.joint).seen_from(Frame.of(self.child)).position
+        return JointFrame.of(self.joint).seen_from(JointFrame.of(self.child)).position
 
-    def to_file(self, piece: Piece, q: np.ndarray) -> np.ndarray:
+    def to_file(self, piece: FileJoint, q: np.ndarray) -> np.ndarray:
         """Coordinates of a piece in MuJoCo, quaternions (w, x, y, z), from those of the joint."""
         own = q[piece.first : piece.first + piece.coordinates]
         if piece.kind == "ball":
@@ -120,18 +120,18 @@ class WrittenJoint:
             return np.concatenate([pose.position, quaternion(pose.rotation)])
         return own
 
-    def from_file(self, piece: Piece, qpos: np.ndarray) -> np.ndarray:
+    def from_file(self, piece: FileJoint, qpos: np.ndarray) -> np.ndarray:
         """Coordinates of a piece of the joint from those in MuJoCo."""
         if piece.kind == "ball":
             return np.concatenate([self.turn.T @ qpos[1:], qpos[:1]])
         if piece.kind == "free":
-            own = Frame.of(self.joint)
-            pose = Frame(qpos[:3], matrix(qpos[3:]))
-            moved = pose.then(own.seen_from(Frame.of(self.child))).seen_from(own)
+            own = JointFrame.of(self.joint)
+            pose = JointFrame(qpos[:3], matrix(qpos[3:]))
+            moved = pose.then(own.seen_from(JointFrame.of(self.child))).seen_from(own)
             return np.concatenate([moved.position, np.roll(quaternion(moved.rotation), -1)])
         return qpos
 
-    def velocity_to_file(self, piece: Piece) -> np.ndarray:
+    def velocity_to_file(self, piece: FileJoint) -> np.ndarray:
         """Initial velocities of a piece in MuJoCo."""
         own = self.velocity[piece.first : piece.first + piece.freedom]
         if piece.kind == "ball":
@@ -139,18 +139,18 @@ class WrittenJoint:
         if piece.kind == "free":
             axes = np.array(self.joint.rotation)
             turned = axes @ matrix(np.roll(self.start[3:], 1))
-            origin = Frame.of(self.child).seen_from(Frame.of(self.joint)).position
+            origin = JointFrame.of(self.child).seen_from(JointFrame.of(self.joint)).position
             return np.concatenate([axes @ own[:3] + turned @ np.cross(own[3:], origin), self.turn @ own[3:]])
         return own
 
-    def _pose(self, q: np.ndarray) -> Frame:
+    def _pose(self, q: np.ndarray) -> JointFrame:
         """Pose in the world of the child of a free joint."""
-        own = Frame.of(self.joint)
-        moved = Frame(q[:3], matrix(np.roll(q[3:], 1)))
-        return own.then(moved).then(Frame.of(self.child).seen_from(own))
+        own = JointFrame.of(self.joint)
+        moved = JointFrame(q[:3], matrix(np.roll(q[3:], 1)))
+        return own.then(moved).then(JointFrame.of(self.child).seen_from(own))
 
     @property
-    def free_pose(self) -> Frame:
+    def free_pose(self) -> JointFrame:
         """Pose at time 0 of the child of a free joint."""
         return self._pose(self.start)
 
@@ -185,12 +185,12 @@ def _written(scene: Scene, robot: ArticulatedRobot, k: int) -> WrittenJoint:
     )  # fmt: skip
 
 
-def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[Piece, ...]:
+def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[FileJoint, ...]:
     if joint.kind == "free" and _is_free_body(joint, child, scene):
-        return (Piece(joint.name, "free", np.eye(3)[2], 0),)
+        return (FileJoint(joint.name, "free", np.eye(3)[2], 0),)
     chain = JOINTS[joint.kind].chain
     return tuple(
-        Piece(joint.name if len(chain) == 1 else f"{joint.name}/{_word(chain, i)}", _TYPES[part.type],
+        FileJoint(joint.name if len(chain) == 1 else f"{joint.name}/{_word(chain, i)}", _TYPES[part.type],
               part.direction(joint.axis), i)
         for i, part in enumerate(chain)
     )  # fmt: skip

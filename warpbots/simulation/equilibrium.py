@@ -56,7 +56,7 @@ class StaticEquilibrium:
         outputs, _ = bridge.run(
             found | place | {n: t.detach() for n, t in inputs.items()}, Segment(bridge, keep=True), 0
         )
-        adjoint = _Adjoint([outputs[name] for name in names], list(place.values()))
+        adjoint = _EquilibriumAdjoint([outputs[name] for name in names], list(place.values()))
         fixed = {name: value.detach() for name, value in found.items()}
         again, _ = bridge.run(fixed | inputs, Segment(bridge, keep=True), 0)
         moved = _Implicit.apply(adjoint, *(again[name] for name in names))
@@ -74,7 +74,7 @@ class StaticEquilibrium:
             return {name: wp.to_torch(getattr(rest, name)).clone() for name in names}
 
 
-class _Adjoint:
+class _EquilibriumAdjoint:
     """Solves y = g + step_x^T y at the fixed point of a step."""
 
     def __init__(self, after: Sequence[torch.Tensor], before: Sequence[torch.Tensor]):
@@ -98,7 +98,7 @@ class _Implicit(torch.autograd.Function):
     """The identity, with the gradient of the fixed point."""
 
     @staticmethod
-    def forward(ctx: Any, adjoint: _Adjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Any, adjoint: _EquilibriumAdjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.adjoint = adjoint
         return tuple(p.clone() for p in place)
 

@@ -37,7 +37,7 @@ _SAMPLES = 12
 
 
 @dataclasses.dataclass(frozen=True)
-class _Part:
+class _ScenePart:
     """Something that a scene may have.
 
     Attributes:
@@ -91,28 +91,28 @@ def _off_zero(scene: Scene) -> bool:
 
 
 _PARTS = (
-    _Part("soft bodies", lambda s: bool(s.soft), (MPM, SPRINGS, PROJECTIVE)),
-    _Part("scenes without soft bodies", lambda s: not s.soft, (ARTICULATED,)),
-    _Part("rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED)),
-    _Part("rigid bodies outside of soft ones", _loose, (ARTICULATED,)),
-    _Part("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED)),
-    _Part("Contact laws", lambda s: bool(s.contacts), (ARTICULATED,)),
-    _Part("joints that start away from zero", _off_zero, (ARTICULATED,)),
-    _Part("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
-    _Part("fluids around bodies", lambda s: s.fluid is not None, (PROJECTIVE,)),
-    _Part("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS)),
-    _Part("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM,)),
-    _Part("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM,)),
-    _Part("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM,)),
-    _Part("Maxwell branches", _made_of(lambda m: bool(m.branches)), (MPM,)),
-    _Part("yield strains", _made_of(lambda m: m.yield_strain is not None), (SPRINGS,)),
-    _Part("breaking strains", _made_of(lambda m: m.breaking_strain is not None), (SPRINGS,)),
-    _Part("incompressibility", _made_of(lambda m: m.incompressibility != 0), (MPM, PROJECTIVE)),
-    _Part("motors at attachments", _actuated(Motor), (SPRINGS, PROJECTIVE)),
-    _Part("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE)),
-    _Part("cavities", _actuated(Cavity), (PROJECTIVE,)),
-    _Part("fibres and pneumatic cells", _actuated(Fibre, PneumaticCell), (PROJECTIVE,)),
-    _Part("expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE)),
+    _ScenePart("soft bodies", lambda s: bool(s.soft), (MPM, SPRINGS, PROJECTIVE)),
+    _ScenePart("scenes without soft bodies", lambda s: not s.soft, (ARTICULATED,)),
+    _ScenePart("rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED)),
+    _ScenePart("rigid bodies outside of soft ones", _loose, (ARTICULATED,)),
+    _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED)),
+    _ScenePart("Contact laws", lambda s: bool(s.contacts), (ARTICULATED,)),
+    _ScenePart("joints that start away from zero", _off_zero, (ARTICULATED,)),
+    _ScenePart("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
+    _ScenePart("fluids around bodies", lambda s: s.fluid is not None, (PROJECTIVE,)),
+    _ScenePart("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS)),
+    _ScenePart("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM,)),
+    _ScenePart("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM,)),
+    _ScenePart("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM,)),
+    _ScenePart("Maxwell branches", _made_of(lambda m: bool(m.branches)), (MPM,)),
+    _ScenePart("yield strains", _made_of(lambda m: m.yield_strain is not None), (SPRINGS,)),
+    _ScenePart("breaking strains", _made_of(lambda m: m.breaking_strain is not None), (SPRINGS,)),
+    _ScenePart("incompressibility", _made_of(lambda m: m.incompressibility != 0), (MPM, PROJECTIVE)),
+    _ScenePart("motors at attachments", _actuated(Motor), (SPRINGS, PROJECTIVE)),
+    _ScenePart("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE)),
+    _ScenePart("cavities", _actuated(Cavity), (PROJECTIVE,)),
+    _ScenePart("fibres and pneumatic cells", _actuated(Fibre, PneumaticCell), (PROJECTIVE,)),
+    _ScenePart("expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE)),
 )
 
 

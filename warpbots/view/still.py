@@ -64,7 +64,7 @@ def _cell(scene: Scene) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Part:
+class _BodySurface:
     """The surface of a body: see `warpbots.solvers.matter.Surface`."""
 
     body: int
@@ -76,10 +76,10 @@ class _Part:
 class _Skin(Matter):
     """Vertices of surfaces, and points of bodies that are given as points."""
 
-    parts: tuple[_Part, ...]
+    parts: tuple[_BodySurface, ...]
 
     @property
-    def surfaces(self) -> tuple[_Part, ...]:
+    def surfaces(self) -> tuple[_BodySurface, ...]:
         """Surfaces of all bodies except those that are given as points."""
         return self.parts
 
@@ -92,7 +92,7 @@ def _skin(scene: Scene) -> _Skin:
         x, faces = _surface(body.shape, edge)
         number = [b.name for b in scene.bodies].index(body.name)
         if len(faces):
-            parts.append(_Part(number, slice(first, first + len(x)), faces))
+            parts.append(_BodySurface(number, slice(first, first + len(x)), faces))
         volume = body.shape.volumes if isinstance(body.shape, Points) else np.zeros(len(x))
         density = np.full(len(x), body.material.density)
         fields.append({"position": x, "velocity": np.zeros_like(x), "volume": volume, "density": density,

@@ -14,7 +14,7 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SPLINE, Solids, solid_curvature, solid_distance, solid_frame
 from warpbots.solvers.articulated.crossed_edges import displaced_crossing
-from warpbots.solvers.articulated.robot_arrays import ContactArrays, JointTree
+from warpbots.solvers.articulated.robot_arrays import ContactLaws, JointTree
 from warpbots.solvers.articulated.rolling_points import (
     BEND,
     RIMS,
@@ -63,7 +63,7 @@ def body_twist(tree: JointTree, links: Links, w: int, body: int):
 
 
 @wp.func
-def law_of(contacts: ContactArrays, w: int, pair: int):
+def law_of(contacts: ContactLaws, w: int, pair: int):
     """Constants of `penalty_force` for a pair: stiffness, damping and its bounds, friction and viscosity."""
     number = contacts.pair_law[pair]
     law = w * contacts.laws + number
@@ -73,7 +73,7 @@ def law_of(contacts: ContactArrays, w: int, pair: int):
 
 
 @wp.func
-def area_of(contacts: ContactArrays, w: int, pair: int, i: int):
+def area_of(contacts: ContactLaws, w: int, pair: int, i: int):
     """Area of the contact of point i with the solid of a pair [m^2]."""
     point = i
     if contacts.pair_lent[pair] == 1:
@@ -82,7 +82,7 @@ def area_of(contacts: ContactArrays, w: int, pair: int, i: int):
 
 
 @wp.func
-def bound_group(contacts: ContactArrays, pairs: Pairs, w: int, g: int):
+def bound_group(contacts: ContactLaws, pairs: Pairs, w: int, g: int):
     """Bound the points of a group by a sphere."""
     first = w * contacts.points + contacts.group_first[g]
     count = contacts.group_count[g]
@@ -117,7 +117,7 @@ def solid_pose(tree: JointTree, links: Links, solids: Solids, w: int, s: int):
 
 @wp.func
 def bounds_overlap(
-    tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, pairs: Pairs, w: int, pair: int
+    tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, pairs: Pairs, w: int, pair: int
 ):
     """1 where the bounds of a pair's points overlap its solid, else 0."""
     g = contacts.pair_group[pair]
@@ -161,7 +161,7 @@ def half_edges(solids: Solids, s: int, R: mat33):
 
 
 @wp.func
-def crossing(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int):
+def crossing(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
     """The edges of a pair of edges; see `crossed_edges`."""
     own = contacts.pair_crossed[pair]
     s = contacts.pair_solid[pair]
@@ -171,7 +171,7 @@ def crossing(tree: JointTree, links: Links, contacts: ContactArrays, solids: Sol
 
 
 @wp.func
-def touching_edges(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int):
+def touching_edges(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
     """`touch` of a pair of edges."""
     found = crossing(tree, links, contacts, solids, w, pair)
     out = Touch()
@@ -187,7 +187,7 @@ def touching_edges(tree: JointTree, links: Links, contacts: ContactArrays, solid
 
 
 @wp.func
-def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids, w: int, pair: int, i: int):
+def touch(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int, i: int):
     """Contact of point i of the group of a pair with its solid, see `rolling_points`; or of the edges of two boxes."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
@@ -270,7 +270,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactArrays, solids: Solids
 
 
 @wp.func
-def rim_center(contacts: ContactArrays, first: int):
+def rim_center(contacts: ContactLaws, first: int):
     """Centre of the rim whose first of four points has index `first`, in the frame of its body [m]."""
     return scalar(0.5) * (contacts.point[first] + contacts.point[first + 2])
 
@@ -279,7 +279,7 @@ def rim_center(contacts: ContactArrays, first: int):
 def point_contact(
     tree: JointTree,
     links: Links,
-    contacts: ContactArrays,
+    contacts: ContactLaws,
     solids: Solids,
     pairs: Pairs,
     w: int,
@@ -366,7 +366,7 @@ def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
 def add_pair_contacts(
     tree: JointTree,
     links: Links,
-    contacts: ContactArrays,
+    contacts: ContactLaws,
     solids: Solids,
     pairs: Pairs,
     w: int,

@@ -17,16 +17,16 @@ from warpbots.solvers.articulated.contact_groups import (
     may_cross,
     points_of,
 )
-from warpbots.solvers.articulated.robot_arrays import ContactArrays
+from warpbots.solvers.articulated.robot_arrays import ContactLaws
 from warpbots.solvers.device_arrays import device_array
 
-__all__ = ["PointGroup", "CandidatePair", "Touching", "contact_arrays", "touching"]
+__all__ = ["PointRange", "CandidatePair", "Touching", "contact_arrays", "touching"]
 
 _WORLD = -1
 
 
 @dataclasses.dataclass(frozen=True)
-class PointGroup:
+class PointRange:
     """Contact points of a body, with consecutive numbers from `first` on.
 
     Attributes:
@@ -79,7 +79,7 @@ class Touching:
         sharp: Numbers of the boxes whose edges are not rounded, because they are in pairs of edges with other boxes.
     """
 
-    groups: tuple[PointGroup, ...]
+    groups: tuple[PointRange, ...]
     solids: tuple[tuple[int, Shape, str], ...]
     pairs: tuple[CandidatePair, ...]
     sharp: tuple[int, ...]
@@ -218,7 +218,7 @@ def _numbered(meeting: _Meeting) -> Touching:
     order = sorted(meeting.points)
     groups, first = [], 0
     for key in order:
-        groups.append(PointGroup(key[0], first, meeting.points[key]))
+        groups.append(PointRange(key[0], first, meeting.points[key]))
         first += len(meeting.points[key].areas)
     crossed = list(meeting.crossed)
 
@@ -245,13 +245,13 @@ def _numbered(meeting: _Meeting) -> Touching:
     return Touching(tuple(groups), solids, tuple(pairs), sharp)
 
 
-def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactArrays:
+def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactLaws:
     """Topology of contact on the device; the arrays of parameters are null."""
 
     def array(values: list) -> wp.array:
         return device_array(values, device, int)
 
-    topology = ContactArrays()
+    topology = ContactLaws()
     topology.points = sum(len(g.points.areas) for g in found.groups)
     topology.groups, topology.pairs, topology.laws = len(found.groups), len(found.pairs), len(laws)
     topology.group_kind = array([g.points.kind for g in found.groups])

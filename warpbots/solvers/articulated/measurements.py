@@ -12,7 +12,7 @@ from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactLi
 from warpbots.solvers.articulated.joint_forces import motor_force
 from warpbots.solvers.articulated.kinematics import first_moment, moments
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.robot_arrays import ContactArrays, RobotArrays
+from warpbots.solvers.articulated.robot_arrays import ContactLaws, RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
@@ -128,7 +128,7 @@ def torque_kernel(
 
 
 @wp.func
-def nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3):
+def nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3):
     """Number of the point of a group that is nearest to x, in the frame of its body."""
     first = contacts.group_first[group]
     nearest = first
@@ -142,7 +142,7 @@ def nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3):
 
 
 @wp.func_grad(nearest_point)
-def adj_nearest_point(contacts: ContactArrays, w: int, group: int, x: vec3, adj_nearest: int):
+def adj_nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3, adj_nearest: int):
     """No gradient: the output is an integer."""
 
 

@@ -22,7 +22,7 @@ from warpbots.solvers.articulated.recorded import (
     with_motors,
 )
 from warpbots.solvers.articulated.robot import ArticulatedRobot, joint_of
-from warpbots.solvers.articulated.robot_arrays import ContactArrays, JointTree, ModelParameters, RobotArrays
+from warpbots.solvers.articulated.robot_arrays import ContactLaws, JointTree, ModelParameters, RobotArrays
 from warpbots.solvers.articulated.robot_places import robot_places, sample_places
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.workspace import ArticulatedWorkspace
@@ -199,7 +199,7 @@ class ArticulatedModel(ArrayModel):
     solid_distance: wp.array
     rounded: bool
     tree: JointTree
-    contact_topology: ContactArrays
+    contact_topology: ContactLaws
     solids: Solids
     workspace: ArticulatedWorkspace
 
@@ -225,10 +225,10 @@ class ArticulatedModel(ArrayModel):
         return struct_of(ModelParameters, [getattr(self, name) for name in _DESIGN])
 
     @functools.cached_property
-    def contacts(self) -> ContactArrays:
+    def contacts(self) -> ContactLaws:
         """Contact points and laws, as a Warp struct."""
-        contacts = ContactArrays()
-        for name in ContactArrays.vars:
+        contacts = ContactLaws()
+        for name in ContactLaws.vars:
             setattr(contacts, name, getattr(self.contact_topology, name))
         for name in _CONTACT:
             setattr(contacts, name.removeprefix("contact_"), getattr(self, name).flatten())

@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 
-__all__ = ["ContactArrays", "ModelParameters", "RobotArrays", "JointTree"]
+__all__ = ["ContactLaws", "ModelParameters", "RobotArrays", "JointTree"]
 
 
 @wp.struct
@@ -92,7 +92,7 @@ class ModelParameters:
 
 
 @wp.struct
-class ContactArrays:
+class ContactLaws:
     """Contact points, laws, and which points may be in contact with which solids.
 
     points: Number of points.
@@ -171,5 +171,5 @@ class RobotArrays:
 
     tree: JointTree
     design: ModelParameters
-    contacts: ContactArrays
+    contacts: ContactLaws
     solids: Solids

@@ -14,8 +14,8 @@ from warpbots.solvers.projective.elements.driven_solids import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.motors import motorised
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETRAHEDRON, ReferenceElement
-from warpbots.solvers.projective.mesh import MATERIAL, Mesh, Part
-from warpbots.solvers.projective.pieces import Piece, hollow, piece_of, with_tetrahedra, without_sheets
+from warpbots.solvers.projective.mesh import MATERIAL, BodySurface, Mesh
+from warpbots.solvers.projective.pieces import MeshPiece, hollow, piece_of, with_tetrahedra, without_sheets
 
 __all__ = ["assemble", "edges_of", "mean_length"]
 
@@ -57,7 +57,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
         for k in (*MATERIAL, "hinges")
     }
     thin = tables["triangles"], tables["bars"]
-    meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
+    meshes = tuple(BodySurface(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
     edges = edges_of([*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
     edge = mean_length(nodes["position"], edges)
     own |= driven(scene, tables[solid.name], matter["element_regions"])
@@ -81,7 +81,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edges=edges, edge=edge)
 
 
-def _elements(body: SoftBody, index: int, piece: Piece, kind: str, cell_size: float) -> dict:
+def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size: float) -> dict:
     """Fields of the elements of one kind of a body."""
     table = getattr(piece, kind)
     center = piece.position[table].mean(axis=1)
@@ -99,7 +99,7 @@ def _elements(body: SoftBody, index: int, piece: Piece, kind: str, cell_size: fl
     }
 
 
-def _nodes(body: SoftBody, index: int, piece: Piece, elements: dict[str, dict], cell_size: float) -> dict:
+def _nodes(body: SoftBody, index: int, piece: MeshPiece, elements: dict[str, dict], cell_size: float) -> dict:
     """Fields of the nodes of a body."""
     x = piece.position
     regions = regions_at(body, x, slack=1e-6 * cell_size)
@@ -120,7 +120,7 @@ def _nodes(body: SoftBody, index: int, piece: Piece, elements: dict[str, dict], 
     }
 
 
-def _plates(piece: Piece, triangles: dict | None) -> np.ndarray:
+def _plates(piece: MeshPiece, triangles: dict | None) -> np.ndarray:
     """Flexural rigidity E t^3 / (12 (1 - nu^2)) of hinges, the mean of the two sides [N m], shape (n_hinges,)."""
     if triangles is None:
         return np.zeros(0)

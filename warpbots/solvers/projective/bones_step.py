@@ -13,7 +13,7 @@ from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_ker
 from warpbots.solvers.projective.bones import handles, handles_adjoint
 from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kernel
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
-from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.islands import Islands
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState, SkeletalState
@@ -27,7 +27,9 @@ _NUMBER = 1
 class Skeleton:
     """Bones of all worlds in a step from `state`."""
 
-    def __init__(self, model: ProjectiveModel, state: ProjectiveState, points: Points, control: wp.array, dt: float):
+    def __init__(
+        self, model: ProjectiveModel, state: ProjectiveState, points: ContactPoints, control: wp.array, dt: float
+    ):
         """Nothing runs yet.
 
         Args:

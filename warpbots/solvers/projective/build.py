@@ -48,8 +48,8 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
-from warpbots.solvers.projective.topology import Sizes, Topology
-from warpbots.solvers.projective.workspace import Workspace
+from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
+from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_materials
 
@@ -174,7 +174,7 @@ def build(
         skeleton=skeleton,
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots, linear_solver),
-        workspace=Workspace(
+        workspace=ProjectiveWorkspace(
             topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
         ),
     )
@@ -191,13 +191,13 @@ def _topology(
     skeleton: ArticulatedModel | None,
     worlds: int,
     device: wp.Device,
-) -> Topology:
+) -> MeshTopology:
     """Who may be in contact, and numbers of everything."""
     fixed, (across, angular) = held[0], solid_shapes
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
     samples = _samples(mesh, surfaces, fixed, across, components)
-    sizes = Sizes(
+    sizes = ProjectiveSizes(
         worlds=worlds,
         nodes=len(mesh),
         vertices=len(surfaces),
@@ -211,7 +211,7 @@ def _topology(
     )
     of_joints = components.of_joints(skeleton.robot if skeleton else None)
     where = candidates, samples, across, angular, components, of_joints
-    return Topology(mesh, surfaces, edges, *held, *where, sizes, device)
+    return MeshTopology(mesh, surfaces, edges, *held, *where, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -348,7 +348,7 @@ def _memory(solid: ReferenceElement) -> float:
     return 300.0 if solid is TETRAHEDRON else 50.0 * solid.gradients[..., 0].size + 100.0 * len(solid.shares) ** 2
 
 
-def _refuse_direct(scene: Scene, topology: Topology) -> None:
+def _refuse_direct(scene: Scene, topology: MeshTopology) -> None:
     """Raise if systems of the scene are not symmetric, or there is no room for factors of all worlds."""
     if not is_symmetric(scene):
         bones = [body.name for body in scene.rigid]
@@ -367,7 +367,7 @@ def _refuse_direct(scene: Scene, topology: Topology) -> None:
         )
 
 
-def _is_factored(scene: Scene, topology: Topology, splitting: bool) -> bool:
+def _is_factored(scene: Scene, topology: MeshTopology, splitting: bool) -> bool:
     """Whether the adaptive linear solver of a scene may factor second derivatives."""
     sizes = topology.sizes
     if not is_symmetric(scene) or splitting or topology.device.is_cuda or sizes.nodes > _FACTORED_NODES:

@@ -16,7 +16,7 @@ from warpbots.solvers.projective.bones.handles import HandleArrays, carried_to, 
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState
 
-__all__ = ["Points"]
+__all__ = ["ContactPoints"]
 
 _vec = vector(3)
 
@@ -93,7 +93,7 @@ def clear_kernel(
         residual_out[w * handles.stride + soft_nodes + s] = NODE()
 
 
-class Points:
+class ContactPoints:
     """Points of all worlds in a step from `state`; where these are its nodes alone, nothing runs.
 
     Attributes:

@@ -17,24 +17,24 @@ from warpbots.solvers.projective.contact import (
     pairs,
     pairs_adjoint,
 )
-from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.detection_step import Detection
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.model import ProjectiveModel
-from warpbots.solvers.projective.workspace import End
+from warpbots.solvers.projective.workspace import StepEnd
 
-__all__ = ["Contact"]
+__all__ = ["ContactStep"]
 
 
-class Contact:
+class ContactStep:
     """Contacts of all worlds in a step: first those with solids, then pairs.
 
     Attributes:
         detection: Collision detection between surfaces.
     """
 
-    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: Points, dt: float):
+    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: ContactPoints, dt: float):
         """Nothing runs yet.
 
         Args:
@@ -165,7 +165,7 @@ class Contact:
             inputs, outputs = [self._matrix.compliance], [self._matrix.iteration.progress]
             launch(compliance.forbid_kernel, self._matrix.iteration.units, inputs, outputs, self._device)
 
-    def keep(self, end: End, z: wp.array) -> None:
+    def keep(self, end: StepEnd, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint; none of components whose step was not found."""
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
@@ -174,7 +174,7 @@ class Contact:
         inputs, outputs = [sizes.stride, sizes.capacity, islands], [end.z, end.kind]
         launch(nodes.drop_kernel, self._each(sizes.stride), inputs, outputs, self._device)
 
-    def recall(self, end: End | None, u: wp.array) -> None:
+    def recall(self, end: StepEnd | None, u: wp.array) -> None:
         """Contacts at the end `u` of a step."""
         if self._sizes.contacts:
             self.begin(self._workspace.everywhere)

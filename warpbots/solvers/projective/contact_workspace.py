@@ -8,8 +8,8 @@ import warp as wp
 
 from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
-from warpbots.solvers.projective.contact.surface_search import Search, Tree
-from warpbots.solvers.projective.topology import Topology, constant_array
+from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
+from warpbots.solvers.projective.topology import MeshTopology, constant_array
 
 __all__ = ["ContactWorkspace", "EmbeddedObstacles"]
 
@@ -42,7 +42,7 @@ class ContactWorkspace:
         topology: Says who may be in contact.
     """
 
-    topology: Topology
+    topology: MeshTopology
 
     def _zeros(self, count: int, dtype: type) -> wp.array:
         return wp.zeros(self.topology.sizes.worlds * count, dtype=dtype, device=self.topology.device)
@@ -78,18 +78,20 @@ class ContactWorkspace:
         return coupling
 
     @functools.cached_property
-    def search(self) -> Search:
+    def search(self) -> SurfaceSearch:
         """Pairs that are contacts in this step, and the state of collision detection."""
         sizes = self.topology.sizes
         vertices = self.topology.surface.vertex.size if sizes.capacity else 0
-        return Search.of(sizes.worlds, len(self.topology.components), sizes.capacity, vertices, self.topology.device)
+        return SurfaceSearch.of(
+            sizes.worlds, len(self.topology.components), sizes.capacity, vertices, self.topology.device
+        )
 
     @functools.cached_property
-    def trees(self) -> tuple[Tree, Tree]:
+    def trees(self) -> tuple[BoxTree, BoxTree]:
         """Trees of the paths of faces and of edges."""
         topology, worlds, surface = self.topology, self.topology.sizes.worlds, self.topology.surface
         tables = (topology.faces, surface.edge.numpy())
-        return tuple(Tree.of(topology.position, table, worlds, topology.device) for table in tables)
+        return tuple(BoxTree.of(topology.position, table, worlds, topology.device) for table in tables)
 
     @functools.cached_property
     def embedded(self) -> EmbeddedObstacles:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.solvers.projective.elements.cavity_surface import volume_of_walls
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import where_embedded, where_lost
 
@@ -88,7 +88,7 @@ def diagnosis(
     )
 
 
-def _failed_island(model: ProjectiveModel, progress: Progress, w: int) -> int:
+def _failed_island(model: ProjectiveModel, progress: IterationState, w: int) -> int:
     """The first island of a world that has not converged, or its first one."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)

@@ -20,7 +20,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, itera
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, factorise, split
 from warpbots.solvers.projective.mesh import Mesh
-from warpbots.solvers.projective.topology import Topology, constant_array
+from warpbots.solvers.projective.topology import MeshTopology, constant_array
 
 __all__ = ["GlobalMatrices", "GlobalMatrix"]
 
@@ -68,7 +68,7 @@ class GlobalMatrices:
         linear_solver: How the symmetric systems of Newton steps and adjoints are solved, see `ProjectiveDynamics`.
     """
 
-    topology: Topology
+    topology: MeshTopology
     skeleton: ArticulatedModel | None
     splitting: bool
     slots: int
@@ -154,7 +154,7 @@ class GlobalMatrices:
         return np.concatenate([mean, own + mass / dt**2, np.ones(self.topology.sizes.edge_ends)])
 
 
-def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
+def _rotation(topology: MeshTopology, A: csc_matrix) -> RotationArrays:
     """Free rotations for a matrix of the global step; bodies in a fluid are left out, which resists them as well."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     solid = np.zeros(sizes.nodes, dtype=bool)
@@ -181,7 +181,7 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
     return rotation
 
 
-def _normals(topology: Topology) -> NormalArrays:
+def _normals(topology: MeshTopology) -> NormalArrays:
     """Free normals of nodes that nothing holds and whose elements all have `Kind.normal_bounds`, without bones."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     component = topology.components.of[: sizes.nodes]
@@ -210,7 +210,7 @@ def _wet(mesh: Mesh) -> np.ndarray:
     return wet
 
 
-def _contact(topology: Topology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
+def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
     """Who may be in contact, for points with these stiffnesses [N/m] and nodes with these rows in the matrix."""
     sizes, candidates, samples = topology.sizes, topology.candidates, topology.samples
     contact, place = ContactTopology(), np.full(sizes.points, -1)

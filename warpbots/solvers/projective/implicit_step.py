@@ -6,15 +6,15 @@ import warp as wp
 
 from warpbots.numerics import launch, real, while_loop
 from warpbots.solvers.projective.bones_step import Skeleton
-from warpbots.solvers.projective.contact_points import Points
-from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.contact_points import ContactPoints
+from warpbots.solvers.projective.contact_step import ContactStep
 from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.islands import conclude_kernel, rest_kernel, separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.convergence import Energy, criterion, gather_kernel
+from warpbots.solvers.projective.iterate.convergence import Objective, criterion, gather_kernel
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -69,11 +69,11 @@ def implicit_step(
     launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
     global_step = GlobalStep(model, matrix, x)
     global_step.guide(z)
-    points = Points(model, state, dt)
+    points = ContactPoints(model, state, dt)
     skeleton = Skeleton(model, state, points, control, dt)
     skeleton.begin(z)
     launch(separate_kernel, (model.worlds, it.islands.count), [where], [it.islands], device)
-    contact = Contact(model, skeleton, points, dt)
+    contact = ContactStep(model, skeleton, points, dt)
     contact.begin(where)
     global_step.measure(v, dataclasses.replace(start, u=workspace.zero))
     workspace.flight.fill_(1.0)
@@ -93,7 +93,7 @@ def implicit_step(
     needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
     near = _NEAR if second.iterative else _NEAR_WITH_FACTOR
     enough = criterion(tolerance, limit, True, newton_steps, needed, near, near_thin=_NEAR, telling=_NEAR)
-    energy = Energy(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
+    energy = Objective(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
 
     def iterate() -> None:
         active = progress.running

@@ -11,14 +11,14 @@ from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.matter import Matter
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETRAHEDRON, ReferenceElement
 
-__all__ = ["MATERIAL", "Mesh", "Part"]
+__all__ = ["MATERIAL", "Mesh", "BodySurface"]
 
 MATERIAL = (*SOLIDS, "triangles", "bars")
 """Kinds of elements that have a material, in their order."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class BodySurface:
     """The surface of a body.
 
     Attributes:
@@ -176,12 +176,12 @@ class Mesh(Matter):
     cavity_gas: np.ndarray
     ambient_pressure: np.ndarray
     shapes: tuple[Shape, ...]
-    meshes: tuple[Part, ...]
+    meshes: tuple[BodySurface, ...]
     edges: np.ndarray
     edge: float
 
     @property
-    def surfaces(self) -> tuple[Part, ...]:
+    def surfaces(self) -> tuple[BodySurface, ...]:
         """Surfaces of all bodies."""
         return self.meshes
 
@@ -236,7 +236,7 @@ class Mesh(Matter):
         shown, triangles = ~hidden(x[self.solids].mean(axis=1)), self.triangles
         tets, triangles = self.cut[shown].reshape(-1, 4), triangles[~hidden(x[triangles].mean(axis=1))]
 
-        def faces(part: Part) -> np.ndarray:
+        def faces(part: BodySurface) -> np.ndarray:
             solid, sheets = (t[(t[:, 0] >= part.nodes.start) & (t[:, 0] < part.nodes.stop)] for t in (tets, triangles))
             used, number = np.unique(solid, return_inverse=True)
             outer = used[TetMesh(x[used], number.reshape(solid.shape)).surface] if len(solid) else solid[:, :3]

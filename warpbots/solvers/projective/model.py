@@ -27,8 +27,8 @@ from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.recorded import with_records
-from warpbots.solvers.projective.topology import Topology, constant_array
-from warpbots.solvers.projective.workspace import Workspace
+from warpbots.solvers.projective.topology import MeshTopology, constant_array
+from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.records import with_friction
 from warpbots.solvers.solver import Parameter
 
@@ -172,9 +172,9 @@ class ProjectiveModel(ArrayModel):
     condition: wp.array
     extra: wp.array
     skeleton: ArticulatedModel | None
-    topology: Topology
+    topology: MeshTopology
     matrices: GlobalMatrices
-    workspace: Workspace
+    workspace: ProjectiveWorkspace
 
     @property
     def robot(self) -> ArticulatedRobot | None:

@@ -17,11 +17,11 @@ from warpbots.solvers.projective.elements.reference_elements import (
     with_midsides,
 )
 
-__all__ = ["Piece", "hollow", "piece_of", "with_tetrahedra", "without_sheets"]
+__all__ = ["MeshPiece", "hollow", "piece_of", "with_tetrahedra", "without_sheets"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class MeshPiece:
     """Nodes and elements of a shape, or of a part of it.
 
     Attributes:
@@ -68,16 +68,16 @@ class Piece:
         return np.concatenate([getattr(self, name)[:, e.tets].reshape(-1, 4) for name, e in SOLIDS.items()])
 
 
-def _made(**fields: np.ndarray) -> Piece:
+def _made(**fields: np.ndarray) -> MeshPiece:
     """A piece with these fields; the others are empty."""
     widths = {"faces": 3, "triangles": 3, "hinges": 4, "sides": 2, "bars": 2}
     widths |= {name: len(e.shares) for name, e in SOLIDS.items()}
     empty = {n: np.zeros((0, k), dtype=int) for n, k in widths.items()}
     empty |= {n: np.zeros(0) for n in ("thickness", "bending", "section")}
-    return Piece(**(empty | fields))
+    return MeshPiece(**(empty | fields))
 
 
-def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> Piece:
+def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece:
     """The elements of a shape: those of its sheets, of a truss, and of its solid parts."""
     truss = bars_of(shape)
     if truss is not None:
@@ -89,7 +89,7 @@ def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> Piece:
     return _joined(pieces, 1e-6 * cell_size)
 
 
-def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> Piece:
+def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece:
     """The elements of a solid."""
     if kind is HEXAHEDRON:
         position, table = hexahedra(shape, cell_size)
@@ -102,7 +102,7 @@ def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> Piece:
     return _made(position=position, faces=faces, **{kind.name: table})
 
 
-def hollow(piece: Piece, bone: np.ndarray) -> Piece:
+def hollow(piece: MeshPiece, bone: np.ndarray) -> MeshPiece:
     """A piece without the solid elements inside a bone, which replaces them, and without nodes of these alone."""
     tables = {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
     for name in SOLIDS:
@@ -115,7 +115,7 @@ def hollow(piece: Piece, bone: np.ndarray) -> Piece:
     return dataclasses.replace(piece, position=piece.position[used], **{n: number[t] for n, t in tables.items()})
 
 
-def _cloth(sheet: Sheet) -> Piece:
+def _cloth(sheet: Sheet) -> MeshPiece:
     hinges, sides = hinges_of(sheet.faces)
     return _made(
         position=sheet.vertices,
@@ -150,7 +150,7 @@ def without_sheets(shape: Shape) -> Shape | None:
     return shape
 
 
-def _joined(pieces: list[Piece], slack: float) -> Piece:
+def _joined(pieces: list[MeshPiece], slack: float) -> MeshPiece:
     """Pieces of one body as one; where nodes of two pieces are at one place they are one node."""
     whole = pieces[0]
     for piece in pieces[1:]:
@@ -160,6 +160,6 @@ def _joined(pieces: list[Piece], slack: float) -> Piece:
         renumbered = {n: number[getattr(piece, n)] for n in ("faces", *SOLIDS, "triangles", "hinges", "bars")}
         renumbered |= {"sides": piece.sides + len(whole.triangles), "position": piece.position[new]}
         piece = dataclasses.replace(piece, **renumbered)
-        fields = [f.name for f in dataclasses.fields(Piece)]
-        whole = Piece(**{n: np.concatenate([getattr(whole, n), getattr(piece, n)]) for n in fields})
+        fields = [f.name for f in dataclasses.fields(MeshPiece)]
+        whole = MeshPiece(**{n: np.concatenate([getattr(whole, n), getattr(piece, n)]) for n in fields})
     return whole

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.scene import Obstacle, RigidBody, SoftBody
-from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["StepReport", "report_of", "where_embedded", "where_lost"]
@@ -83,7 +83,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     )
 
 
-def _worst(model: ProjectiveModel, progress: Progress, w: int) -> float:
+def _worst(model: ProjectiveModel, progress: IterationState, w: int) -> float:
     """The largest last correction, or estimated error, of an island of a world [tolerances]."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)

@@ -15,7 +15,7 @@ import warp as wp
 from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, real, while_loop
 from warpbots.solvers.projective import halved_components, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.step_adjoint import step_adjoint
@@ -78,7 +78,9 @@ class ShorterSteps:
             copy(self._taken.unusual, clock.unusual)
             copy(self._taken.members, clock.members)
 
-    def _step(self, state: ProjectiveState, out: ProjectiveState, level: int) -> tuple[Progress, wp.array, wp.array]:
+    def _step(
+        self, state: ProjectiveState, out: ProjectiveState, level: int
+    ) -> tuple[IterationState, wp.array, wp.array]:
         """One step of the length of a level, in chosen worlds; how it ended, and where there was no room for it."""
         h, where = self._length(level), self._clock.where
         limit = self._solver.max_iterations

@@ -9,8 +9,8 @@ import warp as wp
 
 from warpbots.numerics import clear_gradients, copy, launch, launch_own_adjoint, real, while_loop
 from warpbots.solvers.projective.bones_step import Skeleton
-from warpbots.solvers.projective.contact_points import Points
-from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.contact_points import ContactPoints
+from warpbots.solvers.projective.contact_step import ContactStep
 from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
@@ -60,12 +60,12 @@ def step_adjoint(
     end = workspace.end(state_out)
     if end is not None:
         copy(u, end.z)
-    points = Points(model, state, dt)
+    points = ContactPoints(model, state, dt)
     skeleton = Skeleton(model, state, points, control, dt)
     skeleton.recall(u, state_out, dt)
     launch(separate_kernel, (model.worlds, it.islands.count), [everywhere], [it.islands], device)
     launch(move_all_kernel, it.units, [], [it.islands], device)
-    contact = Contact(model, skeleton, points, dt)
+    contact = ContactStep(model, skeleton, points, dt)
     contact.recall(end, u)
     global_step = GlobalStep(model, matrix, x)
     global_step.measure(v, point)
@@ -104,7 +104,7 @@ def solve_adjoint(
     global_step: GlobalStep,
     point: Point,
     skeleton: Skeleton,
-    contact: Contact,
+    contact: ContactStep,
     tolerance: float,
     limit: int,
 ) -> None:

@@ -4,7 +4,7 @@ import warp as wp
 
 from warpbots.numerics import real
 from warpbots.solvers.projective.islands import Islands
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
 __all__ = [
     "FOUND",
@@ -99,7 +99,7 @@ def judge_kernel(
     # model
     halvings: int,
     # work
-    progress: Progress,
+    progress: IterationState,
     missing: wp.array[int],
     outgrown: wp.array[int],
     # out
@@ -199,7 +199,7 @@ def advance_kernel(
     level: int,
     halvings: int,
     # work
-    progress: Progress,
+    progress: IterationState,
     missing: wp.array[int],
     outgrown: wp.array[int],
     # out

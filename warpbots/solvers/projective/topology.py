@@ -12,13 +12,13 @@ from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
-from warpbots.solvers.projective.contact.surface_search import Surface
+from warpbots.solvers.projective.contact.surface_search import ContactSurfaces
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import kinds_of
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
 from warpbots.solvers.projective.mesh import Mesh
 
-__all__ = ["Sizes", "Topology", "constant_array"]
+__all__ = ["ProjectiveSizes", "MeshTopology", "constant_array"]
 
 
 def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.array:
@@ -28,7 +28,7 @@ def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.arr
 
 
 @dataclasses.dataclass(frozen=True)
-class Sizes:
+class ProjectiveSizes:
     """Numbers of things in one world.
 
     An iterate consists of the displacements of points (nodes, vertices of bone surfaces, and ends of edges of
@@ -91,7 +91,7 @@ class Sizes:
 
 
 @dataclasses.dataclass(frozen=True)
-class Topology:
+class MeshTopology:
     """Tables of one world that are the same in all steps.
 
     Attributes:
@@ -124,7 +124,7 @@ class Topology:
     angular: np.ndarray
     components: Components
     of_joints: tuple[np.ndarray, np.ndarray]
-    sizes: Sizes
+    sizes: ProjectiveSizes
     device: wp.Device
 
     def _array(self, values: np.ndarray, dtype: type) -> wp.array:
@@ -285,10 +285,10 @@ class Topology:
         return np.concatenate([self.mesh.position, self.bone_surfaces.position, self.obstacle_edges.position])
 
     @functools.cached_property
-    def surface(self) -> Surface:
+    def surface(self) -> ContactSurfaces:
         """Vertices, faces and edges of all bodies, and edges of obstacles."""
         first = self.sizes.nodes + self.sizes.vertices
-        return Surface.of(self.faces, self.obstacle_edges.edges + first, self.device)
+        return ContactSurfaces.of(self.faces, self.obstacle_edges.edges + first, self.device)
 
     @functools.cached_property
     def outer_faces(self) -> tuple[wp.array, wp.array]:

@@ -10,7 +10,7 @@ from warpbots.numerics import NODE, parallel, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.projective.bones.binding import BoneWorkspace
-from warpbots.solvers.projective.contact.surface_search import PAIRS, Search
+from warpbots.solvers.projective.contact.surface_search import PAIRS, SurfaceSearch
 from warpbots.solvers.projective.contact_workspace import ContactWorkspace
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
@@ -19,10 +19,10 @@ from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
 from warpbots.solvers.projective.iterate.minres import Krylov, krylov
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
-from warpbots.solvers.projective.topology import Topology, constant_array
+from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.solver import State
 
-__all__ = ["RUN", "End", "Path", "Taken", "Workspace"]
+__all__ = ["RUN", "StepEnd", "StepPath", "Taken", "ProjectiveWorkspace"]
 
 RUN = 64
 """Entries of a sum that one thread adds up."""
@@ -35,7 +35,7 @@ _PARTS = 256
 
 
 @dataclasses.dataclass(frozen=True)
-class End:
+class StepEnd:
     """The end of a step, as its adjoint needs it.
 
     Attributes:
@@ -62,7 +62,7 @@ class End:
         """All of them."""
         return [self.z, *(getattr(self, name) for name in PAIRS)]
 
-    def pairs(self, search: Search) -> list[tuple[wp.array, wp.array]]:
+    def pairs(self, search: SurfaceSearch) -> list[tuple[wp.array, wp.array]]:
         """The arrays of the pairs, each with the array of `search` of which it is a copy."""
         return [(getattr(self, name), getattr(search, name)) for name in PAIRS]
 
@@ -83,12 +83,12 @@ class Taken:
 
 
 @dataclasses.dataclass(frozen=True)
-class Path:
+class StepPath:
     """All shorter steps in the place of one; each array has a slot for each of them.
 
     Attributes:
         states: Fields that move before each step, and at the end.
-        steps: Their levels, shape (slots, worlds), and the arrays of `End` after each.
+        steps: Their levels, shape (slots, worlds), and the arrays of `StepEnd` after each.
     """
 
     states: list[wp.array]
@@ -96,7 +96,7 @@ class Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class Workspace:
+class ProjectiveWorkspace:
     """Arrays that a step fills anew.
 
     Attributes:
@@ -106,7 +106,7 @@ class Workspace:
         signals: Number of signals that strains at rest follow, 0 without oscillations.
     """
 
-    topology: Topology
+    topology: MeshTopology
     skeleton: ArticulatedModel | None
     motors: list[int]
     signals: int
@@ -348,12 +348,12 @@ class Workspace:
         """Fields of the states in which the last shorter steps began, as NumPy arrays."""
         return {name: array.numpy() for name, array in vars(self._shorter[False][0]).items()}
 
-    def path(self, like: State, halvings: int) -> Path:
+    def path(self, like: State, halvings: int) -> StepPath:
         """Where shorter steps are kept on the way to the adjoint of one with so many halvings."""
         name, slots = f"path of {halvings}", 2**halvings
         if name not in self._shorter:
             end = self.end(self.scratch(like, gradient=True)[1])
-            self._shorter[name] = Path(
+            self._shorter[name] = StepPath(
                 [_slots(slots + 1, array) for array in like.motion()],
                 [_slots(slots, self.clock.taken), *(_slots(slots, a) for a in (end.arrays() if end else []))],
             )
@@ -376,14 +376,14 @@ class Workspace:
     def _kept(self) -> AdjointCache:
         return AdjointCache()
 
-    def end(self, state_out: State) -> End | None:
+    def end(self, state_out: State) -> StepEnd | None:
         """Where the step to `state_out` keeps what its adjoint needs; None if there is no adjoint or no need."""
         if not ((self.topology.sizes.contacts or self.skeleton) and state_out.position.requires_grad):
             return None
 
-        def make() -> End:
+        def make() -> StepEnd:
             pairs = [wp.zeros_like(getattr(self.contact.search, name)) for name in PAIRS]
-            return End(self._iterate(), *pairs)
+            return StepEnd(self._iterate(), *pairs)
 
         return self._kept.of(state_out, make)
 

@@ -12,7 +12,7 @@ from warpbots.usd.geometry.tessellation import SIDES
 from warpbots.usd.stage.attributes import authored, schemas, value_of
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.transforms import transform
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["collider_shape"]
 
@@ -27,7 +27,7 @@ def _hull_of_open(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh
 
 
 def collider_shape(
-    prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened: Callable = _hull_of_open
+    prim: Usd.Prim, here: np.ndarray, frame: StageUnits, note: Note, opened: Callable = _hull_of_open
 ) -> Shape:
     """The solid of the collider `prim`.
 

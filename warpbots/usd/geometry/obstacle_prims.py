@@ -20,12 +20,12 @@ from warpbots.usd.stage.ledger import mark_read, mark_solid
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
 
 
-def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
+def read_obstacles(found: Inventory, frame: StageUnits) -> list[Obstacle]:
     """All obstacles; those without any geometry are moved to what is left out.
 
     Raises:
@@ -47,7 +47,7 @@ def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
     return obstacles
 
 
-def _read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
+def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = lambda prim, reason: None) -> Obstacle:
     """The static solid at `prim`.
 
     Args:
@@ -78,7 +78,7 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda 
     return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks)
 
 
-def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
+def _read_shape(prim: Usd.Prim, frame: StageUnits, note: Note) -> Shape:
     parts = geometry_of(prim)
     if frame.dim == 2 or any(authored(part, rows("shape")[0].name) for part in parts):
         return read_solid(prim, frame)
@@ -112,7 +112,7 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
     return prim.GetPath()
 
 
-def _is(prim: Usd.Prim, obstacle: Obstacle, frame: Frame) -> bool:
+def _is(prim: Usd.Prim, obstacle: Obstacle, frame: StageUnits) -> bool:
     """Whether `prim` already reads as `obstacle`."""
     try:
         return _read_obstacle(prim, obstacle.name, frame) == obstacle

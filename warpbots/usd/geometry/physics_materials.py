@@ -10,7 +10,7 @@ from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.schema import attributes_of, rows
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = [
     "bind", "body_density", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
@@ -22,7 +22,7 @@ _CONSTITUENTS = {"fibres": FibreReinforcement, "branches": MaxwellBranch}
 """What a composite material has several of, each field of which is an array."""
 
 
-def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None) -> Material:
+def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None = None) -> Material:
     """The material bound to `prim` for physics, or for all purposes.
 
     Args:
@@ -46,7 +46,7 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
     return _material(bound, frame, body_density(prim, frame))
 
 
-def direct_material(prim: Usd.Prim, frame: Frame) -> Material | None:
+def direct_material(prim: Usd.Prim, frame: StageUnits) -> Material | None:
     """The physics material that is bound to `prim` itself, or None; for regions.
 
     Raises:
@@ -57,7 +57,7 @@ def direct_material(prim: Usd.Prim, frame: Frame) -> Material | None:
     return _material(bound.GetPrim(), frame) if bound and _stiff(bound.GetPrim()) else None
 
 
-def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame) -> Usd.Prim:
+def write_material(stage: Usd.Stage, path: str, material: Material, frame: StageUnits) -> Usd.Prim:
     """Define `material` at `path`, or give the material that is there its values."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, *MATERIAL_APIS)
@@ -77,7 +77,7 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
     return prim
 
 
-def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
+def read_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float, float | None]:
     """Dynamic and static Coulomb coefficient of the material bound to the obstacle `prim`.
 
     If the file has only one, it is used for both; the second is None unless it is above the first.
@@ -87,7 +87,7 @@ def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
     return slides, None if sticks is None or sticks <= slides else sticks
 
 
-def said_friction(prim: Usd.Prim, frame: Frame) -> tuple[float | None, float | None]:
+def said_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float | None, float | None]:
     """Dynamic and static coefficient as the file gives them, or None; a static one alone is both."""
     bound = bound_material(prim)
     if bound is None:
@@ -100,7 +100,7 @@ def said_friction(prim: Usd.Prim, frame: Frame) -> tuple[float | None, float | N
     return sticks if slides is None else slides, sticks
 
 
-def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
+def read_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
     """Density of the material bound to the collider `prim` [kg/m^3], or None if it has none."""
     bound = bound_material(prim)
     if bound is None or not any(authored(bound, row.name) for row in rows("Material.density")):
@@ -108,14 +108,19 @@ def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
     return get(bound, "Material.density", frame) or None
 
 
-def read_restitution(prim: Usd.Prim, frame: Frame) -> float | None:
+def read_restitution(prim: Usd.Prim, frame: StageUnits) -> float | None:
     """Coefficient of restitution of the material bound to the collider `prim`, or None if it is zero or not set."""
     bound = bound_material(prim)
     return (get(bound, "restitution", frame) or None) if bound is not None else None
 
 
 def write_surface(
-    stage: Usd.Stage, path: str, friction: float, static_friction: float | None, restitution: float | None, frame: Frame
+    stage: Usd.Stage,
+    path: str,
+    friction: float,
+    static_friction: float | None,
+    restitution: float | None,
+    frame: StageUnits,
 ) -> Usd.Prim:
     """Define a material with these Coulomb coefficients and this coefficient of restitution at `path`."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
@@ -150,7 +155,7 @@ def _stiff(material: Usd.Prim) -> bool:
     return any(authored(material, row.name) for row in rows("Material.youngs_modulus"))
 
 
-def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Material:
+def _material(prim: Usd.Prim, frame: StageUnits, density: float | None = None) -> Material:
     values = {field: get(prim, sets, frame) for field, sets in _FIELDS.items()}
     values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
     try:
@@ -159,7 +164,7 @@ def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Mat
         raise LocatedError(prim.GetPath(), error) from None
 
 
-def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:
+def _plasticity(prim: Usd.Prim, frame: StageUnits) -> Plasticity | None:
     """How a material yields; None if it does not."""
     name = get(prim, "Material.plasticity", frame)
     if name is None:
@@ -177,7 +182,7 @@ def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:
     return PLASTICITY[name](**values)
 
 
-def _constituents(prim: Usd.Prim, frame: Frame) -> dict[str, list]:
+def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
     """Fibres and branches of a material."""
     found = {}
     for field, cls in _CONSTITUENTS.items():
@@ -190,7 +195,7 @@ def _constituents(prim: Usd.Prim, frame: Frame) -> dict[str, list]:
     return found
 
 
-def body_density(prim: Usd.Prim, frame: Frame) -> float | None:
+def body_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
     """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides that of its material."""
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()

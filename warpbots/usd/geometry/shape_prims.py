@@ -21,7 +21,7 @@ from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import is_shape
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import Frame, local_matrix
+from warpbots.usd.stage.units import StageUnits, local_matrix
 
 __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
 
@@ -34,7 +34,7 @@ _NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
 """Shapes that no geometric prim can represent; what is drawn is only for display."""
 
 
-def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:
+def read_shape(prim: Usd.Prim, frame: StageUnits) -> Shape:
     """The shape at `prim` in scene coordinates [m].
 
     Raises:
@@ -43,7 +43,7 @@ def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:
     return read_shape_in(prim, frame.matrix(prim.GetParent()), frame)
 
 
-def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: StageUnits) -> Shape:
     """As `read_shape`, with the matrix `parent` from coordinates of the parent prim to those of the shape."""
     try:
         return _read(prim, parent, frame)
@@ -52,7 +52,7 @@ def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
 
 
 def write_shape(
-    stage: Usd.Stage, path: str, shape: Shape, frame: Frame, extent: float, parent: np.ndarray | None = None
+    stage: Usd.Stage, path: str, shape: Shape, frame: StageUnits, extent: float, parent: np.ndarray | None = None
 ) -> Usd.Prim:
     """Define `shape` at `path`.
 
@@ -70,7 +70,7 @@ def write_shape(
     return _write(stage, path, shape, parent, frame, extent)
 
 
-def _read(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+def _read(prim: Usd.Prim, parent: np.ndarray, frame: StageUnits) -> Shape:
     mark_solid(prim, None)
     here = local_matrix(prim, parent, frame.to_scene)
     name = str(value_of(prim, _TOKEN.name)) if authored(prim, _TOKEN.name) else ""
@@ -96,7 +96,7 @@ def _read(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
     return Posed(exact, tuple(move), turn)
 
 
-def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Shape:
+def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: StageUnits, name: str) -> Shape:
     if name in _NUMBERS_ONLY:
         raise SceneError(
             f"a {name} is kept in the attributes {', '.join(EXACT + f for f in SHAPE_FIELDS[SHAPES[name]])}, which are "
@@ -106,11 +106,11 @@ def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
     return _plain(prim, here, frame)
 
 
-def _plain(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Shape:
+def _plain(prim: Usd.Prim, here: np.ndarray, frame: StageUnits) -> Shape:
     return read_sheet(prim, here, frame) if is_sheet(prim) else plain_shape(prim, here, frame.dim)
 
 
-def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Posed:
+def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: StageUnits) -> Posed:
     turn, move, scale = pose(here, frame.dim)
     children = [child for child in prim.GetChildren() if is_shape(child)]
     if len(children) != 1:
@@ -123,7 +123,7 @@ def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Posed:
     return Posed(shape, tuple(exact["translation"]), exact["rotation"])
 
 
-def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Shape | None:
+def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: StageUnits, name: str) -> Shape | None:
     """The shape with its exact fields, or None where there are none."""
     if not name:
         return None
@@ -142,7 +142,7 @@ def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
     return SHAPES[name](**fields)
 
 
-def _write(stage: Usd.Stage, path: str, shape: Shape, parent: np.ndarray, frame: Frame, extent: float) -> Usd.Prim:
+def _write(stage: Usd.Stage, path: str, shape: Shape, parent: np.ndarray, frame: StageUnits, extent: float) -> Usd.Prim:
     if isinstance(shape, Union):
         prim = stage.DefinePrim(path, "Xform")
         for k, part in enumerate(shape.shapes):
@@ -161,7 +161,7 @@ def _write(stage: Usd.Stage, path: str, shape: Shape, parent: np.ndarray, frame:
     return prim
 
 
-def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: Frame) -> Usd.Prim:
+def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: StageUnits) -> Usd.Prim:
     turn, result = np.array(shape.rotation), np.eye(4)
     keep = [0, 1, 2] if frame.dim == 3 else [0, 2]
     result[np.ix_(keep, keep)] = turn
@@ -171,7 +171,7 @@ def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: Frame) -> Usd.
     return prim
 
 
-def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: Frame) -> dict[str, str]:
+def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: StageUnits) -> dict[str, str]:
     """Fields of `shape`, with their kinds, that the prim just written does not reproduce to the last bit."""
     kinds = SHAPE_FIELDS[type(shape)]
     if not kinds or type(shape).__name__ in _NUMBERS_ONLY:

@@ -16,7 +16,7 @@ from warpbots.usd.stage.applied_schemas import SURFACE_APIS, SURFACE_MATERIAL_AP
 from warpbots.usd.stage.attributes import apply, authored, get, put, schemas, value_of
 from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
 
@@ -30,7 +30,7 @@ def is_sheet(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() == "Mesh" and (ours or bool(schemas(prim) & set(SURFACE_APIS)))
 
 
-def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
+def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits) -> Sheet:
     """The sheet at `prim`; unused vertices are left out.
 
     Args:
@@ -48,7 +48,7 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
     return Sheet(vertices[used], faces.reshape(-1, 3), _thickness(prim, frame), read_bending(prim, frame))
 
 
-def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float) -> Sheet:
+def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits, thickness: float) -> Sheet:
     """The open mesh `prim`, which is not marked as a sheet, as a sheet; see `read_sheet`.
 
     Coincident vertices are merged, and faces without area are left out.
@@ -64,7 +64,7 @@ def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float)
     return Sheet(vertices[used], faces.reshape(-1, 3), thickness, read_bending(prim, frame))
 
 
-def read_bending(prim: Usd.Prim, frame: Frame, exact: float | None = None) -> float | None:
+def read_bending(prim: Usd.Prim, frame: StageUnits, exact: float | None = None) -> float | None:
     """Flexural rigidity of the material bound to `prim` [N m], or None if it has none.
 
     Args:
@@ -83,20 +83,20 @@ def bending_of(shape: Shape) -> float | None:
     return found.pop() if len(found) == 1 else None
 
 
-def write_thickness(prim: Usd.Prim, sheet: Sheet, frame: Frame) -> None:
+def write_thickness(prim: Usd.Prim, sheet: Sheet, frame: StageUnits) -> None:
     """Author the thickness of `sheet` on its mesh `prim`."""
     put(prim, "Sheet.thickness", sheet.thickness, frame)
     put(prim, "what has a thickness", "constant", frame)
 
 
-def write_bending(material: Usd.Prim, bending: float | None, frame: Frame) -> None:
+def write_bending(material: Usd.Prim, bending: float | None, frame: StageUnits) -> None:
     """Author a flexural rigidity [N m] on the prim of a material, or remove it."""
     if bending is not None:
         apply(material, SURFACE_MATERIAL_API)
     put(material, "Sheet.bending", bending, frame)
 
 
-def _thickness(prim: Usd.Prim, frame: Frame) -> float:
+def _thickness(prim: Usd.Prim, frame: StageUnits) -> float:
     """Thickness of the mesh, else of its material, else 1 mm [m]."""
     several = np.asarray(value_of(prim, _THICKNESS) if authored(prim, _THICKNESS) else (), dtype=float)
     if len(several) and several.min() != several.max():

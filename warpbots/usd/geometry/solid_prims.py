@@ -7,12 +7,12 @@ from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.prim_editing import Target, editable, remove
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["read_solid", "remove_solid", "write_solid"]
 
 
-def read_solid(prim: Usd.Prim, frame: Frame) -> Shape:
+def read_solid(prim: Usd.Prim, frame: StageUnits) -> Shape:
     """The solid at or below `prim` [m]; the union of several.
 
     Raises:
@@ -58,7 +58,7 @@ def remove_solid(prim: Usd.Prim) -> None:
     remove(prim, is_ours(prim))
 
 
-def _is(prim: Usd.Prim, shape: Shape, frame: Frame) -> bool:
+def _is(prim: Usd.Prim, shape: Shape, frame: StageUnits) -> bool:
     try:
         return read_solid(prim, frame) == shape
     except SceneError:

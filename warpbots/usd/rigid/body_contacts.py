@@ -23,7 +23,7 @@ from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.prim_editing import read_name
 from warpbots.usd.stage.prim_roles import geometry_of
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["add_contact"]
 
@@ -72,7 +72,7 @@ class _Laws(NamedTuple):
 
 def add_contact(
     bodies: list[BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], grown: list[Branch],
-    found: Inventory, obstacles: list[Obstacle], points: int, frame: Frame,
+    found: Inventory, obstacles: list[Obstacle], points: int, frame: StageUnits,
 ) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
     """Contact points, surfaces and laws for bodies whose prims do not say these themselves.
 
@@ -236,7 +236,7 @@ def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Not
          "both itself; without the soft bodies, add warpbots.scene.contacts_between")  # fmt: skip
 
 
-def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: Frame, note: Note) -> None:
+def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> None:
     """Note coefficients that a law of contact does not have: static friction, and those of single colliders."""
     for b in others:
         first = b.parts[0][0]
@@ -255,7 +255,7 @@ def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame
              f"one, {slides:g}")  # fmt: skip
 
 
-def _restitution(prims: dict[str, Usd.Prim], frame: Frame, note: Note) -> dict[str, float]:
+def _restitution(prims: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> dict[str, float]:
     """Coefficients of restitution of the materials of colliders that have one, by name."""
     found, wrong = {}, {}
     for name, prim in prims.items():

@@ -23,7 +23,7 @@ from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = ["BodyPrim", "read_body_prim", "read_velocity"]
 
@@ -46,7 +46,7 @@ class BodyPrim(NamedTuple):
     body: RigidBody
 
 
-def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyPrim:
+def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> BodyPrim:
     """The rigid body at `prim`, where the file has it.
 
     Args:
@@ -82,7 +82,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
     return BodyPrim(prim, name, _at_rest(prim, now), parts, body)
 
 
-def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: Frame) -> float:
+def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits) -> float:
     """Coulomb coefficient of a bone in soft matter: its own, else that of the material of its first collider."""
     own = get(prim, "RigidBody.friction", frame)
     if not parts or authored(prim, rows("RigidBody.friction")[0].name):
@@ -97,7 +97,7 @@ def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
     return now if rest is None or rest.size != now.size else rest.reshape(now.shape)
 
 
-def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+def read_velocity(prim: Usd.Prim, frame: StageUnits) -> tuple[np.ndarray, np.ndarray]:
     """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; a file has them in axes of its parent."""
     found = []
     R = pose_of(frame.matrix(prim.GetParent()))[0][:3, :3]
@@ -117,7 +117,7 @@ def _cloud(prim: Usd.Prim) -> int | Cloud:
     return count if positions is None or areas is None else Cloud(positions.reshape(-1, 3), areas)
 
 
-def _color(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: Frame) -> tuple[float, float, float]:
+def _color(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits) -> tuple[float, float, float]:
     row = rows("RigidBody.color")[0]
     for place in (prim, *(p for p, _ in parts[:1])):
         if authored(place, row.name) and len(place.GetAttribute(row.name).Get(START)) == 1:

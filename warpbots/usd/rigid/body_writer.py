@@ -16,7 +16,7 @@ from warpbots.usd.stage.attributes import apply, author_row, put
 from warpbots.usd.stage.prim_editing import Target, rename
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import matrix_of
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["write_body_prim"]
 
@@ -71,7 +71,7 @@ def _place(prim: Usd.Prim, local: np.ndarray) -> None:
     xformable.AddOrientOp(double).Set(Gf.Quatd(w, x, y, z))
 
 
-def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: Frame) -> None:
+def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: StageUnits) -> None:
     """For other programs, the velocity of a floating body, of its centre of mass and in axes of its parent."""
     if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
         return

@@ -12,7 +12,7 @@ from warpbots.usd.stage.faults import reason_at
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_named
 from warpbots.usd.stage.prim_roles import is_collider, is_ours, prims_of_body
-from warpbots.usd.stage.units import Frame, local_matrix
+from warpbots.usd.stage.units import StageUnits, local_matrix
 
 __all__ = ["colliders", "read_collider"]
 
@@ -37,7 +37,7 @@ def colliders(body: Usd.Prim) -> list[Usd.Prim]:
     return found
 
 
-def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Frame, note: Note) -> Shape | None:
+def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: StageUnits, note: Note) -> Shape | None:
     """The solid of the collider `prim` in the frame of its body [m]; None, and a note, where there is none.
 
     Args:
@@ -71,7 +71,7 @@ def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
     return result
 
 
-def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
+def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: StageUnits, note: Note) -> Shape:
     if prim.GetTypeName() == "Plane":
         raise SceneError("an unbounded plane cannot move; use a Cube instead")
     return tangible(prim, collider_shape(prim, here, frame, note), note)

@@ -21,7 +21,7 @@ from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, snap
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["JointChain", "ChainJoint", "joint_chain"]
 
@@ -71,7 +71,7 @@ class _Link(NamedTuple):
 
 def joint_chain(
     branch: Branch, names: tuple[str | None, str], zero: np.ndarray, now: tuple[np.ndarray, np.ndarray],
-    child: Usd.Prim, frame: Frame, note: Note,
+    child: Usd.Prim, frame: StageUnits, note: Note,
 ) -> JointChain:  # fmt: skip
     """The joints of `branch`.
 
@@ -226,7 +226,7 @@ def _within(link: _Link, q: np.ndarray) -> np.ndarray:
 
 
 def _joint(
-    link: _Link, parent: str | None, child: str, start: np.ndarray, alone: bool, frame: Frame, note: Note
+    link: _Link, parent: str | None, child: str, start: np.ndarray, alone: bool, frame: StageUnits, note: Note
 ) -> Joint:  # fmt: skip
     lower, upper = ([getattr(f, side) for f in link.freedoms] for side in ("lower", "upper"))
     limited = np.isfinite([*lower, *upper]).any()
@@ -246,13 +246,13 @@ def _joint(
         raise LocatedError(prim.GetPath(), error) from None
 
 
-def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:
+def _rates(link: _Link, frame: StageUnits) -> tuple[float, ...]:
     """Initial velocities from PhysicsJointStateAPI [rad/s or m/s]; none for ball and free joints."""
     said = ((f, number(link.prim.prim, f"state:{f.token}:physics:velocity")) for f in link.freedoms)
     return tuple((rate or 0.0) * (np.pi / 180.0 if f.angular else frame.meters) for f, rate in said)
 
 
-def _soft_limits(link: _Link, frame: Frame, note: Note) -> dict[str, float]:
+def _soft_limits(link: _Link, frame: StageUnits, note: Note) -> dict[str, float]:
     """Stiffness of the limits of a joint, if PhysxLimitAPI gives all of its degrees of freedom the same."""
     found = set()
     for f in link.freedoms:
@@ -264,7 +264,7 @@ def _soft_limits(link: _Link, frame: Frame, note: Note) -> dict[str, float]:
     return {"limit_stiffness": found.pop()} if len(found) == 1 and min(found) > 0.0 else {}
 
 
-def _passive(link: _Link, frame: Frame) -> dict[str, tuple[float, ...]]:
+def _passive(link: _Link, frame: StageUnits) -> dict[str, tuple[float, ...]]:
     """Stiffness, damping and armature of a joint, the same for all of its velocities."""
     angular = JOINTS[link.kind].angular.tolist()
     drives = [f.drive for f in link.freedoms] or [None] * len(angular)
@@ -277,7 +277,7 @@ def _passive(link: _Link, frame: Frame) -> dict[str, tuple[float, ...]]:
 _UNITS = {"stiffness": ("N m", "N/m"), "damping": ("N m", "N/m"), "armature": ("kg m^2", "kg")}
 
 
-def _value(prim: Usd.Prim, field: str, angular: bool, frame: Frame) -> float:
+def _value(prim: Usd.Prim, field: str, angular: bool, frame: StageUnits) -> float:
     for row in rows(f"Joint.{field}"):
         value = number(prim, row.name)
         if value is not None:

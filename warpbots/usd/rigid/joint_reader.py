@@ -16,9 +16,9 @@ from warpbots.usd.stage.ledger import mark_below, mark_named
 from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
-__all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
+__all__ = ["Drive", "JointSide", "Freedom", "JointPrim", "read_joint_prim"]
 
 _D6 = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _ENDLESS = 1e30
@@ -61,7 +61,7 @@ class Freedom(NamedTuple):
     drive: Drive | None
 
 
-class End(NamedTuple):
+class JointSide(NamedTuple):
     """One side of a joint.
 
     Attributes:
@@ -88,14 +88,14 @@ class JointPrim(NamedTuple):
 
     prim: Usd.Prim
     name: str
-    ends: tuple[End, End]
+    ends: tuple[JointSide, JointSide]
     freedoms: tuple[Freedom, ...]
     ball: bool
     excluded: bool
     touching: bool
 
 
-def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> JointPrim | None:
+def read_joint_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> JointPrim | None:
     """The joint at `prim`; None, with a note, for one that is left out.
 
     Raises:
@@ -123,7 +123,7 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
     return JointPrim(prim, name, ends, freedoms, ball, excluded, touching)
 
 
-def _useless(prim: Usd.Prim, frame: Frame) -> str | None:
+def _useless(prim: Usd.Prim, frame: StageUnits) -> str | None:
     """Why the joint at `prim` is left out; None for one that is read."""
     if not enabled(prim, "physics:jointEnabled"):
         return "a joint that is switched off"
@@ -138,7 +138,7 @@ def _useless(prim: Usd.Prim, frame: Frame) -> str | None:
     return None
 
 
-def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
+def _end(prim: Usd.Prim, side: int, frame: StageUnits) -> JointSide:
     """Side 0 or 1 of the joint at `prim`."""
     place, turned = (rows(f"{what} at a body")[side].name for what in ("place", "turn"))
     p = np.zeros(3)
@@ -160,8 +160,8 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
     local = matrix_of(R, transform(scale, p[None])[0])
     body = body_of(other) if other else None
     if body is None:
-        return End(None, pose @ local)
-    return End(body, local if body == other else inverse(pose_of(frame.matrix(body))[0]) @ pose @ local)
+        return JointSide(None, pose @ local)
+    return JointSide(body, local if body == other else inverse(pose_of(frame.matrix(body))[0]) @ pose @ local)
 
 
 def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:
@@ -174,26 +174,26 @@ def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
     return any(prim and (not prim.IsActive() or prim.IsAbstract()) for prim in there)
 
 
-def _fixed(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _fixed(prim: Usd.Prim, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     return ()
 
 
-def _revolute(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _revolute(prim: Usd.Prim, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     return _single(prim, "angular", frame, note)
 
 
-def _prismatic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _prismatic(prim: Usd.Prim, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     return _single(prim, "linear", frame, note)
 
 
-def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _single(prim: Usd.Prim, token: str, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     names = (rows("Joint.lower")[0].name, rows("Joint.upper")[0].name)
     word = value_of(prim, rows("axis of a joint")[0].name) or "X"
     axis = axis_number(word, f"{prim.GetPath()}: ")
     return _freedom(prim, token, axis, names, False, frame, note)
 
 
-def _generic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _generic(prim: Usd.Prim, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     """Degrees of freedom of a PhysicsJoint."""
     found: list[Freedom] = []
     for k, token in enumerate(_D6):
@@ -205,7 +205,7 @@ def _generic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
 
 
 def _freedom(
-    prim: Usd.Prim, token: str, axis: int, names: tuple[str, ...], locks: bool, frame: Frame, note: Note
+    prim: Usd.Prim, token: str, axis: int, names: tuple[str, ...], locks: bool, frame: StageUnits, note: Note
 ) -> tuple[Freedom, ...]:
     """The degree of freedom of one axis; empty if it is locked."""
     angular = token.startswith(("ang", "rot"))
@@ -222,14 +222,14 @@ def _freedom(
     return (Freedom(token, angular, axis, lower * unit, upper * unit, _drive(prim, token, angular, frame, note)),)
 
 
-def _spherical(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+def _spherical(prim: Usd.Prim, frame: StageUnits, note: Note) -> tuple[Freedom, ...]:
     cone = [number(prim, f"physics:coneAngle{k}Limit") for k in (0, 1)]
     if any(c is not None and 0.0 <= c < _ENDLESS for c in cone):
         note(prim, f"the cone of {cone[0]} and {cone[1]} degrees of a ball joint, which is left out; it rotates freely")
     return ()
 
 
-def _drive(prim: Usd.Prim, token: str, angular: bool, frame: Frame, note: Note) -> Drive | None:
+def _drive(prim: Usd.Prim, token: str, angular: bool, frame: StageUnits, note: Note) -> Drive | None:
     names = {part: rows(f"motor {part}")[0].name.format(axis=token) for part in ("stiffness", "damping", "target",
              "force")}  # fmt: skip
     if f"PhysicsDriveAPI:{token}" not in schemas(prim):

@@ -8,7 +8,7 @@ from warpbots.usd.stage.attributes import apply, author_row, create, quaternion
 from warpbots.usd.stage.prim_editing import Target, rename
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["write_joint"]
 
@@ -83,12 +83,12 @@ def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
     return k, np.eye(3) + K + K @ K / (1.0 + c)
 
 
-def _per(token: str, frame: Frame) -> float:
+def _per(token: str, frame: StageUnits) -> float:
     """Factor from a length or an angle in a file to SI units."""
     return np.pi / 180.0 if token in _TURNS else frame.meters
 
 
-def _write_limits(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
+def _write_limits(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
     tokens = _tokens(joint)
     limits = {
         token: (-np.inf, np.inf) if joint.lower is None else (joint.lower[k], joint.upper[k])
@@ -113,7 +113,7 @@ def _write_limits(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
                 create(prim, row.name.format(axis=token), row.type, value if locked else value / _per(token, frame))
 
 
-def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> None:
+def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits) -> None:
     """For other programs, the first motor of each axis as a drive."""
     if joint.kind == "free":
         return
@@ -140,7 +140,7 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> N
         create(prim, f"drive:{token}:physics:type", "token", "force", uniform=True)
 
 
-def _write_passive(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
+def _write_passive(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
     """Armature and damping, if they are the same for all velocities."""
     angular = set(JOINTS[joint.kind].angular.tolist())
     for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):

@@ -17,9 +17,9 @@ from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import quaternion_matrix, transform
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
-__all__ = ["MassProperties", "read_mass_properties", "has_mass_attributes"]
+__all__ = ["MassAttributes", "read_mass_properties", "has_mass_attributes"]
 
 _BALL = 0.1
 """Radius [m] of the ball that UsdPhysics assumes for a body without colliders."""
@@ -29,7 +29,7 @@ _MUCH = 0.1
 """Largest correction of moments: a fraction of the largest one, as for robot files."""
 
 
-class MassProperties(NamedTuple):
+class MassAttributes(NamedTuple):
     """Mass properties of a body.
 
     Attributes:
@@ -42,8 +42,8 @@ class MassProperties(NamedTuple):
 
 
 def read_mass_properties(
-    body: Usd.Prim, base: np.ndarray, parts: list[tuple[Usd.Prim, Shape]], frame: Frame, note: Note
-) -> MassProperties:
+    body: Usd.Prim, base: np.ndarray, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits, note: Note
+) -> MassAttributes:
     """Mass properties of the rigid body at `body`.
 
     Args:
@@ -63,20 +63,20 @@ def read_mass_properties(
     own = [_said(prim, frame)["mass"] if prim != body else None for prim, _ in parts]
     explicit = said["mass"] or center is not None or diagonal is not None
     if not explicit and not any(own) and len(set(densities)) < 2:
-        return MassProperties(plain, None)
+        return MassAttributes(plain, None)
     if said["mass"] and center is not None and diagonal is not None:
-        return MassProperties(plain, _inertia(body, said["mass"], center, diagonal, note))
+        return MassAttributes(plain, _inertia(body, said["mass"], center, diagonal, note))
     whole = _whole(body, parts, densities, own, said["mass"], diagonal is not None, note)
     if whole is None:
-        return MassProperties(plain, None)
+        return MassAttributes(plain, None)
     mass, middle, moments = whole
-    return MassProperties(
+    return MassAttributes(
         plain,
         _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal, note),
     )
 
 
-def has_mass_attributes(prim: Usd.Prim, frame: Frame) -> bool:
+def has_mass_attributes(prim: Usd.Prim, frame: StageUnits) -> bool:
     """Whether `prim` itself has a mass or a density.
 
     Raises:
@@ -134,7 +134,7 @@ def _whole(
     return mass, np.zeros(3), 0.4 * mass * _BALL**2 * np.eye(3)
 
 
-def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
+def _said(prim: Usd.Prim, frame: StageUnits) -> dict[str, float | None]:
     """Mass [kg] and density [kg/m^3] of `prim` itself; None for what is not set."""
     if "PhysicsMassAPI" not in schemas(prim):
         return {"mass": None, "density": None}
@@ -145,7 +145,7 @@ def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
     return {field: value or None for field, value in found.items()}
 
 
-def _density(prim: Usd.Prim, body: Usd.Prim, said: dict[str, float | None], frame: Frame) -> float:
+def _density(prim: Usd.Prim, body: Usd.Prim, said: dict[str, float | None], frame: StageUnits) -> float:
     own = _said(prim, frame)["density"] if prim != body else None
     of_material = read_density(prim, frame)
     return own or said["density"] or of_material or RigidBody.density
@@ -159,7 +159,7 @@ def _center(body: Usd.Prim, base: np.ndarray) -> np.ndarray | None:
     return transform(base, value[None])[0] if np.isfinite(value).all() else None
 
 
-def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
+def _moments(body: Usd.Prim, frame: StageUnits) -> np.ndarray | None:
     """Moments of inertia in the file [kg m^2], shape (3, 3), or None."""
     name, turned = (rows(f"Inertia.{part}")[0].name for part in ("diagonal", "axes"))
     if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
@@ -185,7 +185,7 @@ def exact_inertia(prim: Usd.Prim, plain: Inertia | None) -> Inertia | None:
     return Inertia(plain.mass, tuple(center.tolist()), moments)
 
 
-def write_inertia(prim: Usd.Prim, body: RigidBody, frame: Frame) -> None:
+def write_inertia(prim: Usd.Prim, body: RigidBody, frame: StageUnits) -> None:
     """Author mass, centre of mass and moments of `body`, in single precision, if it has an inertia of its own."""
     if body.inertia is None:
         return

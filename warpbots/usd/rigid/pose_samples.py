@@ -20,7 +20,7 @@ from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable
 from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.transforms import matrix_of, pose_of
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["pose_frames"]
 
@@ -50,7 +50,7 @@ class _MovingBody(NamedTuple):
 
 
 def pose_frames(
-    found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: Frame
+    found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: StageUnits
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all rigid bodies on the layer that is being edited, and go through the frames.
 
@@ -72,7 +72,7 @@ def pose_frames(
         yield float(time), functools.partial(_write_poses, moving, position, rotation)
 
 
-def _moving_bodies(found: Inventory, scene: Scene, frame: Frame) -> list[_MovingBody]:
+def _moving_bodies(found: Inventory, scene: Scene, frame: StageUnits) -> list[_MovingBody]:
     """Prepare the prims of all rigid bodies for poses, parents first, on the layer that is being edited."""
     names = {body.name: k for k, body in enumerate(scene.rigid)}
     stage = next(iter(found.bodies.values())).GetStage()

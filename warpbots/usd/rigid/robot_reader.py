@@ -30,7 +30,7 @@ from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.faults import Faults, attempt, refuse
 from warpbots.usd.stage.inventory import Inventory, Note
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["Robots", "points_of", "read_robots"]
 
@@ -54,7 +54,7 @@ class Robots(NamedTuple):
 
 
 def read_robots(
-    found: Inventory, frame: Frame, actuators: list, obstacles: list[Obstacle], contact_points: int,
+    found: Inventory, frame: StageUnits, actuators: list, obstacles: list[Obstacle], contact_points: int,
     ignore_loops: bool = True,
 ) -> Robots:  # fmt: skip
     """The rigid bodies of a stage and what belongs to them.
@@ -101,7 +101,7 @@ def points_of(scene: Scene) -> int:
 
 
 def _place(
-    bodies: dict[Sdf.Path, BodyPrim], grown: list[Branch], frame: Frame, note: Note, attempt: Callable
+    bodies: dict[Sdf.Path, BodyPrim], grown: list[Branch], frame: StageUnits, note: Note, attempt: Callable
 ) -> tuple[list[ChainJoint], dict[str, tuple[RigidBody, ...]]]:
     """Joints, and all bodies at their poses with all joints at zero."""
     zero = {path: exact_pose(b.prim, b.now) for path, b in bodies.items()}
@@ -129,7 +129,7 @@ def _floating(
     bodies: dict[Sdf.Path, BodyPrim],
     posed: dict[str, tuple[RigidBody, ...]],
     joints: list[Joint],
-    frame: Frame,
+    frame: StageUnits,
     note: Note,
 ) -> list[Joint]:
     """Free joints of floating bodies that need one: they start with a velocity, or share their name with a joint."""

@@ -16,14 +16,14 @@ from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.prim_roles import geometry_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of, rotation
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = [
     "forget_mass", "forget_velocity", "read_friction", "read_mass", "read_velocity", "weighing",
 ]  # fmt: skip
 
 
-def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame) -> float | None:
+def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits) -> float | None:
     """Mass of the body [kg], or None if the file does not give it: that of its prim, else of its only geometry.
 
     Raises:
@@ -74,7 +74,7 @@ def forget_mass(body: Usd.Prim) -> None:
             clear(prim, row.name)
 
 
-def read_velocity(body: Usd.Prim, frame: Frame, note: Note) -> tuple[float, ...] | None:
+def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, ...] | None:
     """Initial velocity [m/s], shape (dim,), or None for rest: that of the body, else of all its points.
 
     A velocity of UsdPhysics is in axes of the parent of the prim, those of points in axes of their geometry.
@@ -100,7 +100,7 @@ def forget_velocity(body: Usd.Prim) -> None:
     clear(body, rows("velocity of a body")[0].name)
 
 
-def _point_velocities(body: Usd.Prim, frame: Frame) -> np.ndarray:
+def _point_velocities(body: Usd.Prim, frame: StageUnits) -> np.ndarray:
     """Initial velocities of all points [m/s], shape (n, dim); one that is zero for geometry without any."""
     found = [np.zeros((0, frame.dim))]
     for part in geometry_of(body):
@@ -111,7 +111,7 @@ def _point_velocities(body: Usd.Prim, frame: Frame) -> np.ndarray:
     return np.concatenate(found)
 
 
-def read_friction(body: Usd.Prim, part: Usd.Prim, frame: Frame, note: Note) -> tuple[float, Usd.Prim | None]:
+def read_friction(body: Usd.Prim, part: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, Usd.Prim | None]:
     """Coulomb coefficient of a soft body: its own, else the dynamic one of the material of its geometry `part`.
 
     Returns:

@@ -24,7 +24,7 @@ from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordi
 from warpbots.usd.stage.prim_roles import geometry_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import transform
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["point_frames"]
 
@@ -64,7 +64,7 @@ def point_frames(
     scene: Scene,
     trajectory: Trajectory[Any],
     every: int,
-    frame: Frame,
+    frame: StageUnits,
     velocities: bool,
     springs: bool,
     color: str | None = None,
@@ -125,7 +125,7 @@ def _colored(
     return colored
 
 
-def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
+def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: StageUnits) -> Usd.Prim:
     """A prim for results in scene coordinates, below that of the body if USD allows it, else beside it."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
@@ -150,7 +150,9 @@ def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
             UsdGeom.Imageable(rest).CreateVisibilityAttr(UsdGeom.Tokens.inherited if kept else UsdGeom.Tokens.invisible)
 
 
-def _moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, particles: Any, frame: Frame) -> _Moving:
+def _moving_mesh(
+    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, particles: Any, frame: StageUnits
+) -> _Moving:
     """The mesh that shows a body whose nodes are particles.
 
     Args:
@@ -186,7 +188,9 @@ def _moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, pa
     return _Moving(UsdGeom.PointBased(surface), nodes[used], faces=faces)
 
 
-def _write_points(moving: _Moving, frame: Frame, code: float, position: np.ndarray, velocity: np.ndarray | None) -> int:
+def _write_points(
+    moving: _Moving, frame: StageUnits, code: float, position: np.ndarray, velocity: np.ndarray | None
+) -> int:
     """Write points, extent, normals and velocities of a prim at one frame.
 
     Args:
@@ -217,7 +221,7 @@ def _write_points(moving: _Moving, frame: Frame, code: float, position: np.ndarr
     return size
 
 
-def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: Frame) -> Usd.Prim | None:
+def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim | None:
     """The prim of a mesh at or below `prim` whose points are `nodes` [m], shape (n, 3), or None."""
     parts = [p for part in geometry_of(prim) for p in Usd.PrimRange(part, Usd.TraverseInstanceProxies())]
     meshes = [p for p in parts if p.GetTypeName() in ("Mesh", "TetMesh") and RESULT_API not in schemas(p)]
@@ -260,7 +264,7 @@ def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
 
 
 def _moving_points(
-    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, matter: Any, members: np.ndarray, frame: Frame, springs: bool
+    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, matter: Any, members: np.ndarray, frame: StageUnits, springs: bool
 ) -> list[_Moving]:
     """Prims that are shown instead of the rest shape of `body`: its particles, and springs as curves."""
     prim = editable(prim)
@@ -289,7 +293,7 @@ def _moving_points(
 
 def _write_frame(
     moving: list[_Moving],
-    frame: Frame,
+    frame: StageUnits,
     position: Any,
     velocity: Any | None,
     broken: np.ndarray | None,

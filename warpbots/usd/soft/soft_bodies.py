@@ -39,7 +39,7 @@ from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = ["SoftPrim", "read_soft_bodies", "read_soft_prim", "write_body"]
 
@@ -64,7 +64,7 @@ def _unheard(prim: Usd.Prim | None, reason: str) -> None:
 
 
 def read_soft_bodies(
-    found: Inventory, frame: Frame, material: Material | None, thickness: float | None, faults: Faults
+    found: Inventory, frame: StageUnits, material: Material | None, thickness: float | None, faults: Faults
 ) -> dict[str, SoftPrim | None]:
     """All soft bodies by name, as `read_soft_prim`.
 
@@ -80,7 +80,7 @@ def read_soft_bodies(
 
 
 def read_soft_prim(
-    body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None,
+    body: Usd.Prim, name: str, frame: StageUnits, material: Material | None = None, thickness: float | None = None,
     note: Note = _unheard,
 ) -> SoftPrim:  # fmt: skip
     """The soft body at `body`.
@@ -118,7 +118,7 @@ def read_soft_prim(
 
 
 def _read_materials(
-    body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: Frame,
+    body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: StageUnits,
     fallback: Material | None, note: Note,
 ) -> tuple[Material, dict[str, Material]]:  # fmt: skip
     """The material of a body and those of its regions that have their own."""
@@ -135,7 +135,7 @@ def _read_materials(
     return (whole, others) if mass is None else weighing(body, mass, shape, whole, others, note)
 
 
-def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
+def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits, thickness: float | None) -> Shape:
     try:
         return read_solid(body, frame)
     except LocatedError as error:
@@ -186,7 +186,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     return prim.GetPath()
 
 
-def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
+def _is(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
     """Whether `prim` already reads as `body`."""
     try:
         return bool(schemas(prim) & set(BODY_APIS)) and read_soft_prim(prim, body.name, frame).body == body
@@ -194,7 +194,7 @@ def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
         return False
 
 
-def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
+def _made_of(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
     try:
         parts = geometry_of(prim)
         made_of, _ = _read_materials(prim, parts, body.shape, {}, frame, None, _unheard)
@@ -203,7 +203,7 @@ def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
         return False
 
 
-def _color(body: Usd.Prim, frame: Frame) -> tuple[float, float, float]:
+def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float]:
     """The colour of the body or of its first shape; the default if there are several colours."""
     row = rows("SoftBody.color")[0]
     for prim in (body, *geometry_of(body)[:1]):
@@ -237,7 +237,7 @@ def _write_regions(target: Target, prim: Usd.Prim, body: SoftBody) -> None:
         prim.CreateRelationship("warpbots:regions", custom=False).SetTargets(paths)
 
 
-def _same_region(prim: Usd.Prim, shape: Shape, material: Material | None, frame: Frame) -> bool:
+def _same_region(prim: Usd.Prim, shape: Shape, material: Material | None, frame: StageUnits) -> bool:
     try:
         return read_shape(prim, frame) == shape and direct_material(prim, frame) == material
     except SceneError:

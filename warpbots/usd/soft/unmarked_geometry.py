@@ -9,7 +9,7 @@ from warpbots.usd.stage.applied_schemas import REGION_API, RESULT_API
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.faults import Faults, attempt, reason_at
 from warpbots.usd.stage.inventory import Inventory
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["read_unmarked_geometry"]
 
@@ -18,7 +18,7 @@ _LISTED = 9
 
 
 def read_unmarked_geometry(
-    found: Inventory, stage: Usd.Stage, name: str, frame: Frame, material: Material | None, thickness: float | None
+    found: Inventory, stage: Usd.Stage, name: str, frame: StageUnits, material: Material | None, thickness: float | None
 ) -> tuple[Inventory, dict[str, SoftPrim]]:
     """Soft bodies of `material` for all geometry without physics; prims that cannot be bodies are left out.
 

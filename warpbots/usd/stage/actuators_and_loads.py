@@ -25,7 +25,7 @@ from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import kind_of, part_api
 from warpbots.usd.stage.schema import attributes_of, rows
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
 
@@ -33,7 +33,7 @@ Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 """Anything that acts on regions, bodies or joints."""
 
 
-def read_parts(found: Inventory, frame: Frame, faults: Faults) -> dict[str, list]:
+def read_parts(found: Inventory, frame: StageUnits, faults: Faults) -> dict[str, list]:
     """All parts by the fields of a scene that hold them.
 
     Args:
@@ -47,7 +47,7 @@ def read_parts(found: Inventory, frame: Frame, faults: Faults) -> dict[str, list
     }
 
 
-def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
+def read_part(prim: Usd.Prim, name: str, frame: StageUnits) -> Part:
     """The actuator, constraint, load, attachment or law of contact at `prim`.
 
     Raises:

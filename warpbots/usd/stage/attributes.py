@@ -21,7 +21,7 @@ from warpbots.usd.stage.codecs import CODECS, Conversion
 from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import OWN, Row, rows
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = [
     "apply",
@@ -44,7 +44,7 @@ _AGREE = 1e-6
 """Largest relative difference between a value and its exact value: a little more than rounding to float32 (6e-8)."""
 
 
-def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
+def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
     """The value of `sets` on `prim`: that of the first authored row, or the default of the table.
 
     Returns:
@@ -59,7 +59,7 @@ def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
     return value
 
 
-def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
+def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
     """Author `value` of `sets` on `prim`, with an exact value beside it if needed; None removes it."""
     for row in rows(sets):
         clear(prim, row.name)
@@ -163,11 +163,11 @@ def at_rest(prim: Usd.Prim, name: str) -> Any:
     return value_of(prim, name) if rest is None else rest
 
 
-def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
+def _read(prim: Usd.Prim, row: Row, frame: StageUnits) -> Any:
     return CODECS[row.kind].decode(prim.GetAttribute(row.name).Get(START), row, _conversion(prim, frame))
 
 
-def _conversion(prim: Usd.Prim, frame: Frame) -> Conversion:
+def _conversion(prim: Usd.Prim, frame: StageUnits) -> Conversion:
     return Conversion(frame.factor, functools.partial(frame.matrix, prim), frame.lift, frame.drop)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom
 
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["Target", "editable", "free_path", "main_prim", "read_name", "remove", "rename", "to_scene_coordinates"]
 
@@ -22,7 +22,7 @@ class Target:
     """
 
     stage: Usd.Stage
-    frame: Frame
+    frame: StageUnits
     base: Sdf.Path
     extent: float
 
@@ -54,7 +54,7 @@ def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
     return str(path)
 
 
-def to_scene_coordinates(prim: Usd.Prim, frame: Frame) -> None:
+def to_scene_coordinates(prim: Usd.Prim, frame: StageUnits) -> None:
     """Give `prim` a transform, if it needs one, that makes its local coordinates lifted scene coordinates."""
     here = frame.matrix(prim)
     if not np.array_equal(here, np.eye(4)):

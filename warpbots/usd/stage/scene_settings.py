@@ -11,7 +11,7 @@ from warpbots.usd.stage.attributes import apply, authored, clear, create, get, p
 from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.schema import OWN, attributes_of, rows
-from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["read_dimension", "read_settings", "write_settings"]
 
@@ -28,7 +28,7 @@ def read_dimension(scene_prim: Usd.Prim | None) -> int:
     return int(value_of(scene_prim, name))
 
 
-def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[str, Any]:
+def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> dict[str, Any]:
     """Gravity, domain, fluid and task by the fields of a scene.
 
     Args:
@@ -48,7 +48,7 @@ def read_settings(prim: Usd.Prim | None, frame: Frame, faults: Faults) -> dict[s
     }
 
 
-def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
+def _read_gravity(prim: Usd.Prim | None, frame: StageUnits) -> tuple[float, ...]:
     """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards by default."""
     down = np.array([0.0, 0.0, -1.0])
     if prim is None:
@@ -70,7 +70,7 @@ def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
     return tuple(frame.drop(plain).tolist())
 
 
-def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
+def _read_task(prim: Usd.Prim | None, frame: StageUnits) -> Task | None:
     """The task of the scene, or None if the file has none."""
     if prim is None or not authored(prim, rows("Task.control_interval")[0].name):
         return None
@@ -81,7 +81,7 @@ def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
     return Task(**values)
 
 
-def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
+def _read_fluid(prim: Usd.Prim | None, frame: StageUnits) -> Fluid | None:
     """The fluid around the bodies, or None if the file has none."""
     if prim is None or not authored(prim, rows("Fluid.density")[0].name):
         return None
@@ -91,7 +91,7 @@ def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
         raise LocatedError(prim.GetPath(), error) from None
 
 
-def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
+def write_settings(prim: Usd.Prim, scene: Scene, frame: StageUnits) -> None:
     """Author gravity, domain, dimension, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
     put(prim, "dimension", scene.dim, frame)
     if not same(_read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
@@ -109,7 +109,7 @@ def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
             put(prim, sets, task and getattr(task, field), frame)
 
 
-def _write_gravity(prim: Usd.Prim, gravity: tuple[float, ...], frame: Frame) -> None:
+def _write_gravity(prim: Usd.Prim, gravity: tuple[float, ...], frame: StageUnits) -> None:
     lifted = frame.lift(gravity)
     magnitude = float(np.linalg.norm(lifted))
     direction = lifted / magnitude if magnitude > 0.0 else np.array([0.0, 0.0, -1.0])

@@ -13,7 +13,7 @@ from pxr import Usd, UsdGeom, UsdPhysics
 from warpbots.scene import SceneError
 from warpbots.usd.stage.transforms import snap
 
-__all__ = ["START", "UNITS", "Frame", "local_matrix", "stage_frame"]
+__all__ = ["START", "UNITS", "StageUnits", "local_matrix", "stage_frame"]
 
 START = Usd.TimeCode.EarliestTime()
 """Time at which a stage is read: the first time sample, or the default value if there is none."""
@@ -44,7 +44,7 @@ _Y_UP_TO_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 
 
 @dataclasses.dataclass(frozen=True)
-class Frame:
+class StageUnits:
     """Units and axes of one stage.
 
     Attributes:
@@ -79,7 +79,7 @@ class Frame:
         return vectors if self.dim == 3 else vectors[..., [0, 2]]
 
 
-def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None) -> Frame:
+def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None) -> StageUnits:
     """Units and axes of `stage`.
 
     Args:
@@ -103,7 +103,7 @@ def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None
             raise SceneError(f"{name}: {what} must be a positive number, got {value:g}")
     to_scene = np.eye(4)
     to_scene[:3, :3] = meters * (np.eye(3) if UsdGeom.GetStageUpAxis(stage) == "Z" else _Y_UP_TO_Z_UP)
-    return Frame(dim, meters, kilograms, to_scene)
+    return StageUnits(dim, meters, kilograms, to_scene)
 
 
 def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
 __all__ = ["detached_kernel"]
 
@@ -33,7 +33,7 @@ def detached_kernel(
     # work
     contacts: ContactArrays,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Take back that the adjoint of a world has converged if a contact force has such a plane at the end `z`."""
     w, p = wp.tid()

@@ -6,7 +6,7 @@ from warpbots.numerics import NODE, vector
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays, has_failed, never_meet
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
 __all__ = ["find_intersections_kernel"]
 
@@ -47,7 +47,7 @@ def find_intersections_kernel(
     islands: Islands,
     asked: wp.array[int],
     added: wp.array[int],
-    progress: Progress,
+    progress: IterationState,
     check: wp.array[int],
     # out
     intersection_out: wp.array[wp.int64],

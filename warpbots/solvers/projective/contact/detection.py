@@ -62,7 +62,7 @@ _ALIGNED = wp.constant(
 
 @wp.struct
 class SearchControl:
-    """What is searched; see `Search`.
+    """What is searched; see `SurfaceSearch`.
 
     check: 1 for a world in which a search is asked for, shape (worlds,).
     searches: Number of searches before, shape (worlds,).

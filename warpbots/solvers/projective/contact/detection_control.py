@@ -7,7 +7,7 @@ from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands, root_of
 from warpbots.solvers.projective.iterate.anderson import restart
-from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, IterationState
 from warpbots.solvers.projective.iterate.convergence import look
 
 __all__ = [
@@ -63,13 +63,13 @@ def begin_pairs_kernel(
 
 
 @wp.func
-def ends(was: wp.array[int], progress: Progress, w: int):
+def ends(was: wp.array[int], progress: IterationState, w: int):
     """Whether the last iteration was that in which the last island of a world has converged that may."""
     return was[w] == 1 and progress.ended[w] == 1
 
 
 @wp.func
-def is_near_its_end(islands: Islands, progress: Progress, u: int):
+def is_near_its_end(islands: Islands, progress: IterationState, u: int):
     """Whether the correction of an island with pairs is small beside the first one with its present contacts."""
     near = progress.taken[u] == TAKEN and progress.norm[u] <= _PART * progress.begun[u]
     return near and islands.touching[u] > 0
@@ -94,7 +94,7 @@ def write_island(islands: Islands, values: wp.array[int], w: int, island: int, v
 
 
 @wp.func
-def fail(islands: Islands, progress: Progress, w: int):
+def fail(islands: Islands, progress: IterationState, w: int):
     """No island of a world goes on, and its step has not been found."""
     for c in range(islands.count):
         u = w * islands.count + c
@@ -106,7 +106,7 @@ def fail(islands: Islands, progress: Progress, w: int):
 
 
 @wp.func
-def resume(progress: Progress, u: int):
+def resume(progress: IterationState, u: int):
     """An island goes on with other contacts."""
     if progress.waiting[u] == 1:
         progress.waiting[u] = 0
@@ -133,7 +133,7 @@ def note_intersection(pairs: PairArrays, islands: Islands, w: int, intersection:
 
 @wp.func
 def end_search(
-    pairs: PairArrays, islands: Islands, progress: Progress, w: int, rounds: wp.array[int],
+    pairs: PairArrays, islands: Islands, progress: IterationState, w: int, rounds: wp.array[int],
     intersection: wp.array[wp.int64], lost: wp.array[int],
 ):  # fmt: skip
     """After a search where no island goes on: those with other contacts do again.
@@ -179,7 +179,7 @@ def resolve_kernel(
     lost_out: wp.array[int],
     outgrown_out: wp.array[int],
     islands_out: Islands,
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """After a search: islands go on that have new contacts; if none has, the step has ended.
 
@@ -245,7 +245,7 @@ def stray_kernel(
     pairs: PairArrays,
     # work
     was: wp.array[int],
-    progress: Progress,
+    progress: IterationState,
     z: wp.array[NODE],
     path: wp.array[NODE],
     # out
@@ -276,7 +276,7 @@ def ask_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     added_out: wp.array[int],
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """A step that converged with the last iteration is searched for contacts, unless nothing can be near.
 

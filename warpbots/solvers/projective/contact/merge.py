@@ -8,7 +8,7 @@ from warpbots.solvers.projective.contact.detection import same_plane
 from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays, most_of, note_change
 from warpbots.solvers.projective.islands import Islands, root_of, unite
 from warpbots.solvers.projective.iterate.anderson import restart
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
 __all__ = ["link_kernel", "merge_kernel", "order_kernel"]
 
@@ -67,7 +67,7 @@ def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec
 
 
 @wp.func
-def take_over(islands: Islands, progress: Progress, gone: int, by: int):
+def take_over(islands: Islands, progress: IterationState, gone: int, by: int):
     """Iterate one island in the place of two."""
     for k in range(2):
         u = wp.where(k == 0, gone, by)
@@ -100,7 +100,7 @@ def merge_kernel(
     contacts_out: ContactArrays,
     added_out: wp.array[int],
     islands_out: Islands,
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Make contacts of the pairs that detection has found, one after the other, and count them.
 

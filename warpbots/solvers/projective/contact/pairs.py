@@ -11,8 +11,8 @@ from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.elements.element import at
 
 __all__ = [
-    "Motion",
-    "Pair",
+    "PairMotion",
+    "TouchingPair",
     "ends_of",
     "evaluate_pairs_kernel",
     "motion_of",
@@ -27,7 +27,7 @@ _FRICTION = wp.constant(CODES["friction"])
 
 
 @wp.struct
-class Pair:
+class TouchingPair:
     """A pair in contact at the end of a step.
 
     kind: Its kind.
@@ -58,7 +58,7 @@ class Pair:
 
 
 @wp.struct
-class Motion:
+class PairMotion:
     """How the nodes of a pair move.
 
     a, b, c, d: Their displacements [m].
@@ -71,7 +71,7 @@ class Motion:
 
 
 @wp.func
-def pair_law(T: _vec, pair: Pair, u: Motion):
+def pair_law(T: _vec, pair: TouchingPair, u: PairMotion):
     """T . l at the end of a step with the displacements u."""
     a = pair.a
     b = pair.b
@@ -85,7 +85,7 @@ def pair_law(T: _vec, pair: Pair, u: Motion):
 
 
 @wp.func
-def pair_work(pair: Pair, p: Motion):
+def pair_work(pair: TouchingPair, p: PairMotion):
     """lambda . sum a_k p_k: the work of a contact force in displacements p of its nodes."""
     _n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, pair.a, pair.b, pair.c, pair.d)
     return wp.dot(pair.lam, weight[0] * p.a + weight[1] * p.b + weight[2] * p.c + weight[3] * p.d)
@@ -178,7 +178,7 @@ def pair_at(
     pairs: PairArrays, contacts: ContactArrays, x: wp.array[_vec], u: wp.array[NODE], lam: _vec, w: int, m: int, k: int
 ):
     """Pair number m, which is contact number k, at the end of a step with the displacements u."""
-    pair = Pair()
+    pair = TouchingPair()
     pair.clearance = clearance_of(pairs, pairs.node[m])
     pair.own = contacts.own[k]
     pair.skin = contacts.skin[k]
@@ -199,7 +199,7 @@ def pair_at(
 @wp.func
 def motion_of(pairs: PairArrays, z: wp.array[NODE], w: int, m: int):
     """Displacements z of the nodes of pair number m."""
-    motion = Motion()
+    motion = PairMotion()
     a, b, c, d = displacements_of(pairs, z, w, pairs.node[m])
     motion.a = a
     motion.b = b

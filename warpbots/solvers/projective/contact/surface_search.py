@@ -8,16 +8,16 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 
-__all__ = ["PAIRS", "Search", "Surface", "Tree"]
+__all__ = ["PAIRS", "SurfaceSearch", "ContactSurfaces", "BoxTree"]
 
 PAIRS = ("count", "kind", "node", "side", "normal", "weight", "spare")
-"""Fields of `Search` that define the pairs that are contacts."""
+"""Fields of `SurfaceSearch` that define the pairs that are contacts."""
 _HITS = 3
 """Room for pairs of one search, for each contact: a vertex over a vertex is a pair with all faces around it."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Surface:
+class ContactSurfaces:
     """Surfaces that may be in contact.
 
     Attributes:
@@ -31,7 +31,7 @@ class Surface:
     edge: wp.array
 
     @classmethod
-    def of(cls, faces: np.ndarray, alone: np.ndarray, device: wp.Device) -> "Surface":
+    def of(cls, faces: np.ndarray, alone: np.ndarray, device: wp.Device) -> "ContactSurfaces":
         """Surfaces with these faces, shape (n, 3), and edges without faces, shape (m, 2)."""
         faces = faces.astype(np.int32)
         edges = np.unique(
@@ -45,7 +45,7 @@ class Surface:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tree:
+class BoxTree:
     """A tree of boxes around the paths of faces or edges.
 
     Attributes:
@@ -61,7 +61,7 @@ class Tree:
     upper: wp.array
 
     @classmethod
-    def of(cls, position: np.ndarray, corners: np.ndarray, worlds: int, device: wp.Device) -> "Tree":
+    def of(cls, position: np.ndarray, corners: np.ndarray, worlds: int, device: wp.Device) -> "BoxTree":
         """A tree for faces or edges between points at rest [m], shape (n_points, 3)."""
         x = np.tile(position[corners], (worlds, 1, 1)).astype(np.float32)
         lower, upper = (wp.array(b, dtype=wp.vec3, device=device) for b in (x.min(axis=1), x.max(axis=1)))
@@ -71,7 +71,7 @@ class Tree:
 
 
 @dataclasses.dataclass(frozen=True)
-class Search:
+class SurfaceSearch:
     """Pairs that are contacts in this step, and the state of collision detection.
 
     Attributes:
@@ -123,7 +123,7 @@ class Search:
     hits: HitArrays
 
     @classmethod
-    def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
+    def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "SurfaceSearch":
         """Arrays for `capacity` pairs a world of so many components, of surfaces with so many vertices."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:

@@ -21,13 +21,13 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     REJECTED,
     TAKEN,
     WAITS,
-    History,
+    AndersonHistory,
     Iteration,
-    Progress,
+    IterationState,
 )
 from warpbots.solvers.projective.iterate.convergence import (
     Criterion,
-    Energy,
+    Objective,
     clear_estimate,
     gather_kernel,
     judge,
@@ -48,7 +48,7 @@ def begin(it: Iteration, where: wp.array) -> None:
     launch(gather_kernel, it.worlds, [it.islands, 0], [it.progress], it.device)
 
 
-def accelerate(it: Iteration, enough: Criterion, energy: Energy | None = None) -> None:
+def accelerate(it: Iteration, enough: Criterion, energy: Objective | None = None) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
     Args:
@@ -72,7 +72,7 @@ def mix(it: Iteration) -> None:
 
 
 @wp.func
-def restart(progress: Progress, w: int):
+def restart(progress: IterationState, w: int):
     """Discard all changes: another problem is solved from here."""
     progress.fresh[w] = 1
     progress.known[w] = 0
@@ -87,7 +87,7 @@ def begin_kernel(
     # state
     where: wp.array[int],
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Islands of chosen worlds are active and have no changes."""
     w = wp.tid()
@@ -119,11 +119,11 @@ def change_kernel(
     # model
     islands: Islands,
     # work
-    progress: Progress,
+    progress: IterationState,
     residual: wp.array[NODE],
     nodes: int,
     # out
-    history_out: History,
+    history_out: AndersonHistory,
 ):
     """Store a point that was accepted, and its change."""
     w, i = wp.tid()
@@ -145,7 +145,7 @@ def change_kernel(
 
 
 @wp.func
-def of_age(progress: Progress, w: int, age: int, slots: int):
+def of_age(progress: IterationState, w: int, age: int, slots: int):
     """Slot of the change that is so many iterations old."""
     return (progress.slot[w] - age + slots) % slots
 
@@ -157,9 +157,9 @@ def product_kernel(
     slots: int,
     islands: Islands,
     # work
-    history: History,
+    history: AndersonHistory,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Products of a change of the correction with the last one and with the correction, of every part."""
     w, age, c, lane = wp.tid()
@@ -196,7 +196,7 @@ def gram_kernel(
     chunks: int,
     slots: int,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Products from their parts."""
     w, age = wp.tid()
@@ -221,7 +221,7 @@ def weigh_kernel(
     # model
     slots: int,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Solve for theta by Cholesky's factorisation; changes that depend linearly on later ones are left out."""
     w = wp.tid()
@@ -270,9 +270,9 @@ def mix_kernel(
     islands: Islands,
     slots: int,
     # work
-    progress: Progress,
+    progress: IterationState,
     # out
-    history_out: History,
+    history_out: AndersonHistory,
 ):
     """The next point: z + f - sum theta (dz + df), or the plain step from the last accepted one."""
     w, i = wp.tid()

@@ -16,9 +16,9 @@ __all__ = [
     "REJECTED",
     "TAKEN",
     "WAITS",
-    "History",
+    "AndersonHistory",
     "Iteration",
-    "Progress",
+    "IterationState",
     "chunks_of",
     "iteration",
 ]
@@ -34,7 +34,7 @@ _norms = wp.types.vector(NORMS, wp.float64)
 
 
 @wp.struct
-class Progress:
+class IterationState:
     """State of the iterations of all islands; shape (worlds * components,) unless given.
 
     active: 1 while an island iterates.
@@ -122,7 +122,7 @@ class Progress:
 
 
 @wp.struct
-class History:
+class AndersonHistory:
     """Points and corrections, all worlds in one row.
 
     z: The point, shape (worlds * n,).
@@ -168,8 +168,8 @@ class Iteration:
     count: int
     slots: int
     chunks: int
-    history: History
-    progress: Progress
+    history: AndersonHistory
+    progress: IterationState
     islands: Islands
     device: wp.Device
 
@@ -189,7 +189,7 @@ def iteration(
     """
     count, units = len(weight), islands.root.size
     chunks = chunks_of(int(islands.run.numpy()[:, 1].max()), device)
-    history, progress = History(), Progress()
+    history, progress = AndersonHistory(), IterationState()
     for name in ("z", "f", "last_z", "last_f", "last_r"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
     for name in ("dz", "df"):
@@ -204,7 +204,7 @@ def iteration(
         "product": 2 * slots * chunks,
     }
     whole = {"any": 1, "any_waiting": 1} | dict.fromkeys(("running", "found", "ended", "passes", "used"), worlds)
-    for name, variable in Progress.vars.items():
+    for name, variable in IterationState.vars.items():
         size = whole.get(name, units * sizes.get(name, 1))
         setattr(progress, name, wp.zeros(size, dtype=variable.type.dtype, device=device))
     for name, values in (("weight", weight), ("unit", unit)):

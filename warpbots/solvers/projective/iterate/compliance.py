@@ -11,7 +11,7 @@ import warp as wp
 
 from warpbots.numerics import parallel, real
 from warpbots.solvers.articulated.thread_team import lanes_of, sync
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.iterate.sparse_cholesky import FactorArrays
 
 __all__ = ["ComplianceArrays", "ask", "compliance_arrays", "comply_kernel", "forbid_kernel", "place_kernel"]
@@ -203,7 +203,7 @@ def forbid_kernel(
     # work
     compliance: ComplianceArrays,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """No world has converged without room for a column."""
     u = wp.tid()

@@ -29,12 +29,22 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     REJECTED,
     TAKEN,
     WAITS,
-    History,
+    AndersonHistory,
     Iteration,
-    Progress,
+    IterationState,
 )
 
-__all__ = ["HUGE", "Criterion", "Energy", "clear_estimate", "criterion", "gather_kernel", "judge", "look", "slope_of"]
+__all__ = [
+    "HUGE",
+    "Criterion",
+    "Objective",
+    "clear_estimate",
+    "criterion",
+    "gather_kernel",
+    "judge",
+    "look",
+    "slope_of",
+]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -50,11 +60,11 @@ _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
 @dataclasses.dataclass(frozen=True)
-class Energy:
+class Objective:
     """An energy that an iteration minimises.
 
     Attributes:
-        residual: Less its gradient, shape (worlds * n,).
+        residual: Its negative gradient, shape (worlds * n,).
         nodes: Entries of a point of one world on which it depends, the first ones.
     """
 
@@ -86,7 +96,7 @@ class Criterion:
     telling: wp.float64
 
 
-def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
+def slope_of(energy: Objective | None) -> tuple[wp.array | None, int]:
     """Residual and number of its entries, as kernels take them."""
     return (None, 0) if energy is None else (energy.residual, energy.nodes)
 
@@ -109,7 +119,7 @@ def criterion(
     return made
 
 
-def judge(it: Iteration, enough: Criterion, energy: Energy | None) -> None:
+def judge(it: Iteration, enough: Criterion, energy: Objective | None) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
     Args:
@@ -126,7 +136,7 @@ def judge(it: Iteration, enough: Criterion, energy: Energy | None) -> None:
 
 
 @wp.func
-def clear_estimate(progress: Progress, w: int):
+def clear_estimate(progress: IterationState, w: int):
     """Nothing is known of the error yet."""
     progress.share[w] = _ONE
     progress.stalled[w] = 0
@@ -169,10 +179,10 @@ def measure_kernel(
     count: int,
     islands: Islands,
     # work
-    history: History,
+    history: AndersonHistory,
     nodes: int,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Squared norm of the correction; largest entries of correction, last move and point; work along the last move."""
     w, c, lane = wp.tid()
@@ -211,7 +221,7 @@ def measure_kernel(
 
 
 @wp.func
-def note(progress: Progress, w: int, norm: wp.float64, move: wp.float64):
+def note(progress: IterationState, w: int, norm: wp.float64, move: wp.float64):
     """Remember the norm of an accepted point, and the move that led to it."""
     norms = progress.norms[w]
     for i in range(_SPAN):
@@ -223,7 +233,7 @@ def note(progress: Progress, w: int, norm: wp.float64, move: wp.float64):
 
 
 @wp.func
-def error_of(progress: Progress, w: int, correction: wp.float64, told: int):
+def error_of(progress: IterationState, w: int, correction: wp.float64, told: int):
     """Estimated largest entry of the error, by Newton steps if these have told; unknown before two moves otherwise."""
     if told == 1:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
@@ -237,7 +247,7 @@ def error_of(progress: Progress, w: int, correction: wp.float64, told: int):
 
 
 @wp.func
-def reject_point(progress: Progress, w: int, iterations: int, norm: wp.float64, newton: int):
+def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.float64, newton: int):
     """Go back to the last point: without the changes, if there were any, else by half of the plain step."""
     if newton == 1:
         progress.near[w] = _TENTH * progress.correction[w]
@@ -253,7 +263,7 @@ def reject_point(progress: Progress, w: int, iterations: int, norm: wp.float64, 
 
 
 @wp.func
-def keep(progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64):
+def keep(progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64):
     """Keep the change that led to a point, or discard all where there was no progress for long."""
     if norm < _BETTER * progress.best[w] or iterations == 1:
         progress.best[w] = norm
@@ -272,7 +282,7 @@ def keep(progress: Progress, w: int, iterations: int, slots: int, norm: wp.float
 
 @wp.func
 def measure(
-    progress: Progress, w: int, iterations: int, symmetric: int, unit: wp.float64, edge: wp.float64,
+    progress: IterationState, w: int, iterations: int, symmetric: int, unit: wp.float64, edge: wp.float64,
     correction: wp.float64, enough: Criterion,
 ):  # fmt: skip
     """Newton steps without which a point is not the solution; writes its estimated error.
@@ -304,8 +314,8 @@ def measure(
 
 @wp.func
 def accept_point(
-    islands: Islands, progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d,
-    enough: Criterion,
+    islands: Islands, progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64,
+    largest: wp.vec3d, enough: Criterion,
 ):  # fmt: skip
     """Take a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
     note(progress, w, norm, largest[1])
@@ -345,7 +355,7 @@ def judge_kernel(
     minimises: int,
     enough: Criterion,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Whether the point is accepted, and whether the iteration goes on."""
     w = wp.tid()
@@ -384,7 +394,7 @@ def judge_kernel(
 
 
 @wp.func
-def look(islands: Islands, progress: Progress, w: int):
+def look(islands: Islands, progress: IterationState, w: int):
     """Note whether an island of a world iterates, whether all have converged, and whether one has and none goes on."""
     running = int(0)
     waiting = int(0)
@@ -408,7 +418,7 @@ def gather_kernel(
     islands: Islands,
     counted: int,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Worlds in which an island iterates, those whose islands have all converged, and their iterations, if counted."""
     w = wp.tid()

@@ -20,7 +20,7 @@ import warp as wp
 from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.islands import Islands, island_of, root_of
-from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES, IterationState, chunks_of
 from warpbots.solvers.projective.iterate.convergence import look
 
 __all__ = ["Krylov", "KrylovArrays", "hand_over", "krylov", "minres"]
@@ -191,7 +191,7 @@ def minres(
     if_then(arrays.any, solve)
 
 
-def hand_over(it: Krylov, islands: Islands, progress: Progress) -> None:
+def hand_over(it: Krylov, islands: Islands, progress: IterationState) -> None:
     """Leave to the general iteration, which has just begun, those islands alone that are not solved."""
     launch(hand_over_kernel, it.worlds, [islands, it.arrays], [progress], it.device)
 
@@ -450,7 +450,7 @@ def hand_over_kernel(
     # work
     arrays: KrylovArrays,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Islands that are solved are so for the general iteration, too."""
     w = wp.tid()

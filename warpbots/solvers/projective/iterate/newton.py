@@ -12,7 +12,14 @@ import warp as wp
 from warpbots.numerics import launch, launch_lanes, real
 from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson import mix
-from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import (
+    IDLE,
+    LANES,
+    TAKEN,
+    AndersonHistory,
+    Iteration,
+    IterationState,
+)
 from warpbots.solvers.projective.iterate.convergence import HUGE, look
 from warpbots.solvers.projective.iterate.minres import Krylov, KrylovArrays
 
@@ -41,10 +48,10 @@ def measure_kernel(
     newton_steps: int,
     islands: Islands,
     # work
-    history: History,
+    history: AndersonHistory,
     krylov: KrylovArrays,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Size of the step of every island that waits, and its ratio to the correction, if any of its step is known."""
     w, lane = wp.tid()
@@ -80,9 +87,9 @@ def move_kernel(
     # model
     islands: Islands,
     # work
-    progress: Progress,
+    progress: IterationState,
     # out
-    history_out: History,
+    history_out: AndersonHistory,
 ):
     """z <- z + d, or the correction again that the step took the place of."""
     w, i = wp.tid()
@@ -101,7 +108,7 @@ def resume_kernel(
     # model
     islands: Islands,
     # out
-    progress_out: Progress,
+    progress_out: IterationState,
 ):
     """Nobody waits any more."""
     w = wp.tid()
