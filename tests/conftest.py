@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import warp as wp
+from repository_tests import REPOSITORY
 
 from warpbots.file_warnings import FileWarning
 from warpbots.numerics import precision, threads
@@ -23,31 +24,6 @@ SLOW = {
 """Tests that are slow besides those with a decorator."""
 OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
 """General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
-REPOSITORY = (
-    "fuzz/",
-    "morphology/test_shaped.py",
-    "orders/",
-    "projective/test_degenerate_contact.py",
-    "projective/test_fish.py",
-    "projective/test_incremental_potential.py",
-    "projective/test_obstacle_edges.py",
-    "projective/test_obstacle_paths.py",
-    "projective/test_paper_experiments.py",
-    "robots/test_hand_in_mujoco.py",
-    "test_architecture.py",
-    "test_commands.py",
-    "test_cuda_source.py",
-    "test_every_command.py",
-    "test_package.py",
-    "test_processes.py",
-    "test_publishing.py",
-    "test_readme.py",
-    "test_site.py",
-    "test_solver_table.py",
-    "test_tutorials.py",
-    "tutorials/",
-)
-"""Tests that need more of the repository than the published source has: pages, tutorials, benchmarks, scenes."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",

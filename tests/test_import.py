@@ -62,7 +62,8 @@ def test_settings_of_warp_stay_those_of_the_user(parallel):
     environment = os.environ | {"WARPBOTS_PARALLEL": parallel}
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warpbots: ")]  # kernels compiled once
+    assert (done.returncode, done.stdout, lines) == (0, "", [])
 
 
 @wp.kernel(enable_backward=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import REPOSITORY
+from repository_tests import REPOSITORY
 
 import warpbots as wb
 from warpbots import cli

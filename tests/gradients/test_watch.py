@@ -244,7 +244,7 @@ def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
 
     monkeypatch.setattr(sim._diagnosis, "_single", healed)
     with pytest.raises(
-        SimulationError, match=r"control step \d+, substep 3 .*, but it is when the interval is computed"
+        SimulationError, match=r"control step \d+, substep 3 .*, but it is finite when the interval is computed"
     ):
         blind(sim)
 
