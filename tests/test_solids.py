@@ -25,6 +25,8 @@ SHAPES = {
     "rectangle": Posed(Box((-0.3, -0.2), (0.4, 0.3)), (0.1, 0.0), ((0.6, -0.8), (0.8, 0.6))),
     "stadium": Capsule((-0.3, 0.1), (0.2, 0.3), 0.3),
     "tilted rectangle": Cylinder((-0.3, 0.1), (0.2, 0.3), 0.3),
+    "rectangle along x": Cylinder((-0.3, 0.1), (0.4, 0.1), 0.3),
+    "rectangle along -y": Cylinder((0.1, 0.3), (0.1, -0.4), 0.3),
 }
 """Shapes with a closed form, in space and in a plane."""
 

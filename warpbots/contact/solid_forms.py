@@ -69,7 +69,8 @@ def _in_space(x: Sequence[float] | np.ndarray, z: float = 0.0) -> np.ndarray:
 
 def _frame_along(z: np.ndarray) -> np.ndarray:
     """A rotation whose third column is the unit vector z; where that is in a plane, the second is across the plane."""
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    last = 2 - int(np.argmin(np.abs(z[::-1])))  # of equal ones the last: across a plane
+    x = np.cross(z, np.eye(3)[last])
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
 
