@@ -92,7 +92,7 @@ def test_instances_of_colliders_are_obstacles_and_write_themselves(tmp_path):
 @pytest.mark.parametrize("wrong", ["protoIndices = [0, 1, 2]", "protoIndices = [0, 1]"])
 def test_instances_that_do_not_fit(wrong, tmp_path, said):
     rocks = (ROCKS % (ball("Ball") + ball("Brick"))).replace("protoIndices = [0, 1, 0]", wrong)
-    fault = r"/World/Rocks: (its protoIndices must be those of 2|it has 2 protoIndices)"
+    fault = r"/World/Rocks: (its protoIndices must index 2|it has 2 protoIndices)"
     with pytest.raises(SceneError, match=fault):
         read(tmp_path, f'def Xform "World" {{\n{rocks}}}\n')
     bare = rocks.replace("PhysicsRigidBodyAPI", "").replace("PhysicsCollisionAPI", "") + prim("Cube", "Box")

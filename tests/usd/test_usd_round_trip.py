@@ -233,7 +233,7 @@ def test_fibres_and_branches(dim, tmp_path):
     text = (tmp_path / "composite.usda").read_text()
     assert "warpbots:relaxationTimes = [1.7]" in text
     (tmp_path / "composite.usda").write_text(text.replace("relaxationTimes = [1.7]", "relaxationTimes = [1.7, 2]"))
-    words = "arrays of its branches must have as many entries each, got warpbots:branchModuli 1, .*Times 2"
+    words = "arrays of its branches must have the same number of entries, got warpbots:branchModuli 1, .*Times 2"
     with pytest.raises(SceneError, match=words):
         usd.read(tmp_path / "composite.usda")
 
