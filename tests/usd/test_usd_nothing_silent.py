@@ -275,7 +275,7 @@ def test_what_a_body_is_given_is_read(path, name):
 
 
 def test_rows_of_the_table_are_read_where_they_belong():
-    """Names of the table without a registered schema: each changes the scene on prims that have it, and is named elsewhere."""
+    """Names without a registered schema: each changes the scene on prims of its own schema, and is named elsewhere."""
     places = {"Material": "/Gum", "Inertia": "/Soft"}
     for row in TABLE:
         path = places.get(row.sets.partition(".")[0])
