@@ -448,7 +448,7 @@ def test_cloth_becomes_a_sheet(tmp_path):
 
 
 def test_thickness_and_bending_of_cloth(tmp_path):
-    """Both are in units of the stage, here centimetres: 0.2 cm, and 3e5 kg cm^2/s^2 are 30 N m; transforms do not matter."""
+    """Both are in units of the stage, here centimetres: 0.2 cm, and 3e5 kg cm^2/s^2 are 30 N m, under any transform."""
     grown = '\ndouble3 xformOp:scale = (2, 2, 2)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
     bending = "float physics:surfaceBendStiffness = 300000"
     found = shirt(tmp_path, "float[] physics:thicknesses = [0.2]" + grown, bending, unit=0.01)
