@@ -79,7 +79,7 @@ except OSError as error:
 
 
 def test_a_full_disk_in_the_words_of_torch(tmp_path):
-    """The system lets no file grow beyond 20 kB: torch has its own error for it, and the user reads that of the system."""
+    """The system lets no file grow beyond 20 kB: torch has its own error for it; the user reads that of the system."""
     code = LIMITED.format(path=str(tmp_path / "controller.pt"))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout.startswith(f"{errno.EFBIG} "), run.stdout + run.stderr
