@@ -85,7 +85,7 @@ def test_it_changes_no_motion_and_no_gradient_of_projective_dynamics(place, far)
 
 @pytest.mark.parametrize("far", FAR)
 def test_two_of_other_sizes_keep_the_clearance_of_the_finer_one(far):
-    """A cube of small elements on one of large ones: a hundredth of the small edges lies between them, for any body far away."""
+    """A fine cube on a coarse one: a hundredth of the small edges lies between them, for any body far away."""
     coarse = grid(0.1, "coarse", at=(0, 0, 0.001))
     fine = grid(0.02, "fine", Material(1e5, 0.3, 100.0), at=(0.09, 0.08, 0.2014))
     distant = grid(FAR[far][0], matter=FAR[far][1])
