@@ -34,7 +34,7 @@ def add_camera_and_lights(target: Target, scene: Scene) -> None:
     if not any(prim.HasAPI(UsdLux.LightAPI) for prim in prims):
         sun = UsdLux.DistantLight.Define(target.stage, target.path("Lights", "Sun"))
         sun.CreateIntensityAttr(_KEY)
-        sun.CreateNormalizeAttr(True)  # the intensity is the irradiance of a surface, for any angle of the sun
+        sun.CreateNormalizeAttr(True)  # the intensity is the irradiance of a surface, for any size of the sun
         _place(target, sun.GetPrim(), _looking_back(_SUN), np.zeros(3))
         UsdLux.DomeLight.Define(target.stage, target.path("Lights", "Sky")).CreateIntensityAttr(_FILL)
 
