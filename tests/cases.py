@@ -1,4 +1,4 @@
-"""What there is to test: one line here, and a new law, solver or actuator is under test.
+"""Laws, solvers and actuators under test: one line here adds a new one.
 
 Also the smallest scenes that show an effect, in SI units.
 """
@@ -118,7 +118,7 @@ IDLE = {"body_friction"}
 
 
 def knows(solver: str, actuator: str) -> bool:
-    """Whether a solver has an actuator."""
+    """Whether a solver supports an actuator."""
     if solver in OWN:
         return actuator in {"pressure", "muscle"}
     if actuator in {"fibre", "pneumatic cell"}:
@@ -127,7 +127,7 @@ def knows(solver: str, actuator: str) -> bool:
 
 
 def least(solver: str) -> int:
-    """The smallest dimension that a solver knows."""
+    """The smallest dimension that a solver supports."""
     return min(dim for s, dim in SPACES if s == solver)
 
 
@@ -143,7 +143,7 @@ def block(
     youngs_modulus: float = 1e4,
     damping: float = 0.0,
 ) -> Scene:
-    """A cube of 0.25 m in a domain of 1 m, with a region ``root``, its half at small x."""
+    """A cube of 0.25 m in a domain of 1 m; its half at small x is the region ``root``."""
     lower, upper = np.full(dim, 0.25), np.full(dim, 0.5)
     middle = np.array([0.375, *upper[1:]])
     material = Material(youngs_modulus, 0.3, 1000.0, law, incompressibility, damping)
@@ -182,7 +182,7 @@ def held(scene: Scene) -> Scene:
     lower, upper = body.shape.bounds
 
     def slice_of(first: float, last: float) -> Box:
-        """A part of the block, between two fractions of its length."""
+        """The part of the block between two fractions of its length."""
         start, end = lower.copy(), upper.copy()
         start[0], end[0] = lower[0] + np.array([first, last]) * (upper - lower)[0]
         return Box(start, end)

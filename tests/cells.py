@@ -1,4 +1,4 @@
-"""A notebook's cell as far as lines in its output are concerned."""
+"""The output of a notebook's cell."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Concave triangle meshes, and what is inside of them by their construction."""
+"""Concave triangle meshes, and tests for points inside by their construction."""
 
 import numpy as np
 import trimesh
@@ -38,7 +38,7 @@ def round_cup() -> tuple[np.ndarray, np.ndarray]:
 
 
 def inside(name: str, x: np.ndarray) -> np.ndarray:
-    """Which points are in a mesh, by its construction."""
+    """Whether points are in a mesh, by its construction."""
     if name == "angle":
         x, y, z = 100.0 * x.T
         return (x > 0) & (y > 0) & (z > 0) & (z < 2) & (((x < 3) & (y < 1)) | ((x < 1) & (y < 3)))

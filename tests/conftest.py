@@ -1,4 +1,4 @@
-"""How the tests run: which device, which precision, which of them, and nothing said that nobody reads."""
+"""Conditions of the tests: device, precision, selection, and no output that nobody reads."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def pytest_configure(config):
 
 
 def let_tests_read_a_gpu():
-    """Tensors of a GPU become NumPy arrays where a test asks for it, not where warpbots does, which has to say `cpu`."""
+    """Tensors of a GPU become NumPy arrays in tests, but not in warpbots, which must call `cpu`."""
 
     between = ("numpy", "_core", "core", "_private", "torch")  # folders of what asks on behalf of others
 
@@ -80,7 +80,7 @@ def let_tests_read_a_gpu():
 
 
 def pytest_ignore_collect(collection_path):
-    """Without the repository, what needs it is left out; None leaves the choice to others."""
+    """Without the repository, tests that need it are left out; None leaves the choice to other plug-ins."""
     inside = collection_path.is_relative_to(ROOT / "tests") and not (ROOT / "benchmarks").is_dir()
     path = collection_path.relative_to(ROOT / "tests").as_posix() if inside else ""
     return True if f"{path}/" in REPOSITORY or path in REPOSITORY else None
@@ -116,7 +116,7 @@ def pytest_report_header(config):
 
 @pytest.fixture(autouse=True)
 def seeds():
-    """The same random numbers in every test, whichever ran before."""
+    """The same random numbers in every test, for any order of tests."""
     torch.manual_seed(0)
 
 
@@ -128,7 +128,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="session")
 def tree():
-    """No test leaves a file in a folder of the project, nor where it was started."""
+    """No test leaves a file in a folder of the project or in the current folder."""
     places = [Path.cwd(), ROOT, *(p for p in ROOT.iterdir() if p.is_dir() and not p.name.startswith("."))]
 
     def files():
@@ -142,7 +142,7 @@ def tree():
 
 @pytest.fixture
 def as_gpu(monkeypatch):
-    """A function after which a CPU takes the choices of a GPU, in this test; for what is built from then on."""
+    """A function that makes a CPU take the choices of a GPU, for all that this test builds afterwards."""
 
     def choose():
         monkeypatch.setattr(threads, "_ALWAYS", True)
@@ -157,7 +157,7 @@ def rng():
 
 
 class Heard:
-    """What warnings say about files, until now."""
+    """Notes of warnings about files, until now."""
 
     def __init__(self, caught):
         self._caught = caught
@@ -181,7 +181,7 @@ class Heard:
 
 @pytest.fixture
 def heard():
-    """What warnings say about the files that a test reads and writes."""
+    """Notes of warnings about the files that a test reads and writes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=FileWarning)
         yield Heard(caught)

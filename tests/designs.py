@@ -1,4 +1,4 @@
-"""Small scenes that together have every parameter of every solver, and values for them as a training would find."""
+"""Small scenes that together have every parameter of every solver, and values for them as from a training."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ SOFT = Material(1e4, 0.3, 1000.0)
 
 
 def crossed() -> Scene:
-    """Two bars on one axle, which a motor turns against each other."""
+    """Two bars on one axle; a motor turns one against the other."""
     boxes = {"stator": Box((-0.2, -0.05), (0.2, 0.05)), "rotor": Box((-0.05, -0.15), (0.05, 0.15))}
     bodies = [SoftBody(n, b, SOFT, regions={n: b}) for n, b in boxes.items()]
     axle = Attachment("axle", "stator", "rotor", ((0.0, 0.0),))
@@ -158,7 +158,7 @@ def designed(name: str, worlds: int = 1) -> Simulation:
 
 
 def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:
-    """All parameters, each moved by up to one per cent of itself, or of a thousandth where it is smaller."""
+    """All parameters, each changed by up to one per cent of itself, or of 0.001 where it is smaller."""
     rng, values = np.random.default_rng(seed), {}
     for name, spec in sim.parameters().items():
         value = sim.parameter(name)
@@ -174,5 +174,5 @@ def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:
 
 
 def without_fields(scene: Scene) -> Scene:
-    """What its records say alone."""
+    """The scene by its records alone."""
     return dataclasses.replace(scene, fields=())

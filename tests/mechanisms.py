@@ -1,4 +1,4 @@
-"""Random mechanisms, for warpbots and for MuJoCo, which was written by others."""
+"""Random mechanisms, for warpbots and for MuJoCo as an independent engine."""
 
 import mujoco
 import numpy as np
@@ -97,7 +97,7 @@ def _parts(joint: Joint) -> list:
 
 
 def to_mujoco(scene: Scene, robot: ArticulatedRobot, model: mujoco.MjModel) -> np.ndarray:
-    """Matrix T that makes MuJoCo's velocities of ours: balls turn there about the axes of the body, here of the joint."""
+    """Matrix T from our velocities to MuJoCo's: balls turn about axes of the body there, of the joint here."""
     T = np.zeros((model.nv, robot.freedom))
     for name, address, element in _placed(robot, model):
         turns = _axes(scene, robot, element).T if element.kind == BALL else np.eye(1)

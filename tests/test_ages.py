@@ -1,4 +1,4 @@
-"""Worlds of different age: clocks, tables, delays, differences and noise count for each world since it began."""
+"""Worlds of different age: clocks, tables, delays, differences and noise count from the start of each world."""
 
 import math
 
@@ -110,7 +110,7 @@ def test_a_table_of_a_rollout_begins_with_its_first_row_at_any_age(sim):
 
 
 def test_a_reset_by_hand_is_not_lost_to_a_rollout_in_between(sim):
-    """What begins anew belongs to the motion that is stepped by hand, not to a rollout that looks ahead."""
+    """The reset belongs to the motion that is stepped by hand, not to a rollout that looks ahead."""
     observe = Delayed(Centroid(), 2).bind(sim)
     states = [sim.state(velocity=np.full(2, 0.1 * k)) for k in range(4)]
     for state in states[:3]:
@@ -123,7 +123,7 @@ def test_a_reset_by_hand_is_not_lost_to_a_rollout_in_between(sim):
 
 
 def test_noise_is_independent_between_calls_worlds_and_seeds(sim):
-    """Whatever the ages: of 3 worlds in 400 calls, correlations are those of chance."""
+    """At any age: over 400 calls of 3 worlds, correlations are within chance."""
     state = sim.state()
     plain = Centroid().bind(sim)(state)
 

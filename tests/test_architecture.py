@@ -94,7 +94,7 @@ def test_arrays_of_states_and_models_have_unit_and_shape():
 
 
 def annotation_of(member):
-    """What a property returns; nothing for all else."""
+    """The return type of a property; empty for other members."""
     function = getattr(member, "fget", None) or getattr(member, "func", None)
     return getattr(function, "__annotations__", {}).get("return", "")
 
@@ -126,7 +126,7 @@ WRITES = re.compile(r"wp\.(atomic_\w+|tile_store|tile_atomic_add)")
 
 
 def arrays_of(node):
-    """Arguments of a Warp function that are arrays or structs, which alone outlive a call: index of each by name."""
+    """Arguments of a Warp function that are arrays or structs, which outlive a call: index of each by name."""
     kinds = [(i, a.arg, ast.unparse(a.annotation)) for i, a in enumerate(node.args.args) if a.annotation]
     values = {"NODE", "Twist", "T"}  # vectors and type variables
     return {
@@ -288,7 +288,7 @@ _SNIFFS = {
 
 
 def test_nothing_looks_whether_a_model_or_a_solver_has_an_attribute():
-    """What generic code asks for is in `warpbots.solvers.solver`; there are no other ways in."""
+    """Generic code uses only attributes declared in `warpbots.solvers.solver`."""
     seen = set()
     for path in [*SOURCES, *(ROOT / "benchmarks").rglob("*.py")]:
         tree = ast.parse(path.read_text())
@@ -302,7 +302,7 @@ def test_nothing_looks_whether_a_model_or_a_solver_has_an_attribute():
 
 
 def test_slow_tests_exist():
-    """A test that is renamed does not leave the list, and come back into the quick suite, without a word."""
+    """A renamed test does not silently drop out of the list and return to the quick suite."""
     lines = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")]
     for line in lines:
         test, covered = line.split(" | ")
@@ -312,7 +312,7 @@ def test_slow_tests_exist():
 
 
 def test_no_two_classes_share_a_name():
-    """One name, one thing: a reader who finds a class by its name finds the one that is meant."""
+    """One name, one thing: a search for a class by its name finds the class that is meant."""
     homes: dict[str, list[str]] = {}
     for path in SOURCES:
         for node in ast.parse(path.read_text()).body:

@@ -105,7 +105,7 @@ def babble(sim: wb.Simulation, seed: int, steps: int = 24) -> torch.Tensor:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_learned_ahead_it_knows_motions_that_it_has_not_seen(dim):
-    """Decoded means are nearer to the fields of another motion than the mean of the seen ones is."""
+    """Decoded fields of another motion are nearer to its fields than the mean of the training fields."""
     sim = simulation(dim, worlds=2)
     seen, unseen = (babble(sim, seed).flatten(end_dim=1) for seed in (0, 1))
     torch.manual_seed(0)

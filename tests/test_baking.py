@@ -28,7 +28,7 @@ def again(sim: Simulation, scene, worlds: int = 1) -> Simulation:
 
 
 def test_the_designs_have_every_parameter():
-    """A new parameter of a solver has to come into one of them, and with it into all tests of this file."""
+    """A new parameter of a solver must be in one of them, and so in all tests of this file."""
     found = {name: set(designed(name).parameters()) for name in DESIGNS}
     assert found["mpm"] | found["mpm-plastic"] == set(mpm._PARAMETERS)
     assert found["springs"] | found["springs-motor"] == set(mass_spring._PARAMETERS)
@@ -54,7 +54,7 @@ def test_parameters_and_motion_are_the_same_to_the_last_bit(name):
 
 @designs
 def test_a_scene_begins_where_it_was_told_to(name):
-    """From the state of the second of two worlds, and on to the same bits."""
+    """The start is the state of the second of two worlds; the motion continues to the same bits."""
     sim = designed(name, worlds=2)
     control = torch.linspace(-0.5, 0.5, 2 * 2 * sim.channels).reshape(2, 2, sim.channels)
     moved = sim.rollout(control, 2).final
@@ -87,7 +87,7 @@ def test_who_cannot_begin_there_says_so():
 
 @designs
 def test_records_can_stay_as_they_are(name):
-    """All is in fields then, and the simulation is the same to the last bit."""
+    """All parameters are in fields then, and the simulation is the same to the last bit."""
     sim = designed(name)
     values = varied(sim)
     scene = sim.scene_with(records=False, **values)
@@ -97,7 +97,7 @@ def test_records_can_stay_as_they_are(name):
 
 
 def test_records_hold_what_they_can():
-    """In decimals that a reader understands, not in those of single precision."""
+    """Records have short decimals, not those of single precision."""
     sim = designed("mpm")
     tip = sim.region("tip")
     E = torch.where(tip, 3e4, 1e4)
@@ -112,7 +112,7 @@ def test_records_hold_what_they_can():
 
 
 def test_joints_and_bodies_are_where_the_parameters_say():
-    """A joint that is moved takes along all that hangs on it, in the records, too; and readings agree."""
+    """A moved joint takes along all bodies below it, also in the records; readings agree."""
     sim = designed("articulated")
     elbow = sim.model.robot.body("arm")
     position = sim.parameter("joint_position")
@@ -134,7 +134,7 @@ def linear(x):
 
 @pytest.mark.parametrize("other", [lambda: MPM(1 / 12), lambda: ProjectiveDynamics(1 / 12)], ids=["mpm", "projective"])
 def test_a_stiffness_is_carried_over_to_other_elements(other):
-    """A linear field is met by linear interpolation, but for the outermost elements; its error is said."""
+    """Linear interpolation reproduces a linear field, except in the outermost elements; the error is reported."""
     sim = Simulation(designed("own").scene, MPM(1 / 8), 1e-3, 50)
     scene = sim.scene_with(youngs_modulus=linear(sim.model.places("particle").center))
     with pytest.warns(UserWarning, match=r"Field 'youngs_modulus': .* differ by [0-9.]+ % \(root mean square\)"):
@@ -149,7 +149,7 @@ def test_a_stiffness_is_carried_over_to_other_elements(other):
 
 
 def test_a_thickness_is_carried_over_in_the_plane_of_a_sheet():
-    """Elements of a sheet have neighbours in its plane alone, in whatever direction it lies."""
+    """Elements of a sheet have neighbours only in its plane, for any direction of the plane."""
 
     def cloth(count):
         flat = Sheet.rectangle((0.0, 0.0), (0.3, 0.2), 1e-3, count)
@@ -236,7 +236,7 @@ def test_a_value_that_a_design_cannot_have_is_refused():
 
 
 def test_records_that_changed_since_they_were_baked():
-    """The pose of a joint in a field is not the one of a joint that was moved afterwards."""
+    """The pose of a joint in a field is not used for a joint that was moved afterwards."""
     sim = designed("articulated")
     scene = sim.scene_with(joint_rotation=varied(sim)["joint_rotation"])
     assert "joint_rotation" in {f.name for f in scene.fields}
@@ -251,7 +251,7 @@ def test_worlds_that_are_not_there():
 
 
 def test_a_mesh_that_is_never_made_twice_goes_with_its_scene(tmp_path, monkeypatch):
-    """On another machine, where fTetWild would make others, a ball has the tetrahedra that it was designed with."""
+    """On another machine, where fTetWild would make other tetrahedra, a ball keeps those of its design."""
     pytest.importorskip("pytetwild")
     ball = wb.SoftBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.1), 0.05), wb.Material(2e4))
     scene, solver = wb.Scene([ball], obstacles=[wb.floor(0.045)]), wb.ProjectiveDynamics(0.025)

@@ -1,4 +1,4 @@
-"""The command line: what it writes, what it says, and how it fails."""
+"""The command line: files, output and failures."""
 
 import contextlib
 import csv
@@ -59,7 +59,7 @@ def test_train_leaves_controller_loss_picture_and_motion(scene_file, tmp_path, c
 
 
 def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
-    """And it is said why; what the user asks for is not replaced."""
+    """The reason is printed; a solver that the user names is not replaced."""
     body = wb.SoftBody("cube", Box((0.0, 0.0), (0.1, 0.1)), wb.Material(1e4, 0.25), {"all": Box((-1, -1), (1, 1))})
     path = tmp_path / "grows.usda"
     wb.usd.write(path, wb.Scene([body], [wb.actuators.Expansion("grow", "all", 0.1)]))
@@ -263,7 +263,7 @@ def test_scene_without_task_takes_values_from_its_size(tmp_path, capsys):
 
 @pytest.fixture
 def rigid(monkeypatch):
-    """A cart with a pendulum, instead of any file; what is written as USD is remembered."""
+    """A cart with a pendulum, instead of any file; USD output is recorded."""
     cart = wb.RigidBody("cart", Box((-0.2, -0.1, -0.1), (0.2, 0.1, 0.1)), 250.0, points=8, surface="wood")
     pole = wb.RigidBody("pole", wb.shapes.Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.5), 0.02))
     rail = wb.Joint("rail", "prismatic", None, "cart", axis=(1.0, 0.0, 0.0), lower=-2.0, upper=2.0)

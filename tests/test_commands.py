@@ -1,4 +1,4 @@
-"""Every command of the benchmarks and of the command line is started, small, so that none of them rots."""
+"""Every command of the benchmarks and of the command line is started, with small sizes, so that faults show."""
 
 import contextlib
 import csv
@@ -216,7 +216,7 @@ def test_comparison_of_elements(start):
 
 @pytest.mark.slow
 def test_outcomes_of_files_of_others(start, tmp_path):
-    """One of each kind and outcome; the fault of a mass that is not the file's, and a process that takes too long."""
+    """One of each kind and outcome; a mass that differs from the file, and a process that takes too long."""
     require(["mujoco"])
     ball = "<mujoco><worldbody><body><freejoint/><geom size='.1'/>{}</body></worldbody>{}</mujoco>"
     urdf = "<robot name='r'><link name='a'><inertial><mass value='2'/>{}</inertial></link></robot>"
@@ -252,7 +252,7 @@ def test_degenerate_contacts(start):
 
 
 def test_comparison_of_contacts(start):
-    """Incremental potential contact finds its step, and ends ever nearer to ours the shorter its barriers are."""
+    """Incremental potential contact finds its step, and its result approaches ours as its barriers become shorter."""
     require(["ipctk"])
     said = start(BENCHMARKS / "contacts_compared.py", "--under", "fixed")
     assert re.search(r"\| fixed \| 0.01 \| 1 \| 0 \| [\d.]+ \(\d+\) \| 1 \|", said)
@@ -307,7 +307,7 @@ def test_peer(name, tmp_path):
 
 
 def commands():
-    """Every line of a text of the project that starts something, and where it stands."""
+    """Every command in a text of the project, and its place."""
     texts = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md"), *(ROOT / "warpbots").rglob("*.py"), *BENCHMARKS.rglob("*.py"), ROOT / "run.py", ROOT / "usd_scenes" / "build.py"]  # fmt: skip
     pattern = re.compile(
         r"(?:python3? [\w/]+\.py|warpbots (?:train|simulate|info|view|render|convert|new) [A-Z'\w/.]+)[^`\n#]*"
@@ -316,7 +316,7 @@ def commands():
 
 
 def test_commands_in_texts_name_what_exists():
-    """Scripts are there and, like the command line, know the options that are said of them."""
+    """Scripts exist and, like the command line, accept the options in the text."""
     folder = ROOT / "warpbots" / "cli"
     cli = "".join(path.read_text() for path in folder.glob("*.py"))
     found = commands()

@@ -66,7 +66,7 @@ def test_every_kernel_of_every_solver_compiles_for_a_gpu(launched):
 
 @pytest.mark.slow
 def test_no_kernel_is_left_out(launched):
-    """All that are written anywhere are among those that were launched."""
+    """All kernels of the package are among the launched ones."""
     met, left = {(Path(file).resolve(), name) for file, name, *_ in launched}, []
     for path in (TESTS.parent / "warpbots").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -98,7 +98,7 @@ def test_nodes_move_in_one_instruction(tmp_path):
     "kernel", [pull_kernel(True, True, False), adj_pull_kernel(True, True, False, True)], ids=["pull", "adjoint"]
 )
 def test_springs_need_no_atomic_operation(kernel, tmp_path):
-    """Each mass gathers from all its springs: nobody else writes to it, so a run repeats to the bit."""
+    """Each mass gathers from all its springs: no other thread writes to it, so a run repeats to the bit."""
     code = compiled(kernel, 90, tmp_path)
     assert "atom.global" not in code
     assert "red.global" not in code

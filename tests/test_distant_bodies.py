@@ -20,7 +20,7 @@ STEPS = 6
 
 
 def grid(side: float, name: str = "far", matter: Material = SOFT, at: tuple = (5.0, 0.0, 0.3)) -> wb.SoftBody:
-    """A cube of 2 x 2 x 2 cells of this side, of six tetrahedra each: its elements are of a size of their own."""
+    """A cube of 2 x 2 x 2 cells with this edge, of six tetrahedra each."""
     places = np.array(list(itertools.product(range(3), repeat=3)))
     tets = []
     for cell in itertools.product(range(2), repeat=3):
@@ -38,7 +38,7 @@ FAR = {
 
 
 def pile() -> list[wb.SoftBody]:
-    """Two blocks, of which one slides on the other."""
+    """Two blocks, one of which slides on the other."""
     lower = wb.SoftBody("lower", Box((0, 0, 0.002), (0.1, 0.1, 0.102)), SOFT, friction=0.4)
     upper = Box((0.02, 0.03, 0.104), (0.12, 0.13, 0.204))
     return [lower, wb.SoftBody("upper", upper, SOFT, velocity=(0.2, 0, -0.5), friction=0.4)]
@@ -61,7 +61,7 @@ PLACES = {
 
 
 def run(place: str, far: str | None) -> tuple[np.ndarray, np.ndarray, wb.Simulation]:
-    """Where the two blocks end, and the gradient of their mean squared place by their velocities."""
+    """Final positions of the two blocks, and the gradient of their mean square with respect to velocities."""
     bodies, rest = PLACES[place]()
     more = [grid(FAR[far][0], matter=FAR[far][1])] if far else []
     sim = wb.Simulation(wb.Scene([*bodies, *more], **rest), wb.ProjectiveDynamics(0.05), dt=5e-3)
@@ -85,7 +85,7 @@ def test_it_changes_no_motion_and_no_gradient_of_projective_dynamics(place, far)
 
 @pytest.mark.parametrize("far", FAR)
 def test_two_of_other_sizes_keep_the_clearance_of_the_finer_one(far):
-    """A cube of small elements on one of large ones: a hundredth of the small edges is between them, whatever is far."""
+    """A fine cube on a coarse one: a hundredth of the small edges lies between them, for any body far away."""
     coarse = grid(0.1, "coarse", at=(0, 0, 0.001))
     fine = grid(0.02, "fine", Material(1e5, 0.3, 100.0), at=(0.09, 0.08, 0.2014))
     distant = grid(FAR[far][0], matter=FAR[far][1])
@@ -99,7 +99,7 @@ def test_two_of_other_sizes_keep_the_clearance_of_the_finer_one(far):
 
 
 def limited(more: list) -> wb.Simulation:
-    """A bone that a motor presses against a limit which gives no stiffness of its own."""
+    """A bone that a motor presses against a limit without a given stiffness."""
     soft = wb.SoftBody("arm", Box((0, -0.03, -0.03), (0.16, 0.03, 0.03)), SOFT)
     bone = wb.RigidBody("bone", Box((0.0, -0.015, -0.015), (0.16, 0.015, 0.015)))
     hinge = wb.Joint(
@@ -120,7 +120,7 @@ def test_limits_of_joints_stop_what_hangs_on_them():
 @pytest.mark.parametrize("far", [Material(3e4, 0.25, 300.0), Material(2e5, 0.25, 3000.0)], ids=["light", "heavy"])
 @pytest.mark.parametrize("solver", [wb.MassSpring(0.05, collision=1.0), wb.MPM(0.025)], ids=lambda s: type(s).__name__)
 def test_it_changes_no_motion_of_other_solvers(solver, far):
-    """With the same substeps: on an obstacle that is sampled, of which the samples are where they were."""
+    """With the same substeps, on a sampled obstacle whose samples stay in place."""
     matter = Material(1e5, 0.25, 1000.0)
     lower = wb.SoftBody("lower", Box((0, 0, 0.001), (0.1, 0.1, 0.101)), matter)
     upper = wb.SoftBody("upper", Box((0.03, 0.02, 0.152), (0.13, 0.12, 0.252)), matter, velocity=(0.2, 0, -2.5))

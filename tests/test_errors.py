@@ -334,7 +334,7 @@ def test_what_does_not_belong_there(make, message):
 
 
 def test_numbers_and_lists_of_any_kind_are_taken():
-    """Numbers of NumPy and torch, arrays and generators are what they stand for."""
+    """Numbers of NumPy and torch, arrays and generators are accepted by their values."""
     a = body(velocity=np.float32([0.5, 1.0]), friction=torch.tensor(0.25), color=(c for c in (1, 0, 0)))
     assert (a.velocity, a.friction, a.color) == ((0.5, 1.0), 0.25, (1.0, 0.0, 0.0))
     assert wb.Material(10_000, incompressibility=2.0) == wb.Material(1e4, incompressibility=2)
@@ -407,7 +407,7 @@ def test_controls_of_any_kind_are_taken_and_others_refused():
 
 
 def test_lengths_beyond_floating_point_are_refused():
-    """A radius whose square has no number."""
+    """A radius whose square overflows."""
     body = wb.RigidBody("ball", wb.shapes.Capsule((0, 0, 0), (0, 0, 1), 1e200))
     with pytest.raises(wb.SceneError, match="a length or a mass in it is beyond all floating point"):
         wb.Simulation(wb.Scene((body,)), wb.Articulated(), 1e-3)

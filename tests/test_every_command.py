@@ -1,4 +1,4 @@
-"""Every command runs on every bundled scene, of the package's own parser, so that a new one is tried as well."""
+"""Every command of the parser runs on every bundled scene, so that new commands are tried as well."""
 
 import argparse
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_a_command_runs_on_a_scene(scene, command, tmp_path, monkeypatch, capsys
 
 
 def test_info_of_a_soft_body_with_bones(capsys):
-    """Bodies of both kinds, joints, motors and what else acts."""
+    """Bodies of both kinds, joints, motors and all other actuators."""
     scene = next(s for s in SCENES if s.stem == "soft_humanoid")
     assert cli.main(["info", str(scene)]) == 0
     said = capsys.readouterr().out

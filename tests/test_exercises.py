@@ -34,7 +34,7 @@ def unwritten(x):
 @pytest.mark.parametrize("blank", [..., None, "...", "", [..., ...], (1.0, ...), lambda x: ..., unwritten])
 @pytest.mark.parametrize("check", [ROOT, 'check("Exercise 1", lambda root: root != 3, "Not three.")'])
 def test_an_open_exercise_does_not_pass(blank, check):
-    """Graders give points to a cell that does not raise, however easily the blank would pass the check itself."""
+    """Graders give points to a cell that does not raise; an open exercise must raise even if it passes the check."""
     with pytest.raises(exercises.WrongAnswer, match="Exercise 1: no answer yet; replace the three dots after `root =`"):
         judge(check, root=blank)
 
@@ -49,7 +49,7 @@ def test_answers_that_resemble_a_blank_pass(answer, passes, capsys):
 
 @pytest.mark.filterwarnings("default")
 def test_nothing_goes_to_stderr(capfd):
-    """Neither warnings, nor logs, nor what compiled code or another process writes: nbgrader would give no points."""
+    """Neither warnings, logs, nor output of compiled code or other processes: nbgrader would give no points."""
 
     def noisy(root):
         warnings.warn("its shape holds 0.5603 kg", stacklevel=1)
@@ -76,12 +76,12 @@ def test_nothing_goes_to_stderr(capfd):
 
 
 def noisy_of(function, **answers):
-    """The function as if it were of a notebook with these answers."""
+    """The function as if defined in a notebook with these answers."""
     return types.FunctionType(function.__code__, function.__globals__ | answers)
 
 
 def test_the_start_of_warp_says_nothing_about_an_absent_gpu():
-    """On stderr it would cost the points of whichever cell is the first to use Warp."""
+    """On stderr it would cost the points of the first cell that uses Warp."""
     code = """
         import warpbots as wb
         body = wb.SoftBody("b", wb.shapes.Box((0.1, 0.1), (0.3, 0.3)), wb.Material(1e4, 0.25))

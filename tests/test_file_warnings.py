@@ -1,4 +1,4 @@
-"""What readers leave out of a file is one Python warning, which points at the user's line and can be silenced."""
+"""Omissions of a reader are one Python warning per file, which points at the user's line and can be silenced."""
 
 import pickle
 import subprocess
@@ -93,7 +93,7 @@ def test_a_long_list_is_short_in_the_message_and_whole_in_the_warning():
 
 
 def test_the_second_run_of_a_line_warns_again(tmp_path):
-    """With Python's own filters, by which a line warns of the same only once."""
+    """Also with Python's own filters, under which a line gives the same warning only once."""
     path, _, _ = usd_file(tmp_path)
     program = f"import warpbots as wb\nfor _ in range(2): wb.usd.read({str(path)!r})"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""What `import warpbots` loads, and that what it does not load is there when it is asked for."""
+"""Modules that `import warpbots` loads, and all others on first use."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def test_settings_of_warp_stay_those_of_the_user(parallel):
 
 @wp.kernel(enable_backward=False)
 def threads_kernel(count_out: wp.array[int]):
-    """How many threads a block has."""
+    """Number of threads in a block."""
     count_out[0] = wp.block_dim()
 
 

@@ -104,7 +104,7 @@ def test_stiffness_and_density_of_a_bar_are_found_within_their_intervals():
 
 
 def test_a_fit_turns_back_from_a_rollout_that_fails():
-    """The first Gauss-Newton step from 4 towards 1 along exp(-x) is one of -19, cut to -4."""
+    """The first Gauss-Newton step from 4 towards 1 along exp(-x) is -19, cut to -4."""
     x, calls = torch.tensor(4.0, dtype=torch.float64, requires_grad=True), []
 
     def residual():

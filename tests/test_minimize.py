@@ -1,4 +1,4 @@
-"""Problems with constraints and published optima, resumed searches, and what is refused."""
+"""Problems with constraints and published optima, resumed searches, and refusals."""
 
 import math
 import re
@@ -174,7 +174,7 @@ def test_torch_steps_are_in_units_of_the_scale_and_projected_onto_bounds():
 
 
 def spring_problem():
-    """A bar of MPM pulled by two muscles: how far it has come, and how far its ends are apart."""
+    """A bar of MPM pulled by two muscles: its displacement, and the distance of its ends."""
     halves = {"left": wb.shapes.Box((0.1, 0.1), (0.2, 0.2)), "right": wb.shapes.Box((0.2, 0.1), (0.3, 0.2))}
     body = wb.SoftBody("bar", wb.shapes.Box((0.1, 0.1), (0.3, 0.2)), wb.Material(1e4), halves)
     muscles = [wb.actuators.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
@@ -193,7 +193,7 @@ def spring_problem():
 
 
 def test_the_jacobian_of_a_rollout_agrees_with_differences():
-    """One rollout and three backward passes give what a difference along a direction measures for each row."""
+    """One rollout and three backward passes agree with differences along a direction for each row."""
     table, outcome = spring_problem()
     problem = Problem(outcome, Unknowns(wb.Unknown(table, scale=0.5)), True)
     now = problem.evaluate(0)
@@ -610,7 +610,7 @@ def test_settings_out_of_range_are_refused():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_lagrangian_without_constraints_is_the_loss(dtype):
-    """In either precision, whatever the default one of torch is."""
+    """In both precisions, for any default precision of torch."""
     x = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
     history = wb.minimize(lambda: x.square().sum(), x, wb.methods.Torch(lr=0.3, constraints=Lagrangian()), **QUIET)
     assert history.loss[history.best] < 0.1

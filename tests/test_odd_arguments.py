@@ -93,7 +93,7 @@ def parameters(call):
 
 
 def fault_of(call, name, value, others):
-    """What is wrong with the answer to an odd value; None where it is taken, or refused with a sentence."""
+    """The fault of the response to an odd value; None if it is accepted, or refused with a sentence."""
     try:
         call(**{**others, name: value})
     except Exception as fault:
@@ -137,7 +137,7 @@ METHODS = (
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """What takes an odd name of a file for one writes it here."""
+    """Functions that write a file with an odd name write it in this folder."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -201,7 +201,7 @@ def test_what_functions_return_and_records_hold_is_checked(make, said, known):
 
 
 def test_a_state_of_another_simulation_is_refused(known, tmp_path):
-    """By whoever takes a state, also one that is not finite in a file."""
+    """By all functions that take a state; also a state in a file that is not finite."""
     sim, body = known["sim"], known["sim"].scene.bodies[0]
     other = wb.Simulation(wb.Scene([body]), wb.MassSpring(0.05), 2e-3, substeps=4)
     for state, said in (

@@ -196,7 +196,7 @@ def test_clusters_see_displacement_and_velocity_of_their_centres(sim):
 
 
 def places(resolution: wb.solvers.Solver, scene: wb.Scene, observer: wb.observers.Clusters) -> torch.Tensor:
-    """Centres of clusters in lengths of the robot: what is observed where velocities are the positions at rest."""
+    """Centres of clusters in lengths of the robot: the observation if velocities are set to rest positions."""
     sim = wb.Simulation(scene, resolution, 1e-3, None)
     rest = sim.state()
     seen = observer.bind(sim)(dataclasses.replace(rest, velocity=rest.position))
@@ -260,7 +260,7 @@ def test_open_loop_training_shortens_the_bar(sim):
 
 
 def test_a_stiffness_per_region_is_identified_by_lbfgs(sim):
-    """Twin experiment: the left half's stiffness is found from the motion it gives."""
+    """Twin experiment: the stiffness of the left half is found from its motion."""
     left = sim.region("left")
     table = torch.full((10, 2), 0.8)
 

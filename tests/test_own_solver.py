@@ -30,7 +30,7 @@ def test_the_example_is_short():
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_models_and_states_are_as_the_protocols_say(name):
-    """What generic code asks of a model and a state is there, and no attribute is looked for in vain."""
+    """All attributes that generic code uses of a model and a state exist."""
     solver = SOLVERS[name](1 / 8)
     assert isinstance(solver, Solver)
     model = solver.build(block(least(name)), worlds=2, device="cpu")
@@ -59,7 +59,7 @@ def test_usd_is_written_and_has_the_states(trajectory, tmp_path):
 
 
 def test_a_stiffness_is_found(trajectory):
-    """A motion tells the modulus that it came from."""
+    """The modulus is found from a motion."""
     sim, target = trajectory.simulation, trajectory.final.position.detach()
     control = trajectory.control.detach()
     factor = torch.nn.Parameter(torch.tensor(0.8))

@@ -1,4 +1,4 @@
-"""What is published: one version, dependencies that are needed, and a recipe for conda-forge that says the same."""
+"""The published package: one version, the dependencies that it needs, and a consistent recipe for conda-forge."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ def name(requirement: str) -> str:
 
 
 def test_there_is_one_version():
-    """It stands in warpbots/__init__.py; what else states one has the same, and the changelog is at it."""
+    """It is in warpbots/__init__.py; all other places and the changelog have the same version."""
     assert "version" in PROJECT["dynamic"]
     assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "warpbots/__init__.py"
     assert metadata("warpbots")["Version"] == wb.__version__
@@ -52,7 +52,7 @@ def test_the_changelog_is_at_the_version():
 
 
 def of_changelog(text: str, version: str) -> bool:
-    """Whether a version is the last that was released, or, with unreleased changes, one after it."""
+    """Whether a version is the last release, or, with unreleased changes, a later one."""
     headings = [re.match(r"\[?([\w.]+)", h)[1] for h in re.findall(r"^## (.*)$", text, re.M)]
     if headings[0] != "Unreleased":
         return headings[0] == version
@@ -60,7 +60,7 @@ def of_changelog(text: str, version: str) -> bool:
 
 
 def test_a_tag_of_another_version_is_not_published():
-    """And the changelog has to name the version that is, and the repository to be somewhere."""
+    """The changelog must name the tagged version, and the repository must have an address."""
     released = [sys.executable, str(ROOT / ".ci" / "package"), "--release", "v99.0.0"]
     done = subprocess.run(released, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -72,7 +72,7 @@ def numbers(version: str) -> list[int]:
 
 
 def test_pythons_are_the_same_everywhere():
-    """Every Python from the lowest on is tested by CI, and none is excluded that is not out yet."""
+    """Every Python from the lowest on is tested by CI, and no unreleased Python is excluded."""
     pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert PROJECT["requires-python"] == f">={pythons[0]}"
     assert numbers(pythons[-1])[1] - numbers(pythons[0])[1] == len(pythons) - 1
@@ -108,7 +108,7 @@ def test_what_is_needed_is_imported_and_what_is_imported_is_needed():
 
 
 def test_extras_are_composed_of_one_another():
-    """An extra that holds all of another one names it."""
+    """An extra that contains all packages of another extra names that extra."""
     for extra, requirements in EXTRAS.items():
         for other, parts in EXTRAS.items():
             assert extra == other or not set(parts) <= set(requirements), f"{extra} repeats {other}"

@@ -1,4 +1,4 @@
-"""Points spread over shapes stand for all of their volume, and lie where it is."""
+"""Points spread over shapes represent all of their volume, and lie inside."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What each of the two processes found."""
+    """Results of each of the two processes."""
     folder = tmp_path_factory.mktemp("processes")
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run += [HERE / "two_processes.py", folder]
@@ -102,7 +102,7 @@ except RuntimeError as fault:
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_ends_the_others_in_a_sentence(tmp_path, killed):
-    """Soon, and what the first has written is a checkpoint to go on from."""
+    """They end soon, and the checkpoint of the first process can be resumed."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

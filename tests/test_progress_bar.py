@@ -17,7 +17,7 @@ def train(**options):
 
 @pytest.fixture
 def shown(monkeypatch):
-    """What the cell of a notebook shows."""
+    """Output of the cell of a notebook."""
     monkeypatch.setattr(progress_bar, "in_notebook", lambda: True)
     return cell_of(monkeypatch)
 

@@ -1,4 +1,4 @@
-"""A dry run of publishing: what would be on an index installs, and runs what the README shows."""
+"""A dry run of publishing: the package for an index can be installed, and runs the README's program."""
 
 import json
 import os
@@ -65,5 +65,5 @@ def test_another_python_installs_the_source(tmp_path):
 
 
 def copied(tmp_path: Path) -> Path:
-    """The package, without what other Pythons have compiled."""
+    """The package, without files compiled by other Pythons."""
     return shutil.copytree(ROOT / "warpbots", tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__"))

@@ -18,7 +18,7 @@ PARTS = ["warpbots", "tests", "benchmarks", "tutorials", "usd_scenes", "docs"]
 
 
 def test_python_examples_run(monkeypatch, tmp_path):
-    """With fewer steps and iterations, which are all that is changed."""
+    """Only the numbers of steps and iterations are reduced."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", README, re.S))
     code, steps = re.subn(r"steps=\d+", "steps=6", code)
     code, iterations = re.subn(r"iterations=\d+", "iterations=2", code)

@@ -68,7 +68,7 @@ SOLVERS = {
 
 
 def refusals(scene: wb.Scene) -> dict[str, str]:
-    """What each solver says that does not take a scene."""
+    """The refusal of each solver that does not take a scene."""
     found = {}
     for name, solver in SOLVERS.items():
         try:

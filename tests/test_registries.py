@@ -1,4 +1,4 @@
-"""What is registered last under a name is what runs, in every simulation that is built afterwards; nothing is dropped."""
+"""The law registered last under a name runs in every simulation built afterwards; no law is dropped."""
 
 import dataclasses
 
@@ -54,7 +54,7 @@ def stretched(law: str, name: str) -> wb.Simulation:
 
 
 def pull(sim: wb.Simulation) -> np.ndarray:
-    """Change of velocity in one interval of a body that is stretched by a tenth."""
+    """Change of velocity of a body that is stretched by a tenth, in one interval."""
     rest = sim.state()
     x = rest.position * torch.tensor([1.1, 1.0, 1.0], dtype=rest.position.dtype)
     given = {"position": x}
@@ -107,7 +107,7 @@ class Twist(wb.actuators.StressActuator):
 
 @dataclasses.dataclass(frozen=True)
 class Unknown(wb.actuators.StressActuator):
-    """A stress actuator whose stress nobody registered."""
+    """A stress actuator without a registered stress."""
 
 
 @pattern.register

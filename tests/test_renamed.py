@@ -1,4 +1,4 @@
-"""Former names: each raises an error that says the new one, and the new one is there."""
+"""Former names: each raises an error with the new name, and the new name exists."""
 
 import importlib
 
@@ -9,7 +9,7 @@ from warpbots.renamed import _NEW_NAMES
 
 
 def found(full: str) -> object:
-    """What a full name refers to."""
+    """The object with a full name."""
     module, _, name = full.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)

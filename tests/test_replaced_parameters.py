@@ -1,4 +1,4 @@
-"""Parameters that take the place of the model's are held against the stability bound that they imply."""
+"""Replaced parameters of a model are checked against the stability bound that they imply."""
 
 import dataclasses
 
@@ -15,13 +15,13 @@ solvers = pytest.mark.parametrize("solver", EXPLICIT)
 
 
 def simulation(solver: str, dim: int = 2) -> Simulation:
-    """A block in a room without gravity, at as few substeps as are safe."""
+    """A block in a room without gravity, with the smallest safe number of substeps."""
     return Simulation(block(dim, gravity=(0.0,) * dim), EXPLICIT[solver](1 / 8), 4e-3, None, worlds=2)
 
 
 @solvers
 def test_matter_too_stiff_for_the_step_is_refused(solver):
-    """In one world of two, in a step and in a rollout, with the bound that it has and the substeps that it needs."""
+    """In one world of two, in a step and in a rollout; the error has the bound and the substeps needed."""
     sim = simulation(solver)
     value = sim.parameter(STIFFER[solver])
     value[1] *= 400.0  # 20 times the frequency
@@ -39,7 +39,7 @@ def test_matter_too_stiff_for_the_step_is_refused(solver):
 
 @solvers
 def test_a_value_changed_in_place_is_looked_at_again(solver):
-    """An optimiser moves the tensor that was fine a step ago."""
+    """An optimiser changes a tensor that was valid in the last step."""
     sim = simulation(solver)
     value = sim.parameter(STIFFER[solver])
     sim.step(sim.state(), torch.zeros(sim.channels), **{STIFFER[solver]: value})
@@ -49,7 +49,7 @@ def test_a_value_changed_in_place_is_looked_at_again(solver):
 
 
 def test_a_fault_quotes_the_bound_of_the_parameters_that_were_used():
-    """Not that of the model, which is ten times as long."""
+    """The bound is not that of the model, which is ten times as long."""
     sim = simulation("mpm")
     E = 0.01 * sim.parameter("youngs_modulus")
     fast = sim.state(velocity=torch.tensor([40.0, 0.0]))
@@ -63,7 +63,7 @@ def test_a_fault_quotes_the_bound_of_the_parameters_that_were_used():
 @pytest.mark.parametrize("solver", [s for s in EXPLICIT if s != "mpm"])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_cheap_limit_is_above_the_highest_frequency(solver, dim):
-    """But little, on lattices whose constants are at random, so that it can be taken for it."""
+    """It is only slightly higher on lattices with random constants, and can be used instead."""
     sim = simulation(solver, dim)
     rng = np.random.default_rng(0)
     for _ in range(3):

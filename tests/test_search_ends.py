@@ -177,7 +177,7 @@ def test_reasons_tell_how_a_search_ended():
 
 def changed(path, resume=True, target=3.0, method=None, names=("x",), constraint=None, bounds=(-5.0, 5.0), scale=1.0,
             noise=None, **options):  # fmt: skip
-    """A short run, and how it may be resumed otherwise."""
+    """A short run, and other ways to resume it."""
     unknowns = {name: wb.Unknown(leaf(0.0, 1.0), *bounds, scale=scale) for name in names}
     method = method or wb.methods.Torch(lr=0.1, constraints=Lagrangian() if constraint else None)
 

@@ -30,7 +30,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def small(code: str, most: int) -> str:
-    """Code whose rollouts of more than `most` control intervals have four, and whose trainings have two iterations."""
+    """Code with rollouts of more than `most` control intervals cut to four, and trainings to two iterations."""
 
     def fewer(found):
         count = int(found[3])
@@ -65,7 +65,7 @@ def test_code_of_a_page_runs(page, run):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
 def test_script_of_the_gallery(script, run, tmp_path):
-    """At most thirty lines; it draws its picture, and its motion is finite and is one."""
+    """It has at most thirty lines and draws its picture; its motion is finite and not zero."""
     code = script.read_text()
     assert len(code.splitlines()) <= 30
     motion = run(small(code, most=4), script.name)["motion"]
@@ -125,7 +125,7 @@ def test_the_site_builds_strictly(tmp_path):
 
 
 def test_binder_installs_this_project_and_workflows_run_what_is_there():
-    """Its constraints exist, its extras and Python are those of the project, and every command of a workflow starts."""
+    """Its constraints exist, its extras and Python match the project, and every command of a workflow starts."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
     (constraint,) = (line.split()[1] for line in lines if line.startswith("--constraint"))

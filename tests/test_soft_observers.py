@@ -1,4 +1,4 @@
-"""What controllers see of soft bodies is what geometry, materials and gravity say, with memory, delay and noise."""
+"""Observations of soft bodies follow from geometry, materials and gravity, with memory, delay and noise."""
 
 import copy
 
@@ -120,7 +120,7 @@ def test_springs_push_back_when_compressed():
 
 @pytest.mark.parametrize("name", ["mpm", "springs"])
 def test_obstacles_push_matter_away(name):
-    """A floor and a wall, asked for in both orders; the momentum that a floor takes has its direction."""
+    """A floor and a wall, in both orders; the momentum that a floor takes has its direction."""
     obstacles = (floor(0.25), wb.scene.Obstacle(wb.shapes.HalfSpace((0.25, 0, 0), (1, 0, 0)), name="wall"))
     sim = simulation(name, obstacles=obstacles)
     state = sim.state(velocity=np.array([-0.3, 0.0, -0.5]))
@@ -134,7 +134,7 @@ def test_obstacles_push_matter_away(name):
 
 
 def test_an_accelerometer_shows_what_holds_it():
-    """Gravity upwards where it is held, in its own axes; nothing in free fall."""
+    """A held accelerometer shows gravity upwards, in its own axes; in free fall it shows zero."""
     sim = simulation("projective")
     observe = Accelerometer("high").bind(sim)
     assert_is(observe(moved(sim, R)), (R.T @ [0.0, 0.0, G])[None], 10.0)

@@ -117,7 +117,7 @@ def motion(name: str, rng: np.random.Generator, count: int = 400) -> tuple[Solid
 
 
 def smooth(solids: Solids, values: dict[str, np.ndarray]) -> np.ndarray:
-    """Which points are away from the medial axis and from seams, where the slope, or that of samples, jumps."""
+    """Whether points are away from the medial axis and seams, where the slope of the distance or of samples jumps."""
     ways = 2e-3 * np.concatenate([np.eye(3), -np.eye(3)])
     slopes = np.array([passing(solids, values | {"x": values["x"] + w})[1] for w in ways])
     bends = slopes[:3] - 2.0 * passing(solids, values)[1] + slopes[3:]
@@ -126,7 +126,7 @@ def smooth(solids: Solids, values: dict[str, np.ndarray]) -> np.ndarray:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_distance_of_a_shape_in_a_pose(name, rng):
-    """That of the host, in the frame of the body, inside and outside; in a plane and in space."""
+    """It equals the distance on the host, in the frame of the body, inside and outside; in 2D and 3D."""
     solids, values = motion(name, rng)
     dim = dimension(name)
     own = ((values["x"] - values["p"]) @ values["R"][0])[:, :dim]
@@ -239,7 +239,7 @@ def meeting_kernel(dim: int) -> wp.Kernel:
 @pytest.mark.parametrize("condition", range(4))
 @pytest.mark.parametrize("name", ["disc", "sphere"])
 def test_a_mass_meets_a_moving_obstacle_as_its_own_frame_does_one_at_rest(name, condition, rng):
-    """v' - u is what v - u becomes at a solid at rest, for every condition; u turns with the solid."""
+    """v' - u equals the result for v - u at a solid at rest, for every condition; u rotates with the solid."""
     solids, shape, dim = solid(name), SHAPES[name], dimension(name)
     x = (np.array(shape.center) + rng.uniform(-0.5, 0.5, (100, dim))).astype(np.float32)
     v = rng.normal(size=(100, dim)).astype(np.float32)

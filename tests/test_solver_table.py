@@ -1,4 +1,4 @@
-"""The table of actuators by solver in the documentation is what the solvers take."""
+"""The table of actuators by solver in the documentation agrees with the solvers."""
 
 import contextlib
 import re

@@ -41,7 +41,7 @@ def test_nothing_is_converted_onto_itself(tmp_path, capsys, monkeypatch, ending)
 
 
 def test_meshes_and_includes_are_sources_too(tmp_path, capsys):
-    """The mesh beside the new robot would have the name of that of the old one."""
+    """The mesh beside the new robot would have the name of the mesh of the old one."""
     for mesh, made in (("new_0.obj", "new.urdf"), ("new_arm.obj", "new.xml")):
         trimesh.creation.box([0.1] * 3).export(tmp_path / mesh)
         (tmp_path / "robot.urdf").write_text(URDF.format(mesh))
@@ -52,7 +52,7 @@ def test_meshes_and_includes_are_sources_too(tmp_path, capsys):
 
 
 def test_a_motion_is_not_written_over_its_scene(tmp_path, capsys):
-    """Where the scene has the name that results have; also by a link."""
+    """Also if the scene has the name of the results, or is reached through a link."""
     scene = wb.Scene([wb.RigidBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.0), 0.1))])
     wb.usd.write(tmp_path / "motion.usda", scene)
     before = (tmp_path / "motion.usda").read_bytes()

@@ -1,4 +1,4 @@
-"""Sweeps: what is planned, what is refused, and a worker that is killed."""
+"""Sweeps: plans, refusals, and a killed worker."""
 
 import csv
 import json
@@ -86,7 +86,7 @@ def test_an_illegal_value_ends_the_command_before_anything_runs(file, tmp_path, 
 
 
 def test_trials_are_not_removed_unasked(file, tmp_path, capsys, monkeypatch):
-    """Neither those that are finished nor those that are under way."""
+    """Neither finished nor unfinished trials."""
     out = tmp_path / "out"
     words = ["sweep", file, "--over", "seed", "0", "1", "2", "--out", str(out)]
     for seed, name in ((0, "result.json"), (1, "checkpoint.pt")):
@@ -141,7 +141,7 @@ def killed(run: subprocess.Popen, folder) -> None:
 
 @pytest.mark.slow
 def test_a_killed_worker_loses_no_finished_trial(file, tmp_path):
-    """Its trial goes on from its checkpoint; a second run finds all finished, and a table and a figure."""
+    """Its trial continues from its checkpoint; a second run finds all trials finished, and a table and a figure."""
     out = tmp_path / "out"
     words = [sys.executable, "-m", "warpbots", "sweep", file, "--over", "seed", "0", "1", "--parallel", "1"]
     words += ["--iterations", "40", "--out", str(out)]

@@ -1,4 +1,4 @@
-"""Obstacles too thin to be felt are refused, the thinnest that are not do hold, and what passes one stops the run."""
+"""Too thin obstacles are refused, the thinnest accepted ones hold, and matter that passes an obstacle stops the run."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ SHEET = Sheet.rectangle((-0.5, -0.5), (0.5, 0.5), 1e-3, (2, 2))
     ],
 )
 def test_thickness(shape, expected):
-    """That of a mesh where it is below 0.1 m; the toe of a ramp is none."""
+    """The thickness of a mesh where it is below 0.1 m; the toe of a ramp does not count."""
     assert thickness(shape, 0.1) == pytest.approx(expected, rel=0.06)
 
 
@@ -129,7 +129,7 @@ def test_the_thinnest_plate_holds(solver, condition, thick, upright, place):
     ],
 )
 def test_an_obstacle_far_below_is_there(shape):
-    """In a scene without a domain springs feel every shape where it is, and not only near the bodies at rest."""
+    """In a scene without a domain, springs touch every shape at its place, and not only near the bodies at rest."""
     sim = falls(MassSpring(0.05), shape, lower=(-0.1, -0.1, 1.0), upper=(0.1, 0.1, 1.2))
     assert to_numpy(sim.rollout(None, 55).final.position)[0, :, 2].min() > -0.05  # in free fall -0.5 m
 

@@ -1,4 +1,4 @@
-"""What a message says of a scene is so: reasons belong to the field, and what exists is not said to be missing."""
+"""Messages about a scene are true: reasons belong to the field, and existing things are not reported as missing."""
 
 import math
 
@@ -16,7 +16,7 @@ NOTHING = "without stiffness it does nothing: leave it out"
 
 
 def of_numbers(value):
-    """Each actuator with one number out of range, and why that is not allowed."""
+    """Each actuator with one number out of range, and the reason why this is not allowed."""
     A, R = (1.0, 0.0, 0.0), "r"
     return {
         "pressure": (lambda: wb.actuators.Pressure("a", R, value), "max_pressure", SIGN),

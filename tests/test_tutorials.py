@@ -1,4 +1,4 @@
-"""Tutorials as they are stored: readable without a kernel, in small steps, with all that a reader asks first."""
+"""Stored tutorials: readable without a kernel, in small steps, with answers to a reader's first questions."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_cells_are_short(cells):
 
 
 def test_outputs_need_no_kernel_and_no_network(cells):
-    """No widget, which every reader would prefer, and nothing red."""
+    """No widget, which every viewer would prefer to the stored output, and no output on stderr."""
     for output in outputs(cells):
         assert output.get("name") != "stderr", output["text"]
         bundle = output.get("data", {})

@@ -1,4 +1,4 @@
-"""Type checkers see the package as a user has it: solvers are solvers, states have their fields, lists are welcome."""
+"""Type checkers see the package as a user has it: solvers are solvers, states have their fields, lists are accepted."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ CHECKERS = {"mypy": ("mypy", "--strict"), "pyright": ("pyright", "--pythonpath",
 
 
 def check(checker: str, program: str) -> subprocess.CompletedProcess:
-    """What a type checker says of a program."""
+    """Output of a type checker for a program."""
     command = [sys.executable, "-m", *CHECKERS[checker], str(HERE / program)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

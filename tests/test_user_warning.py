@@ -1,4 +1,4 @@
-"""Warnings name the line of the user's program, whichever way it takes into warpbots."""
+"""Warnings name the line of the user's program, for every way into warpbots."""
 
 import re
 import warnings
@@ -25,7 +25,7 @@ def rebounding() -> wb.Scene:
 
 
 class Subclass(wb.Simulation):
-    """A program's own simulation: its line is that of the call of what it inherits."""
+    """A subclass in a program: the line is that of the call of an inherited method."""
 
     def __init__(self, scene):
         super().__init__(scene, wb.MassSpring(spacing=0.02), dt=1e-2)
@@ -55,6 +55,6 @@ def test_a_warning_is_at_the_line_of_the_program(way):
 
 
 def test_there_is_one_way_to_warn():
-    """What warns by itself would count calls, which differ from way to way."""
+    """Code with its own warnings would count calls, which differ from way to way."""
     warning = [path.name for path in PACKAGE.rglob("*.py") if re.search(r"warnings\.warn\(", path.read_text())]
     assert warning == ["user_warning.py"]

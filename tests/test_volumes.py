@@ -1,4 +1,4 @@
-"""How much matter a solver makes of a shape, and where it is: volumes in closed form, and digits left far away."""
+"""Volume and position of the matter of a shape: volumes in closed form, and precision far from the origin."""
 
 import math
 import warnings
@@ -105,7 +105,7 @@ def test_a_tray_that_a_coarse_mesh_loses_is_refused():
 
 
 def polyhedron(radius: float, count: int) -> TetMesh:
-    """So many points spread over a sphere about the origin, and tetrahedra from its centre to its faces."""
+    """A number of points spread over a sphere about the origin, and tetrahedra from its centre to its faces."""
     z, turn = 1.0 - 2.0 * (np.arange(count) + 0.5) / count, np.pi * (1.0 + np.sqrt(5.0)) * np.arange(count)
     r = np.sqrt(1.0 - z * z)
     x = radius * np.stack([r * np.cos(turn), r * np.sin(turn), z], axis=1)
@@ -127,7 +127,7 @@ def polyhedron(radius: float, count: int) -> TetMesh:
     ],
 )
 def test_what_is_a_little_off_is_said_with_both_masses(shape, solver, what, monkeypatch):
-    """For tetrahedra with a mesh that is the same every time, which those of fTetWild are not."""
+    """For tetrahedra with a reproducible mesh, unlike those of fTetWild."""
     monkeypatch.setattr(pieces, "tetrahedra", lambda shape, cell_size: polyhedron(shape.radius, 200))
     with pytest.warns(UserWarning, match=rf"its shape holds [\d.]+ kg .* and its {what} [\d.]+ kg .* %.*use a smaller") as said:  # fmt: skip
         sim = simulation(shape, solver)

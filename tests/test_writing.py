@@ -14,7 +14,7 @@ from warpbots.output_files import replacing, sparing, temporary_folder
 
 @pytest.fixture(autouse=True)
 def python_hears_ctrl_c():
-    """Also where the tests were started in the background, by a shell that keeps Ctrl-C from them."""
+    """Also if the tests were started in the background, by a shell that keeps Ctrl-C from them."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -79,7 +79,7 @@ except OSError as error:
 
 
 def test_a_full_disk_in_the_words_of_torch(tmp_path):
-    """The system lets no file grow beyond 20 kB: torch has its own error for it, and the user reads the system's."""
+    """The system lets no file grow beyond 20 kB: torch has its own error for it; the user reads that of the system."""
     code = LIMITED.format(path=str(tmp_path / "controller.pt"))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout.startswith(f"{errno.EFBIG} "), run.stdout + run.stderr
@@ -107,7 +107,7 @@ with replacing(folder / "a.txt", folder / "b.txt") as files, temporary_folder(fo
 
 
 def test_what_a_killed_process_has_left_goes_at_the_next_write(tmp_path):
-    """Of one that was killed; one that is still writing is left alone, as are other files."""
+    """Files of a killed process are removed; files of a process that still writes stay, as do other files."""
     (tmp_path / ".other.12345678.txt").touch()
     runs = [
         subprocess.Popen([sys.executable, "-c", UNTIL_KILLED, tmp_path], stdout=subprocess.PIPE, text=True)

@@ -43,7 +43,7 @@ def solve(name: str, data: torch.Tensor, group=None, **options) -> tuple[list[fl
 
 
 def robot() -> wb.Scene:
-    """A bar on a sticky floor; a muscle draws one of its halves together, and with it the centre of mass."""
+    """A bar on a sticky floor; a muscle contracts one of its halves, which moves the centre of mass."""
     right = wb.shapes.Box((0.15, 0.05), (0.2, 0.1))
     bar = wb.SoftBody("bar", wb.shapes.Box((0.1, 0.05), (0.2, 0.1)), wb.Material(1e4), {"right": right})
     return wb.Scene(
@@ -74,7 +74,7 @@ def noisy(folder: Path, rank: int, group, iterations: int, resume: bool) -> list
 
 
 def the_page_on_optimisation() -> list[float]:
-    """What its example finds, which begins the group of processes; or the same in one process."""
+    """Results of the example on the page, which starts the group of processes; or of the same in one process."""
     page = (Path(__file__).resolve().parents[1] / "docs" / "optimisation.md").read_text()
     problem, example = (part.split("```python\n")[1].split("```")[0] for part in page.split("## Several processes"))
     if "RANK" not in os.environ:

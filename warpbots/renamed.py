@@ -85,7 +85,7 @@ class FormerModules(importlib.abc.MetaPathFinder):
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> None:
-        """Finds nothing, ever.
+        """Finds no module.
 
         Raises:
             ImportError: The name is a former one.

@@ -16,7 +16,7 @@ PAPERS = Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
 
 
 def test_the_box_is_flipped_there_too(monkeypatch, tmp_path):
-    """By the finger and the controls of `diffhand_compare.py`, whose contact laws MuJoCo has at the contact points.
+    """Finger and controls are those of `diffhand_compare.py`; MuJoCo has its contact laws at the contact points.
 
     Until the finger touches the box, both motions agree to the errors of their steps.
     """

@@ -1,4 +1,4 @@
-"""Where the meshes of URDF are: by paths, and in packages by name, never in another package."""
+"""Locations of the meshes of URDF: by paths, and in packages by name, never in another package."""
 
 import re
 
@@ -11,7 +11,7 @@ INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" 
 
 
 def block(place, size):
-    """A cube of an edge of `size` [m] as a mesh file."""
+    """A cube with edges of `size` [m] as a mesh file."""
     place.parent.mkdir(parents=True, exist_ok=True)
     trimesh.creation.box([size] * 3).export(place)
 
@@ -60,7 +60,7 @@ BOTH = "package://arm/meshes/part.stl", "package://hand/meshes/part.stl"
     ],
 )
 def test_each_package_has_its_own_mesh(tmp_path, arm, hand, name):
-    """Both have a file of this path, and so has the workspace, whose file belongs to neither."""
+    """Both packages have a file of this path, as has the workspace, whose file belongs to neither."""
     block(tmp_path / "ws/meshes/part.stl", 0.7)
     block(tmp_path / arm / "meshes/part.stl", 0.25)
     block(tmp_path / hand / "meshes/part.stl", 0.03)
@@ -72,7 +72,7 @@ def test_each_package_has_its_own_mesh(tmp_path, arm, hand, name):
 
 
 def test_a_package_that_is_not_there_is_refused_with_the_places_searched(tmp_path):
-    """Neither its own package nor a folder of that name that is another package stands in for it."""
+    """Neither the robot's own package nor a folder of this name that is another package replaces it."""
     block(tmp_path / "arm/meshes/part.stl", 0.25)
     path = robot(tmp_path / "arm/urdf", BOTH[1])
     message = rf"link 'l0': there is no mesh '{BOTH[1]}'; no folder is the package 'hand' .* searched were "
@@ -137,7 +137,7 @@ def test_places_that_are_none_are_refused(tmp_path, said, message):
 
 
 def test_meshes_of_one_folder_are_told_apart_or_refused(tmp_path):
-    """With meshdir only names count, as in MuJoCo; two references that become one file are a mistake."""
+    """With meshdir only names matter, as in MuJoCo; two different references to one file are refused."""
     block(tmp_path / "arm/all/part.stl", 0.25)
     block(tmp_path / "arm/all/left/part.stl", 0.1)
     block(tmp_path / "arm/all/right/part.stl", 0.2)

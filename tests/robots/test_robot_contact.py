@@ -1,4 +1,4 @@
-"""Which geoms of robots touch which, with what friction: MuJoCo's own list, for random robots."""
+"""Pairs of geoms that touch, and their friction: MuJoCo's own list, for random robots."""
 
 import itertools
 
@@ -13,7 +13,7 @@ WORLD = """<geom name="floor" type="plane" size="1 1 1" {}/><geom name="rock" po
 
 
 def radius(number):
-    """A radius by which a ball is known again [m]."""
+    """A radius by which a ball is recognised [m]."""
     return 0.2 + 0.001 * number
 
 
@@ -64,7 +64,7 @@ class Generator:
 
 
 def in_mujoco(text):
-    """Friction of every contact of two geoms that MuJoCo computes if all are near, by their names; 0 for condim 1."""
+    """Friction of all contacts that MuJoCo computes if all geoms are near, by the names of geoms; 0 for condim 1."""
     model = mujoco.MjModel.from_xml_string(text)
     model.geom_margin[:] = model.body_margin[:] = model.pair_margin[:] = 1e3
     data = mujoco.MjData(model)
@@ -76,7 +76,7 @@ def in_mujoco(text):
 
 
 def in_scene(scene):
-    """The same for the pairs of a built scene; geoms of bodies are known by the radii of their balls."""
+    """The same for the pairs of a built scene; geoms of bodies are recognised by the radii of their balls."""
     model = wb.Articulated().build(scene, 1, "cpu")
     topology, bodies = model.contact_topology, {b.name: b for b in scene.rigid}
     group, solid, friction = topology.group_body.numpy(), model.solids.body.numpy(), model.contact_friction.numpy()[0]
@@ -112,7 +112,7 @@ def test_geoms_touch_that_touch_in_mujoco(tmp_path, heard, seed):
 
 @pytest.mark.parametrize("seed", range(12, 18))
 def test_explicit_pairs_touch_as_in_mujoco(tmp_path, seed):
-    """Between any two geoms with bits, also of neighbours and of excluded bodies."""
+    """Pairs of any geoms with bits, also of neighbours and of excluded bodies."""
     generator = Generator(seed)
     text = generator.robot()
     model = mujoco.MjModel.from_xml_string(text.format(""))
@@ -139,7 +139,7 @@ DRAWER = """<mujoco><worldbody><body name="cabinet"><geom type="box" size=".02 .
     "rail", ["", '<inertial mass=".1" pos="0 0 0" diaginertia="1 1 1"/><joint type="slide" axis="0 1 0"/>']
 )
 def test_neighbours_that_overlap_are_named_and_others_touch(tmp_path, heard, rail):
-    """A drawer and the static wall before it, also with an empty moving body between; MuJoCo lets all touch."""
+    """A drawer and the static wall in front of it, also with an empty moving body between; MuJoCo lets all touch."""
     path = tmp_path / "robot.xml"
     path.write_text(DRAWER.format(0.3, rail))
     scene = wb.robots.load(path)
@@ -150,7 +150,7 @@ def test_neighbours_that_overlap_are_named_and_others_touch(tmp_path, heard, rai
 
 
 def test_a_body_in_parts_has_the_mass_and_motion_of_the_whole(tmp_path):
-    """A foot with two soles, of which one meets the floor: it rests on that one as in MuJoCo."""
+    """A foot with two soles, one of which touches the floor: the foot rests on it as in MuJoCo."""
     text = """<mujoco><worldbody><geom type="plane" size="5 5 .1" contype="2" conaffinity="2" friction=".3"/>
       <body name="foot" pos="0 0 .2"><freejoint/><geom type="box" size=".1 .1 .05" mass="1"/>
       <geom name="sole" type="box" size=".1 .1 .02" pos="0 0 -.1" contype="2" mass=".5" friction=".8"/>
@@ -196,7 +196,7 @@ SHAPES = """<mujoco><asset><mesh name="m" file="m.obj"/></asset><worldbody><geom
     ],
 )  # fmt: skip
 def test_thin_and_tiny_geoms_do_not_stop_a_simulation(tmp_path, heard, geom, said):
-    """Plates that would be lost between samples are boxes, where MuJoCo has the plate; specks have no contact."""
+    """Plates that would be lost between samples become boxes, at the pose of MuJoCo's plate; specks have no contact."""
     corners = [(x, y, z) for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-1e-4, 1e-4)]
     text = "".join(f"v {x} {y} {z}\n" for x, y, z in corners) + "f 1 2 3\nf 2 3 4\nf 5 6 7\nf 1 5 7\n"
     (tmp_path / "m.obj").write_text(text)
@@ -212,7 +212,7 @@ def test_thin_and_tiny_geoms_do_not_stop_a_simulation(tmp_path, heard, geom, sai
 
 @pytest.mark.parametrize("seed", range(30, 40))
 def test_every_robot_that_is_read_can_be_simulated(tmp_path, seed):
-    """With whatever options, on the ground or not, with few points or many."""
+    """With any options, on the ground or not, with few points or many."""
     generator = Generator(seed)
     (tmp_path / "robot.xml").write_text(generator.robot().format(""))
     options = {

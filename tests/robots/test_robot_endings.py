@@ -1,4 +1,4 @@
-"""A robot file is what it holds, whatever its name ends in."""
+"""The content of a robot file decides its type, not its ending."""
 
 import mujoco
 import numpy as np
@@ -18,7 +18,7 @@ CUBE = "\n".join(f"v {x} {y} {z}" for x in (0, 0.1) for y in (0, 0.1) for z in (
 
 @pytest.mark.parametrize("ending", ["xml", "mjcf", "XML", "MJCF", "txt", ""])
 def test_mjcf_is_known_by_its_content(tmp_path, ending):
-    """With an include, a mesh and a material that is nowhere, which needs other text than that on the disk."""
+    """With an include, a mesh and an undefined material, so that its text must differ from that on the disk."""
     (tmp_path / "cube.obj").write_text(CUBE)
     looks = ending or "mjcf"
     (tmp_path / f"looks.{looks}").write_text('<mujoco><option gravity="0 0 -2"/></mujoco>')

@@ -1,4 +1,4 @@
-"""Files of strangers: meshes of every common kind, dialects of URDF, and what a file may not do to its reader."""
+"""Third-party files: meshes of every common kind, dialects of URDF, and limits of what a file may do."""
 
 import mujoco
 import numpy as np
@@ -31,7 +31,7 @@ LINK = """<robot name="r"><link name="a"><inertial><mass value="1"/>
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of a robot in a package: of its ``urdf``, beside which ``meshes`` lies."""
+    """The folder ``urdf`` of a robot in a package, beside which ``meshes`` lies."""
     place = tmp_path / "home" / "package" / "urdf"
     place.mkdir(parents=True)
     return place
@@ -51,13 +51,13 @@ def mesh_of(folder, name, content, **options):
 
 
 def test_collada_has_the_unit_of_its_file_and_the_axes_of_ros(folder):
-    """Legs of 1, 2 and 3 cm, doubled by their node, along x, y and z though the file calls y up."""
+    """Legs of 1, 2 and 3 cm, doubled by their node, along x, y and z, although the file says that y is up."""
     shape = mesh_of(folder, "m.dae", COLLADA)
     np.testing.assert_allclose(shape.bounds, ((0, 0, 0), (0.02, 0.04, 0.06)), atol=1e-7)
 
 
 def test_gltf_is_turned_so_that_z_is_up(folder):
-    """What is 2 m along y, up in glTF, is so along z."""
+    """A length of 2 m along y, up in glTF, becomes a length along z."""
     block = trimesh.Trimesh(BLOCK, trimesh.convex.convex_hull(BLOCK).faces)
     shape = mesh_of(folder, "m.glb", trimesh.Scene(block.convex_hull).export(file_type="glb"))
     np.testing.assert_allclose(shape.bounds, ((0, -3, 0), (1, 0, 2)), atol=1e-6)
@@ -80,7 +80,7 @@ def test_flat_and_empty_meshes_are_left_out_by_name(folder, heard):
 
 
 def test_a_hull_is_closed_where_its_facets_are_slivers():
-    """Rings of points along a tube that is turned, in single precision: those between the ends lie all but in its hull."""
+    """Rings of points along a turned tube, in single precision: the rings between the ends lie almost in its hull."""
     rng = np.random.default_rng(14)
     rng.uniform(size=(2, 3000))
     turn, angles = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.linspace(0.0, 2.0 * np.pi, 500, endpoint=False)
@@ -129,7 +129,7 @@ def test_two_meshes_of_one_name_are_two(folder):
 
 
 def test_files_outside_are_read_only_when_allowed(folder):
-    """Beside the folder is well; farther away, or by an absolute path, is asked for."""
+    """Files beside the folder are read; files farther away, or by an absolute path, only on request."""
     hull, meshes = trimesh.convex.convex_hull(BLOCK), folder.parent / "meshes"
     meshes.mkdir()
     hull.export(meshes / "m.stl")
@@ -209,7 +209,7 @@ def test_looks_that_are_not_there_do_not_matter(folder):
 
 
 def test_links_have_the_colours_of_their_looks(folder):
-    """Named anywhere in the file, or said by the look itself, also where the mesh of the look is not there."""
+    """Defined anywhere in the file, or by the visual itself, also if the mesh of the visual is missing."""
     link = (
         '<link name="{}">{}<visual><geometry><mesh filename="none.dae"/></geometry><material name="{}">{}</material>'
         '</visual><collision><geometry><sphere radius=".1"/></geometry></collision></link>'
@@ -268,7 +268,7 @@ def test_dialects_are_read_and_named(folder, heard, text, said):
     ("kind", "value"), [("revolute", 0.0), ("prismatic", 0.0), ("revolute", 0.7), ("prismatic", -0.3)]
 )
 def test_a_joint_with_equal_limits_is_fixed_there(folder, heard, kind, value):
-    """Its child is where MuJoCo has it at this coordinate of a free joint, and no motor drives it."""
+    """Its child has the pose that MuJoCo gives at this coordinate of an unlimited joint, and no motor drives it."""
     place = '<origin xyz=".1 .2 .3" rpy=".4 -.5 .6"/><axis xyz="1 2 -2"/>'
     free = '<parent link="a"/><child link="b"/>' + place
     ends = f'<limit lower="{value}" upper="{value}" effort="9" velocity="1"/>'
@@ -305,7 +305,7 @@ def test_a_joint_that_mimics_a_fixed_one_is_named(folder, heard):
 
 
 def test_limits_of_mjcf_follow_mujoco(folder, heard):
-    """Limited by a range, unless it is said not to be; equal and reversed ends limit nothing, and are named."""
+    """A range limits a joint, unless the file says otherwise; equal and reversed ends limit nothing, and are named."""
     body = '<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" {}/><geom size=".1"/></body></worldbody></mujoco>'
     for words, limited, said in (
         ('range="-1 1"', True, ""), ('range="-1 1" limited="false"', False, ""), ('range="0 0"', False, ""),

@@ -1,4 +1,4 @@
-"""What links weigh: by URDF's own definition where a file leaves it open, and as a body can where it says what none has."""
+"""Masses of links: by the definition of URDF where a file gives none, and corrected where they are impossible."""
 
 import math
 
@@ -98,7 +98,7 @@ def test_a_floating_link_without_inertial_weighs_as_its_solid(load):
 
 
 def test_what_the_file_says_of_its_geometry_is_obeyed(load):
-    """``inertiafromgeom`` of the file, or of the user, counts every solid."""
+    """``inertiafromgeom`` of the file, or of the user, includes every solid."""
     arm = link("arm", inertial(2.0) + BALL)
     own = robot('<mujoco><compiler inertiafromgeom="true"/></mujoco>', link("base"), arm, joint("base", "arm"))
     plain = robot(link("base"), arm, joint("base", "arm"))
@@ -157,7 +157,7 @@ def test_moments_far_from_those_of_a_body_are_refused_unless_balanced(load):
 
 
 def test_moments_that_hardly_count_are_mended_however_far_they_are(load):
-    """A sensor on a heavy arm, and what does not move."""
+    """A sensor on a heavy arm, and a body that does not move."""
     arm, sensor = link("arm", inertial(1.0)), link("sensor", inertial(1e-3, (1e-6, 1e-6, 1e-4)))
     load(robot(link("base"), arm, sensor, joint("base", "arm"), joint("arm", "sensor", "fixed")))
     load(robot(link("base", inertial(1.0, (0.1, 0.2, 3.0))), arm, joint("base", "arm")))

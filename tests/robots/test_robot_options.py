@@ -1,4 +1,4 @@
-"""Every flag and field of MuJoCo is read, named in a warning, or has nothing to say of motion; a new one is noticed."""
+"""Every flag and field of MuJoCo is read, named in a warning, or without effect on motion; a new one is noticed."""
 
 import mujoco
 import numpy as np
@@ -30,7 +30,7 @@ def flag(name, value="disable"):
 
 
 def test_every_flag_is_known():
-    """A flag of a newer MuJoCo appears here: obey it, name it, or say that it does not matter."""
+    """A flag of a newer MuJoCo fails here: apply it, name it, or list it as without effect."""
     for kind, known in (("Disable", DISABLED), ("Enable", ENABLED)):
         members = getattr(mujoco, f"mjt{kind}Bit").__members__
         assert {name.partition("_")[2] for name in members if "_" in name} <= set(known)
@@ -113,7 +113,7 @@ def fields(text):
 
 
 def test_no_field_is_overlooked():
-    """What MuJoCo knows of bodies, joints, geoms, equalities and actuators is accounted for."""
+    """All fields of bodies, joints, geoms, equalities and actuators in MuJoCo are accounted for."""
     prefixes = ("body_", "jnt_", "dof_", "geom_", "eq_", "actuator_")
     there = {name for name in dir(mujoco.MjModel) if name.startswith(prefixes)}
     known = fields(READ) | fields(NAMED) | fields(QUIET)
@@ -182,7 +182,7 @@ def touching(scene):
 
 
 def test_explicit_pairs_are_contacts_with_their_friction(load, heard):
-    """Without pairs only b meets the floor; a pair needs no bits, and its friction is its own, none for condim 1."""
+    """Without pairs only b touches the floor; a pair needs no bits, and has its own friction, none for condim 1."""
     assert touching(load("", PAIRS.format(""))) == {("b", "floor", 0.5)}
     pair = '<pair geom1="{}" geom2="{}" condim="{}" friction="{} 1 .1 .1 .1"/>'.format
     scene = load("", PAIRS.format(pair("ga", "floor", 3, 0.9) + pair("gb", "floor", 3, 0.2)))

@@ -1,4 +1,4 @@
-"""A robot file is read once into records, which say what the file says; everything after it is translation."""
+"""A robot file is read once into records with the content of the file; everything afterwards translates records."""
 
 import ast
 import contextlib
@@ -76,7 +76,7 @@ def test_records_say_what_the_file_says(write):
 
 @pytest.mark.parametrize("kind", ["urdf", "mjcf"])
 def test_every_file_is_parsed_once(kind, write, monkeypatch):
-    """Also one that MuJoCo refuses at first, and one that includes another."""
+    """Also a file that MuJoCo refuses at first, and one that includes another."""
     if kind == "urdf":
         path, files = write("r.urdf", URDF), 1
     else:
@@ -102,7 +102,7 @@ def test_records_are_plain():
     ids=lambda m: m.__name__.rpartition(".")[2],
 )  # fmt: skip
 def test_translation_knows_records_alone(module):
-    """Neither MuJoCo nor its arrays."""
+    """It uses neither MuJoCo nor its arrays."""
     tree = ast.parse(inspect.getsource(module))
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert not {name for name in froms if "mujoco" in name or name.endswith("model_reader")}

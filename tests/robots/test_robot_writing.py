@@ -1,4 +1,4 @@
-"""Scenes written as MJCF and URDF: MuJoCo moves them as warpbots does, our reader finds them as they were."""
+"""Scenes written as MJCF and URDF: MuJoCo moves them as warpbots does, and our reader gives them back."""
 
 import dataclasses
 import importlib.util
@@ -30,7 +30,7 @@ def brick(half=0.05, **values):
 
 
 def mechanism(kind, **values):
-    """A heavy body on a joint of this kind in frames that are all askew, and a rod on a hinge of the body."""
+    """A heavy body on a joint of this kind, all frames rotated, and a rod on a hinge of the body."""
     body = wb.RigidBody("body", None, inertia=HEAVY, position=(0.1, 0.2, 1.0), rotation=TURN)
     rod = wb.RigidBody("rod", wb.shapes.Capsule((0, 0, 0), (0.3, 0, 0), 0.02), position=(0.3, 0.2, 1.1), rotation=ASKEW)
     place = {"position": (0.05, 0.1, 0.9), "rotation": ASKEW} | values.pop("place", {})
@@ -40,7 +40,7 @@ def mechanism(kind, **values):
 
 
 def starts(kind, rng):
-    """A start of a joint, at rest coordinates that are not zero."""
+    """A start of a joint, at coordinates that are not zero."""
     freedom, count = wb.scene.JOINTS[kind].freedom, wb.scene.JOINTS[kind].coordinates
     q = 0.4 * rng.normal(size=count)
     if kind in ("ball", "free"):
@@ -49,7 +49,7 @@ def starts(kind, rng):
 
 
 def equations(scene, path):
-    """Mass matrix and the rest of the equations of motion at the start: ours, and those of the file in our velocities."""
+    """Mass matrix and other terms of the equations of motion at the start: ours, and the file's in our velocities."""
     wb.robots.save(path, scene)
     theirs = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(theirs)
@@ -72,7 +72,7 @@ def equations(scene, path):
 
 
 def to_file(scene, theirs):
-    """Matrix T that makes the velocities of the file of ours, column by column."""
+    """Matrix T from our velocities to the velocities of the file, column by column."""
     joints, columns = written_joints(scene), []
     for joint in joints:
         for unit in np.eye(len(joint.velocity)):
@@ -105,7 +105,7 @@ def test_equations_of_motion_are_those_of_mujoco(seed, tmp_path):
 
 
 def test_springs_rest_where_they_did(tmp_path):
-    """Of each coordinate of slides and hinges, and of balls at the zero rotation."""
+    """Springs of each coordinate of slides and hinges, and of balls at the zero rotation."""
     for kind in ("revolute", "prismatic", "planar", "free_2d", "ball", "free"):
         rng = np.random.default_rng(3)
         freedom = wb.scene.JOINTS[kind].freedom
@@ -125,8 +125,8 @@ MOTIONS = [
 
 @pytest.mark.parametrize(("kind", "values"), MOTIONS)
 def test_free_motion_converges_to_that_of_mujoco(kind, values, tmp_path):
-    """Against MuJoCo's RK4 in steps so short that their error does not count: a fourth for half the step, while the
-    signals of motors jump."""
+    """Against MuJoCo's RK4 in steps so short that their error does not matter. Half the step leaves a fourth of the
+    error, although the signals of motors jump."""
     rng = np.random.default_rng(8)
     kind, away, _ = kind.partition(" away")
     scene = mechanism(kind, **values, **starts(kind, rng))
@@ -236,7 +236,7 @@ def test_restitution_is_that_of_a_bounce(tmp_path):
 
 
 def test_points_meet_rounded_edges_where_articulated_does(tmp_path):
-    """Off the edge of a box, a point falls onto an edge of a radius: the same path, where sharp edges give another."""
+    """A point falls onto the rounded edge of a box: the path is the same, while sharp edges give another path."""
     ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.01), points=wb.Cloud(np.zeros((1, 3)), 1e-4))
     block = wb.Obstacle(wb.shapes.Box((-0.1, -0.1, -0.2), (0.1, 0.1, 0.0)), name="block")
     law = wb.Contact("ball", "block", 1e7, 0.0)
@@ -271,7 +271,7 @@ def chain_scene(contacts, base="revolute"):
 
 
 def meetings(path):
-    """Pairs of bodies, 'world' among them, between which MuJoCo finds contacts."""
+    """Pairs of bodies, 'world' among them, with contacts in MuJoCo."""
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -296,7 +296,7 @@ def test_exactly_the_pairs_that_touch_here_touch_in_mujoco(tmp_path):
 
 
 def test_neighbours_of_a_fixed_base_do_not_touch_it(tmp_path):
-    """MuJoCo lets them, as it does with bodies and the world."""
+    """MuJoCo would let them touch, as it lets bodies touch the world."""
     scene = chain_scene([wb.Contact("arm", "arm", 1e6)], base="fixed")
     for contact in ("solids", "points"):
         wb.robots.save(tmp_path / "chain.xml", scene, contact=contact)
@@ -346,7 +346,7 @@ def assert_same_robot(found, scene, atol=1e-9):
 
 
 def arm(**joint):
-    """A robot with what most have: shapes of every kind, limits, springs, both kinds of motors, a floor."""
+    """A robot with the usual content: shapes of every kind, limits, springs, both kinds of motors, a floor."""
     mesh = trimesh.creation.icosphere(subdivisions=1, radius=0.04)
     turned = wb.shapes.Posed(wb.shapes.Box((-0.03, -0.02, -0.01), (0.03, 0.02, 0.01)), (0.1, 0, 0), TURN)
     fore = wb.shapes.Union((wb.shapes.Capsule((0, 0, 0), (0.2, 0, 0.1), 0.02), turned))
@@ -412,7 +412,7 @@ def test_urdf_is_read_back_as_it_was(tmp_path, heard):
 
 
 def test_chains_of_urdf_move_as_the_joints_that_they_are(tmp_path, heard):
-    """Planar, translational and free_2d joints, whose links in between weigh nothing."""
+    """Planar, translational and free_2d joints, with massless links in between."""
     for kind in ("planar", "translational", "free_2d"):
         scene = mechanism(kind, damping=0.2)
         wb.robots.save(tmp_path / "chain.urdf", scene)

@@ -58,12 +58,12 @@ def read(folder, *parts, head=HEAD, **options):
 
 
 def pair(folder, *parts, **options):
-    """A base that floats, an arm at 1 m, and what joins them."""
+    """A floating base, an arm at 1 m, and the joints between them."""
     return read(folder, cube("Base"), cube("Arm", (1, 0, 0)), *parts, **options)
 
 
 def notes(heard):
-    """What the warning says, by prim."""
+    """The notes of the warning, by prim."""
     return {line.split(":")[0]: line for line in heard.lines}
 
 

@@ -1,4 +1,4 @@
-"""An attribute of a file is declared in one place: the recipe of CONTRIBUTING, and what the table says of itself."""
+"""An attribute of a file is declared in one place: the recipe of CONTRIBUTING, and the columns of the table."""
 
 import importlib.util
 import sys
@@ -80,7 +80,7 @@ def test_a_declared_attribute_is_written_and_read_to_the_last_bit(twist, file):
 
 
 def test_a_declared_attribute_has_its_unit_and_its_default(twist, file):
-    """In centimetres a torque of 1 is 1 kg cm^2/s^2, which is 1e-4 N m, and with y up an axis along y is along z."""
+    """In centimetres a torque of 1 is 1 kg cm^2/s^2, which is 1e-4 N m; with y up, an axis along y is along z."""
     stage, prim = prim_of(file)
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
     UsdGeom.SetStageUpAxis(stage, "Y")
@@ -133,7 +133,7 @@ def test_every_row_says_how_it_is_converted():
 
 
 def test_every_row_names_the_module_that_reads_it(tmp_path, monkeypatch):
-    """Whoever looks for the code behind an attribute of a file finds it where the row says."""
+    """The row of an attribute leads to the code that reads it."""
     asked: dict[str, set[str]] = {}
 
     def mark_read(prim, *names):

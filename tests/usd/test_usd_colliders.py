@@ -1,4 +1,4 @@
-"""Colliders of rigid bodies in files: scale, approximations, and what belongs to which body."""
+"""Colliders of rigid bodies in files: scale, approximations, and membership in bodies."""
 
 import math
 
@@ -76,7 +76,7 @@ def test_a_cone_is_a_mesh_of_its_volume(tmp_path, heard):
 
 
 def test_what_belongs_to_a_body(tmp_path):
-    """Colliders below it, but neither what is to be seen only nor those of bodies below it; what is off is no collider."""
+    """Colliders below it, without visuals, colliders of bodies below it and colliders that are switched off."""
     inner = cube("Inner", (0, 0, 1))
     seen = prim("Sphere", "Seen")
     off = prim("Sphere", "Off", "PhysicsCollisionAPI", text="bool physics:collisionEnabled = 0")

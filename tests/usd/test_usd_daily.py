@@ -1,4 +1,4 @@
-"""What files of Isaac, Omniverse and OpenUSD are full of: instances, open ground, switches, soft limits, groups."""
+"""Frequent content of files of Isaac, Omniverse and OpenUSD: instances, open ground, switches, soft limits, groups."""
 
 import math
 import re
@@ -28,7 +28,7 @@ def read(tmp_path, content, unit=1, **options):
 
 @pytest.fixture
 def said(heard):
-    """What the warnings say, a line for each prim."""
+    """The notes of the warnings, a line for each prim."""
     return lambda: heard.text
 
 
@@ -92,7 +92,7 @@ def test_instances_of_colliders_are_obstacles_and_write_themselves(tmp_path):
 @pytest.mark.parametrize("wrong", ["protoIndices = [0, 1, 2]", "protoIndices = [0, 1]"])
 def test_instances_that_do_not_fit(wrong, tmp_path, said):
     rocks = (ROCKS % (ball("Ball") + ball("Brick"))).replace("protoIndices = [0, 1, 0]", wrong)
-    fault = r"/World/Rocks: (its protoIndices must be those of 2|it has 2 protoIndices)"
+    fault = r"/World/Rocks: (its protoIndices must index 2|it has 2 protoIndices)"
     with pytest.raises(SceneError, match=fault):
         read(tmp_path, f'def Xform "World" {{\n{rocks}}}\n')
     bare = rocks.replace("PhysicsRigidBodyAPI", "").replace("PhysicsCollisionAPI", "") + prim("Cube", "Box")
@@ -149,7 +149,7 @@ def Xform "Robot" {
 
 
 def test_robots_that_share_one_prototype(tmp_path):
-    """Native instances of one robot, a payload in centimetres, with the variant that it has; gains are per degree."""
+    """Native instances of one robot, a payload in centimetres with a variant; gains are per degree."""
     write_text(tmp_path / "robot.usda", HEADER.format(unit=0.01) + ROBOT)
     two = "".join(
         f'def Xform "R{k}" (\n instanceable = true\n prepend payload = @./robot.usda@</Robot>\n) {{\n{place(y=300 * k)}}}\n'
@@ -171,7 +171,7 @@ def test_robots_that_share_one_prototype(tmp_path):
 
 
 def test_an_open_quad_is_ground(tmp_path, said):
-    """Its upper side is where it is drawn, whichever way it is wound and whatever stands for it."""
+    """Its upper side is where it is drawn, for both windings and every kind of prim."""
     for corners in ("[0,1,2,3]", "[3,2,1,0]"):
         for approximation in ("none", "convexHull"):
             text = (
@@ -210,7 +210,7 @@ def test_terrain_is_solid_below():
 
 
 def test_a_tilted_quad_of_many_faces_is_a_slab():
-    """Split, and wound both ways, it is still one plate with its own normal."""
+    """Divided into faces of both windings, it is still one plate with its own normal."""
     points, faces = grid()
     points[:, 2] = 0.0
     faces[::3] = faces[::3, ::-1]
@@ -234,7 +234,7 @@ def test_a_hole_is_closed_and_a_tray_gets_walls():
 
 
 def test_ground_that_cannot_be_read_is_refused(tmp_path):
-    """Without it bodies would fall; a collider without any geometry is but named."""
+    """Without it bodies would fall; a collider without any geometry is only named."""
     bad = QUAD.replace("(1,2,0)", "(inf,2,0)") + " int[] faceVertexIndices = [0,1,2,3]"
     with pytest.raises(SceneError, match=r"/Ground: .*switch it off \(physics:collisionEnabled\)"):
         read(tmp_path, ball("Ball", place(z=1)) + prim("Mesh", "Ground", RIGID[1], text=bad))
@@ -300,7 +300,7 @@ def joint(a, b, text="", kind="Revolute", *schemas):
 
 @pytest.mark.parametrize("switch", ["active = false", 'kind = "x"'])
 def test_a_joint_of_a_body_that_is_not_there(switch, tmp_path, said):
-    """One that is inactive, or a class; its joint goes with it and does not hang the other body on the world."""
+    """The body is inactive, or a class; its joint is left out and does not attach the other body to the world."""
     gone = ball("B").replace("(\n", f"(\n    {switch}\n", 1)
     gone = gone.replace("def ", "class ", 1) if "kind" in switch else gone
     scene = read(tmp_path, ball("A") + gone + joint("A", "B"))
@@ -323,7 +323,7 @@ def test_loops_are_cut_where_that_is_wanted(tmp_path, said):
 
 
 def test_limits_and_states_of_physx(tmp_path, said):
-    """Per degree in the file, per radian in the scene; what the joint starts with is in degrees per second."""
+    """Per degree in the file, per radian in the scene; the initial velocity of the joint is in degrees per second."""
     text = (
         "float physics:lowerLimit = -10\n float physics:upperLimit = 20\n float physxLimit:angular:stiffness = 2\n"
         "float physxLimit:angular:damping = 3\n float state:angular:physics:velocity = 90\n"
@@ -392,7 +392,7 @@ def test_a_trigger_resists_nothing(tmp_path, said):
 
 
 def test_what_stands_for_a_mesh_may_be_said_above_it(tmp_path):
-    """A tetrahedron with a corner cut in is its hull where an Xform above it says so."""
+    """A tetrahedron with a notched corner becomes its hull if an Xform above it says so."""
     mesh = prim("Mesh", "Geo", text=f"{QUAD.replace('(-1,2,0)', '(0,0,1)')} int[] faceVertexIndices = [0,1,2,3]")
     group = prim("Xform", "collisions", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI",
                  text=f'uniform token physics:approximation = "boundingCube"\n{mesh}')  # fmt: skip

@@ -1,4 +1,4 @@
-"""Trained parameters in USD: what is written is read back to the last bit, and moves as before."""
+"""Trained parameters in USD: a written scene is read back to the last bit, and moves as before."""
 
 import dataclasses
 
@@ -58,7 +58,7 @@ def test_a_trajectory_writes_what_moved(name, tmp_path):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_trajectory_writes_where_it_began(name, tmp_path):
-    """A motion that goes on from another one reads as a scene that begins there."""
+    """A motion that continues another one reads as a scene that begins where that one ended."""
     sim = designed(name)
     walk = sim.rollout(None, 2, sim.rollout(None, 1).final)
     usd.write(tmp_path / "walk.usda", walk)
@@ -70,7 +70,7 @@ def test_a_trajectory_writes_where_it_began(name, tmp_path):
 
 
 def test_a_robot_from_a_file_keeps_its_records(tmp_path):
-    """What a rollout replaced goes into fields, so that the file of the robot stays as it is."""
+    """Parameters that a rollout replaced become fields, so that the file of the robot stays unchanged."""
     usd.write(tmp_path / "robot.usda", designed("articulated").scene)
     before = (tmp_path / "robot.usda").read_bytes()
     robot, sim = usd.read(tmp_path / "robot.usda"), designed("articulated")

@@ -1,4 +1,4 @@
-"""Every error says in one sentence what is wrong, where, and what to do; and nothing half written stays behind."""
+"""Every error states fault, place and remedy in one sentence; no partly written file stays behind."""
 
 import dataclasses
 import errno
@@ -83,7 +83,7 @@ def test_an_impossible_unit(unit, tmp_path):
 
 
 def test_a_missing_reference(tmp_path, heard):
-    """What is missing is named, and what is there is read; where nothing is, the refusal says what is missing."""
+    """Missing files are named, and all others are read; if there are no others, the refusal names the missing ones."""
     table = 'def "Table" (\n prepend references = @./table.usda@\n) {\n}\n'
     assert usd.read(write(tmp_path, BLOCK + table)).bodies[0].name == "Block"
     assert re.search(r"/Table: it refers to a file that cannot be found or read .*table.usda", heard.text)
@@ -94,7 +94,7 @@ def test_a_missing_reference(tmp_path, heard):
 
 
 def test_a_look_in_another_format(tmp_path, heard):
-    """USD opens a file whose looks it cannot, and so does the reader."""
+    """USD opens a file with visual materials that it cannot open, and so does the reader."""
     (tmp_path / "gold.mtlx").write_text('<?xml version="1.0"?>\n<materialx version="1.38"/>\n')
     look = 'def "Look" (\n prepend references = @./gold.mtlx@</MaterialX>\n) {\n}\n'
     assert usd.read(write(tmp_path, BLOCK + look)).bodies[0].name == "Block"
@@ -234,14 +234,14 @@ def test_a_broken_mesh(mesh, words, tmp_path):
     ],
 )
 def test_an_array_of_another_size(values, words, tmp_path):
-    """A hundred thousand elements of the wrong size take USD's parser hours, each one an error of its own."""
+    """A hundred thousand elements of the wrong size take USD's parser hours, because each is an error of its own."""
     text = values.format(", ".join(["(0.1, 0.2, 0.3)"] * 100_000))
     with pytest.raises(SceneError, match=words):
         usd.read(write(tmp_path, BLOCK + f'def Scope "A" {{\n {text}\n}}\n'))
 
 
 def test_arrays_of_the_right_size_and_of_types_that_nobody_knows(tmp_path):
-    """They are no fault."""
+    """They are not faults."""
     arrays = (
         "float3[] a = [(1, 2, 3)]\n float[] b = [1]\n foo[] c = [(1, 2)]\n quatf[] d = [(1, 0, 0, 0)]\n"
         " matrix2d[] e = [((1, 0), (0, 1))]\n int[] f = []\n texCoord2f[] g = [(1, 2)]\n"
@@ -279,7 +279,7 @@ def test_a_text_that_is_not_utf_8(tmp_path):
 
 
 def test_a_sheared_solid(tmp_path):
-    """A cube that is sheared is a mesh; what is rigid in a plane cannot be."""
+    """A sheared cube becomes a mesh; in a 2D scene it is refused."""
     content = (
         'def Xform "A" {\n double3 xformOp:scale = (1, 2, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]\n'
         'def Cube "B" {\n float xformOp:rotateX = 30\n uniform token[] xformOpOrder = ["xformOp:rotateX"]\n}\n}\n'
@@ -388,7 +388,7 @@ def test_impossible_fps(fps, tmp_path):
 
 
 class Broken(Trajectory):
-    """The third frame is not what it should be."""
+    """The third frame has wrong positions."""
 
     def __init__(self, break_it):
         super().__init__(simple_scene())
@@ -443,7 +443,7 @@ def test_an_error_does_not_leave_the_stage_open(tmp_path):
 
 
 def test_an_open_mesh_is_known_by_its_edges_and_not_by_a_word_in_a_message(tmp_path):
-    """A prim may be called as it likes; a fault of its own is not taken for holes that a thickness would mend."""
+    """A prim may have any name; its own fault is not taken for holes that a thickness would mend."""
     crossed = TET.replace("1,2,3,0,3,2", "1,2,3,0,3,9")
     path = write(tmp_path, RUBBER + f'def Mesh "watertight" (\n {SOFT}\n) {{{crossed}}}\n')
     with pytest.raises(SceneError) as caught:

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote: other units and axes, colliders, three dialects of deformables, bare meshes."""
+"""Files of other programs: other units and axes, colliders, three dialects of deformables, bare meshes."""
 
 import importlib.util
 import math
@@ -201,7 +201,7 @@ CORNERS = "(0,0,0), (1,0,0), (1,1,0), (0,1,0)"
 
 
 def curves(name, points, counts, widths, *apis, kind="linear", wrap="nonperiodic"):
-    """Curves of half the size that their points say, with a width for each."""
+    """Curves scaled to half the size of their points, with a width for each."""
     return prim(
         "BasisCurves",
         name,
@@ -218,7 +218,7 @@ def curves(name, points, counts, widths, *apis, kind="linear", wrap="nonperiodic
 
 
 def test_curves_become_bars(tmp_path):
-    """Corners that two curves share are one joint; curves that are no body are none."""
+    """Corners that two curves share are one joint; curves that are not a body give no bars."""
     body = ("PhysicsDeformableBodyAPI", "MaterialBindingAPI")
     square = CORNERS + ", (0,0,0), (1,1,0)"
     hair = curves("hair", CORNERS, [4], [0.2])
@@ -331,7 +331,7 @@ def test_minus_infinity_and_zero_mean_not_given(tmp_path):
 
 
 def test_particles_of_newton(tmp_path):
-    """Newton takes width^3 for the volume of a particle; velocities that are all the same are that of the body."""
+    """Newton takes width^3 for the volume of a particle; equal velocities of particles are that of the body."""
     content = f"""
 def Points "Sand" (
     prepend apiSchemas = ["PhysicsDeformableBodyAPI", "NewtonPointsDeformableSimAPI", "MaterialBindingAPI"]
@@ -439,7 +439,7 @@ def shirt(tmp_path, text="", material="", sim="PhysicsSurfaceDeformableSimAPI", 
 
 
 def test_cloth_becomes_a_sheet(tmp_path):
-    """Polygons become triangles about their first corner; a point without a face is left out; 1 mm where none is said."""
+    """Polygons become triangles about their first corner; unused points are left out; the default thickness is 1 mm."""
     found = shirt(tmp_path)
     corners = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=float)
     assert found == Sheet(corners, [[0, 1, 2], [0, 2, 3]], 1e-3)
@@ -448,7 +448,7 @@ def test_cloth_becomes_a_sheet(tmp_path):
 
 
 def test_thickness_and_bending_of_cloth(tmp_path):
-    """Both are in units of the stage, here centimetres: 0.2 cm, and 3e5 kg cm^2/s^2 are 30 N m; transforms aside."""
+    """Both are in units of the stage, here centimetres: 0.2 cm, and 3e5 kg cm^2/s^2 are 30 N m, under any transform."""
     grown = '\ndouble3 xformOp:scale = (2, 2, 2)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
     bending = "float physics:surfaceBendStiffness = 300000"
     found = shirt(tmp_path, "float[] physics:thicknesses = [0.2]" + grown, bending, unit=0.01)
@@ -490,7 +490,7 @@ def test_tetrahedra_and_cloth_of_newton(tmp_path):
 
 
 def test_a_left_handed_tetmesh_that_is_mirrored_and_scaled(tmp_path):
-    """Its tetrahedra have positive volumes, whatever the order of its points; one that no tetrahedron uses is left out."""
+    """Its tetrahedra have positive volumes for any order of points; a point that no tetrahedron uses is left out."""
     content = f"""
 def TetMesh "Gel" ({BODY}) {{
     {BOUND}
@@ -563,7 +563,7 @@ def test_instances_and_references_are_looked_into(tmp_path):
 
 
 def test_a_file_of_ours_under_a_reference_that_moves_it(tmp_path):
-    """Whatever the shape, a reference that is moved, turned and in other units is where it is drawn."""
+    """Every shape under a reference that is moved, turned and in other units is read where it is drawn."""
     parts = [*SOLIDS[3].values(), STATIC[3]["distance grid"]]
     scene = simple_scene(obstacles=[Obstacle(shape, name=f"o{k}") for k, shape in enumerate(parts)])
     usd.write(tmp_path / "robot.usda", scene)

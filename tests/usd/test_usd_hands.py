@@ -1,4 +1,4 @@
-"""Hands that were designed, in files: deformed meshes, masses, joints, drives and contact points, and their motions."""
+"""Designed hands in files: deformed meshes, masses, joints, drives and contact points, and their motions."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def scene() -> Scene:
 
 
 def check(found: Scene) -> None:
-    """It is the designed hand, number by number."""
+    """Check that a scene is the designed hand, number by number."""
     made = scene()
     assert differences(found, made) == []
     for k, (link, body) in enumerate(zip(HAND.links, found.rigid, strict=True)):
@@ -93,7 +93,7 @@ def test_other_programs_see_a_robot(tmp_path):
 
 
 def test_moments_that_are_diagonal_but_for_rounding(tmp_path):
-    """A palm for three fingers: what its principal axes give back is symmetric to rounding only."""
+    """A palm for three fingers: moments computed from its principal axes are symmetric only up to rounding."""
     finger = chain(knuckle(), tip())
     three = Assembly(Node(star_palm(3), {f"finger-{k}": finger for k in range(3)}))
     new = three.rest * 1.2

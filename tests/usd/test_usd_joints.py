@@ -73,7 +73,7 @@ def placed(folder, R, p, *parts):
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("free", [("rotX",), ("transY",), ("transX", "transZ"), ("transX", "transY", "transZ"), ("rotX", "rotY"), ("rotX", "rotY", "rotZ"), ("transX", "transZ", "rotY"), tuple(LOCK), ("transY", "rotY")], ids="+".join)  # fmt: skip
 def test_a_scene_starts_where_the_file_has_the_bodies(free, back, tmp_path, heard):
-    """Also where the body that is named first hangs on the other one."""
+    """Also if the first body of a joint is the child of the second one."""
     q = {axis: 0.3 - 0.1 * k for k, axis in enumerate(free)}
     R, p = np.eye(3), np.array([q.get(f"trans{a}", 0.0) for a in "XYZ"])
     for k, a in enumerate("XYZ"):
@@ -250,7 +250,7 @@ def test_joints_that_are_left_out_are_named(tmp_path, heard):
 
 
 def test_what_is_said_of_a_joint_comes_in_one_order(tmp_path, heard):
-    """Not in that of Python's hashes of text, which differ from run to run."""
+    """The order does not follow Python's hashes of text, which differ from run to run."""
     text = PLACES + "".join(f"float physxLimit:{axis}:damping = {k + 1}\n" for k, axis in enumerate(sorted(LOCK)))
     apis = tuple(f"PhysxLimitAPI:{axis}" for axis in reversed(LOCK))
     pair(tmp_path, joint("PhysicsJoint", text=text, apis=apis))

@@ -1,4 +1,4 @@
-"""What a stage may do to whoever reads it: how much it may become, and from where it may take files."""
+"""Limits of a stage: its size after composition, and the places of files that it may refer to."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def count(path):
 
 
 def doubling(path, levels):
-    """Every prim holds two references to the one before: twice as many prims with every one."""
+    """Every prim has two references to the prim before it, so that each level doubles the number of prims."""
     content = 'def Xform "L0"\n{\n    def Sphere "s"\n    {\n    }\n}\n'
     for k in range(1, levels):
         inside = "".join(f'    def "{c}" (references = </L{k - 1}>)\n    {{\n    }}\n' for c in "ab")
@@ -57,7 +57,7 @@ def test_the_limit_can_be_raised(tmp_path):
 
 
 def test_prims_are_counted_as_usd_composes_them(tmp_path):
-    """Payloads, variants, inherited classes and sublayers: at least what is there, and no more than its origins."""
+    """Payloads, variants, inherited classes and sublayers: at least all prims, at most all their origins."""
     write(tmp_path / "ball.usda", BALL)
     write(tmp_path / "below.usda", 'def Xform "Low"\n{\n    def Sphere "s"\n    {\n    }\n}\n')
     variants = (
@@ -115,7 +115,7 @@ def refer(arc, place):
 @pytest.mark.parametrize("arc", ["references", "payload", "subLayers", "variant"])
 @pytest.mark.parametrize("absolute", [False, True])
 def test_files_elsewhere_are_read_only_when_allowed(tmp_path, arc, absolute):
-    """By ``..`` or an absolute path, at once or by way of a file that may be read."""
+    """Referred to by ``..`` or an absolute path, directly or through a file that may be read."""
     elsewhere = write(tmp_path / "elsewhere" / "ball.usda", BALL)
     place = elsewhere if absolute else "../../elsewhere/ball.usda"
     direct = write(tmp_path / "package" / "stages" / "direct.usda", *refer(arc, place))
@@ -132,7 +132,7 @@ def test_files_elsewhere_are_read_only_when_allowed(tmp_path, arc, absolute):
 
 
 def test_folders_side_by_side_are_one_package(tmp_path, monkeypatch):
-    """As ``stages/`` and ``parts/``; but not where they stand in the home folder or above it."""
+    """For example ``stages/`` and ``parts/``; but not if they lie in the home folder or above it."""
     write(tmp_path / "parts" / "ball.usda", BALL)
     path = write(tmp_path / "stages" / "stage.usda", *refer("references", "../parts/ball.usda"))
     assert len(usd.read(path, SOFT).bodies) == 1
@@ -154,7 +154,7 @@ def test_links_count_by_where_they_lead(tmp_path):
 
 
 def test_a_scene_with_parts_elsewhere_is_written_over_its_source(tmp_path):
-    """Whoever has allowed them for reading need not do so again for writing."""
+    """If they were allowed for reading, they need not be allowed again for writing."""
     write(tmp_path / "elsewhere" / "ball.usda", BALL)
     path = write(tmp_path / "package" / "stages" / "stage.usda", *refer("references", "../../elsewhere/ball.usda"))
     scene = usd.read(path, SOFT, asset_root=tmp_path)

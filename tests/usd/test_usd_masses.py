@@ -1,4 +1,4 @@
-"""Masses of rigid bodies in files: given, from densities, and where nothing says them."""
+"""Masses of rigid bodies in files: given, from densities, and by default."""
 
 import numpy as np
 import pytest

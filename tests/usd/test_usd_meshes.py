@@ -84,7 +84,7 @@ def test_meshes_within_shapes(shape, tmp_path):
 
 @pytest.mark.parametrize("bending", [None, 0.0, 0.3, 1.0 / 3.0])
 def test_the_bending_of_a_file_that_is_written_over(bending, tmp_path):
-    """What the material said before is not what counts."""
+    """The former value of the material is not used."""
     usd.write(tmp_path / "a.usda", meshes())
     scene = usd.read(tmp_path / "a.usda")
     changed = dataclasses.replace(scene.bodies[1], shape=dataclasses.replace(CLOTH, bending=bending))
@@ -184,7 +184,7 @@ def test_normals_turn_with_the_cloth(tmp_path):
 
 
 def test_the_shape_at_rest_stays_what_it_was(tmp_path):
-    """The file reads as its scene, although its first frame is not at rest; and so does a motion over the motion."""
+    """The file reads as its scene, although its first frame is not at rest, as does a motion over this motion."""
     first = MeshTrajectory(meshes())
     usd.write(tmp_path / "first.usda", first)
     assert usd.read(tmp_path / "first.usda") == first.scene
@@ -197,7 +197,7 @@ def test_the_shape_at_rest_stays_what_it_was(tmp_path):
 
 
 def test_nodes_after_particles_and_particles_after_nodes(tmp_path):
-    """Each motion hides what the one before it has drawn."""
+    """Each motion hides the results of the motion before it."""
     for k, kinds in enumerate([(Trajectory, MeshTrajectory), (MeshTrajectory, Trajectory)]):
         scene = meshes()
         for name, kind in zip("ab", kinds, strict=True):
@@ -279,7 +279,7 @@ def Xform "Root" {
 
 
 def test_over_a_foreign_scene_in_centimetres_with_y_up(tmp_path):
-    """Points move in the coordinates of their prim; what is drawn beside the mesh is hidden; a polygon keeps its normal."""
+    """Points move in coordinates of their prim; prims drawn beside the mesh are hidden; a polygon keeps its normal."""
     path = write_text(tmp_path / "foreign.usda", FOREIGN)
     trajectory = MeshTrajectory(usd.read(path))
     usd.write(tmp_path / "walk.usda", trajectory)

@@ -1,4 +1,4 @@
-"""Nothing that a file says of physics is lost without a word: every attribute of every schema, on every kind of prim."""
+"""No physics of a file is lost silently: every attribute of every schema, on every kind of prim."""
 
 import dataclasses
 import functools
@@ -221,13 +221,13 @@ def plain(text=RIGID):
 
 
 def read(stage):
-    """The scene, under one name, and what is said."""
+    """The scene, under one name, and the notes of the warning."""
     scene, found = read_stage(stage, material=wb.Material(1e5))
     return dataclasses.replace(scene, name="scene"), found.left_out
 
 
 def news(text, *edits):
-    """What is said after attributes were authored on prims, and whether the scene became another."""
+    """Notes of the warning after attributes were authored on prims, and whether the scene changed."""
     stage = opened(text)
     for path, name in edits:
         author(stage.GetPrimAtPath(path), name)
@@ -240,7 +240,7 @@ def news(text, *edits):
 
 
 def test_what_is_read_is_read_in_silence():
-    """But for laws of contact of a file with soft bodies and rigid ones, for which no solver has a use."""
+    """Except for laws of contact of a file with soft and rigid bodies, which no solver uses."""
     for text, counts in ((SOFT, (1, 0, 0, 1, 0)), (RIGID, (0, 4, 2, 1, 4)), (SCENE, (1, 4, 2, 1, 0))):
         scene, said = plain(text)
         parts = scene.soft, scene.rigid, scene.joints, scene.obstacles, scene.contacts
@@ -251,7 +251,7 @@ def test_what_is_read_is_read_in_silence():
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("path", PRIMS)
 def test_every_attribute_is_read_or_named(path, mixed):
-    """All at once, and those of which then nothing is said one by one: they change the scene, or must be named."""
+    """All at once, then those without a note one by one: each must change the scene or be named."""
     text = SCENE if mixed else place_of(path)
     stage = opened(text)
     there = stage.GetPrimAtPath(path).GetAuthoredPropertyNames()
@@ -275,7 +275,7 @@ def test_what_a_body_is_given_is_read(path, name):
 
 
 def test_rows_of_the_table_are_read_where_they_belong():
-    """The names of the table that nobody registers: each changes the scene where its schema is, and is named elsewhere."""
+    """Names without a registered schema: each changes the scene on prims of its own schema, and is named elsewhere."""
     places = {"Material": "/Gum", "Inertia": "/Soft"}
     for row in TABLE:
         path = places.get(row.sets.partition(".")[0])
@@ -296,7 +296,7 @@ def test_rows_of_the_table_are_read_where_they_belong():
 
 
 def test_attributes_that_change_in_time_are_named():
-    """Only the first value counts, of whatever is read; equal samples are one value."""
+    """Only the first value of an attribute is used; equal samples are one value."""
     stage = opened(SCENE)
     for path, name in (("/Gum", "physics:youngsModulus"), ("/Hinge", "drive:angular:physics:stiffness"),
                        ("/Hinge", "physics:lowerLimit")):  # fmt: skip
@@ -316,7 +316,7 @@ def test_attributes_that_change_in_time_are_named():
 
 
 def test_values_that_are_those_of_the_schema_are_quiet():
-    """Authored or not, they say the same; an attribute of no effect on what does not move is quiet as well."""
+    """Authored or not, they mean the same; an attribute without effect on static prims is quiet as well."""
     stage = opened()
     for name, said in registered().items():
         if isinstance(said, RELATIONSHIP) or said.GetFallbackValue() is None:
@@ -485,7 +485,7 @@ BALL = 'def Sphere "Ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "Physics
 
 
 def test_what_comes_by_reference_payload_and_instance_is_named_there(tmp_path, heard):
-    """An attribute that nobody reads is named at every place to which its file is brought; a missing payload, too."""
+    """An unread attribute is named at every place where its file is referenced; a missing payload, too."""
     head = SCENE[: SCENE.index("def PhysicsScene")]
     odd = BALL.format(', "PhysxRigidBodyAPI"', "    float physxRigidBody:linearDamping = 0.5\n")
     (tmp_path / "part.usda").write_text(f'{head}def Xform "Part"\n{{\n{odd}}}\n')
@@ -511,7 +511,7 @@ def test_what_comes_by_reference_payload_and_instance_is_named_there(tmp_path, h
     ("hides", "there"), [("active = false", False), ('visibility = "invisible"', True), ('purpose = "guide"', True)]
 )
 def test_what_is_seen_is_not_what_is_simulated(hides, there, tmp_path, heard):
-    """An inactive prim is not there, with nothing to say of it; physics takes part invisibly and as a guide."""
+    """An inactive prim is left out without a note; physics of invisible prims and guides takes part."""
     head = SCENE[: SCENE.index("def PhysicsScene")]
     extra = "    float physxRigidBody:linearDamping = 0.5\n"
     if not there:

@@ -1,4 +1,4 @@
-"""Contact of rigid bodies in files: what touches what, friction, restitution and filters."""
+"""Contact of rigid bodies in files: pairs that touch, friction, restitution and filters."""
 
 import pytest
 from rigid_prims import FLOOR, HEAD, chain, cube, joint, locked, notes, pair, read
@@ -68,7 +68,7 @@ def touching_bodies(scene):
 
 
 def test_bodies_at_a_joint_of_several_axes_do_not_touch(tmp_path):
-    """Between them is a body without mass, so that for the solver they are no neighbours."""
+    """A body without mass is between them, so that they are not neighbours for the solver."""
     scene = pair(tmp_path, FLOOR, joint("PhysicsJoint", "Gimbal", **locked("rotX", "rotZ")))
     assert touching_bodies(scene) == set()
     assert {law.solid for law in scene.contacts} == {"Floor"}

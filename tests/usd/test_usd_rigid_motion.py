@@ -1,4 +1,4 @@
-"""Motions of robots in files, and simulations of what was written."""
+"""Motions of robots in files, and simulations of written files."""
 
 import dataclasses
 
@@ -52,7 +52,7 @@ def test_frames_are_the_poses_of_the_states(tmp_path):
 
 
 def test_frames_of_nested_and_scaled_bodies(tmp_path):
-    """Prims of others stay where they are, whatever is above them."""
+    """Prims of other programs keep their place in the hierarchy, below scaled and moving prims."""
     inner = cube("Rod", (0.5, 0, 0), inside=cube("Tip", (0.5, 0, 0)))
     base = prim("Xform", "World", text='double3 xformOp:scale = (2, 2, 2)\n float xformOp:rotateX = 30\n uniform token[] xformOpOrder = ["xformOp:rotateX", "xformOp:scale"]\n' + inner)  # fmt: skip
     hinges = joint("PhysicsRevoluteJoint", "A", None, "/World/Rod", text="point3f physics:localPos1 = (-0.5, 0, 0)\n uniform token physics:axis = \"Y\"\n"), joint("PhysicsSphericalJoint", "B", "/World/Rod", "/World/Rod/Tip", text="point3f physics:localPos0 = (0.5, 0, 0)\n")  # fmt: skip

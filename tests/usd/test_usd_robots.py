@@ -1,4 +1,4 @@
-"""Robots in files: whole ones of others, and ours there and back to the last bit."""
+"""Robots in files: complete robots of other programs, and our own, written and read back to the last bit."""
 
 import dataclasses
 import importlib.util
@@ -90,7 +90,7 @@ def test_what_is_written_passes_the_validators(tmp_path):
 
 
 def test_standard_attributes_alone_say_the_same_robot(tmp_path):
-    """What other programs see: without what is ours, the same poses, joints, limits and weights."""
+    """Without our attributes, other programs see the same poses, joints, limits and weights."""
     scene = rigid_scene()
     usd.write(tmp_path / "a.usda", scene)
     stage = Usd.Stage.Open(str(tmp_path / "a.usda"))

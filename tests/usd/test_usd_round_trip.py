@@ -1,4 +1,4 @@
-"""What is written and read back is the same scene, to the last bit."""
+"""A scene that is written and read back is the same, to the last bit."""
 
 import dataclasses
 import math
@@ -146,7 +146,7 @@ def test_each_setting(changes, dim, tmp_path):
 
 
 def cut(value):
-    """A setting of three dimensions as one of two."""
+    """A three-dimensional setting as a two-dimensional one."""
     if isinstance(value, Task):
         return dataclasses.replace(value, direction=value.direction[:2])
     if isinstance(value, Fluid):
@@ -176,7 +176,7 @@ def test_particles_are_marked_for_newton(tmp_path):
 
 
 def test_plain_numbers_need_no_twins(tmp_path):
-    """What a user writes in short decimals stands in the file once, in standard attributes."""
+    """Numbers with short decimals are in the file once, in standard attributes."""
     usd.write(tmp_path / "plain.usda", simple_scene(obstacles=walls((0, 0, 0), (1, 1, 1), friction=0.3)))
     assert "warpbots:exact" not in (tmp_path / "plain.usda").read_text()
 
@@ -208,7 +208,7 @@ def test_what_is_written_says_its_units_and_axes(tmp_path):
 
 @pytest.mark.parametrize("plasticity", PLASTIC, ids=repr)
 def test_plasticity(plasticity, tmp_path):
-    """In units of the stage, of a body and of its regions; a material that is written over forgets what it was."""
+    """In units of the stage, of a body and of its regions; a material that is written over loses its old one."""
     scene = simple_scene(2)
     material = dataclasses.replace(scene.bodies[0].material, law="hencky", incompressibility=0)
     plastic = dataclasses.replace(material, plasticity=plasticity)
@@ -221,7 +221,7 @@ def test_plasticity(plasticity, tmp_path):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_fibres_and_branches(dim, tmp_path):
-    """In units of the stage, with directions in the frame of the body; a material that is written over forgets them."""
+    """In units of the stage, with directions in the frame of the body; a material that is written over loses them."""
     scene = simple_scene(dim)
     fibres = [FibreReinforcement((0.3, 0.2, 0.7)[3 - dim :], 1234.5), FibreReinforcement((1, 2, 3)[:dim], 0.1)]
     material = dataclasses.replace(scene.bodies[0].material, fibres=fibres, branches=[MaxwellBranch(0.3, 1.7)])
@@ -233,7 +233,7 @@ def test_fibres_and_branches(dim, tmp_path):
     text = (tmp_path / "composite.usda").read_text()
     assert "warpbots:relaxationTimes = [1.7]" in text
     (tmp_path / "composite.usda").write_text(text.replace("relaxationTimes = [1.7]", "relaxationTimes = [1.7, 2]"))
-    words = "arrays of its branches must have as many entries each, got warpbots:branchModuli 1, .*Times 2"
+    words = "arrays of its branches must have the same number of entries, got warpbots:branchModuli 1, .*Times 2"
     with pytest.raises(SceneError, match=words):
         usd.read(tmp_path / "composite.usda")
 

@@ -1,4 +1,4 @@
-"""The table of attributes is complete, and what stands in a file means what the table says."""
+"""The table of attributes is complete, and attributes in a file mean what the table says."""
 
 import dataclasses
 import math
@@ -68,12 +68,12 @@ def written(request, tmp_path_factory):
 
 
 def written_names(row):
-    """Names of the attributes of a row: one for each axis of a joint, where it is of an axis."""
+    """Names of the attributes of a row: one for each axis of a joint, if the row has one for each axis."""
     return {row.name.format(axis=axis) for axis in AXES}
 
 
 def test_every_geometric_type_has_a_reader():
-    """What counts as geometry in the inventory can be read as a shape, and nothing else."""
+    """Every type that is geometry in the inventory can be read as a shape, and no other type."""
     assert set(GEOMETRY_TYPES) == set(gprim_reader._READ)
 
 
@@ -119,7 +119,7 @@ def test_the_table_has_every_field_of_every_shape():
 
 
 def test_every_field_of_a_scene_is_read_and_written():
-    """A new field of the scene is either in the table or said in another way: names, prims below, bound materials."""
+    """A new field of the scene is either in the table or stored in another way: names, prims below, bound materials."""
     otherwise = {
         "Scene": {
             "bodies",
@@ -169,7 +169,7 @@ def test_every_field_of_a_scene_is_read_and_written():
 
 
 def edit(path, prim_path, **values):
-    """What another program does: set attributes and save."""
+    """Set attributes and save, as another program does."""
     stage = Usd.Stage.Open(str(path))
     for name, value in values.items():
         assert stage.GetPrimAtPath(prim_path).GetAttribute(name).Set(value)
@@ -204,7 +204,7 @@ def shape_of(path):
 
 
 def moved_by_another_program(shape, tmp_path, move=(1.0, 2.0, 3.0), scale=None):
-    """The shape after somebody has moved its obstacle and everything in it."""
+    """The shape after another program has moved its obstacle and everything in it."""
     path = tmp_path / "shape.usda"
     usd.write(path, simple_scene(3 if len(shape.bounds[0]) == 3 else 2, obstacles=[Obstacle(shape)]))
     stage = Usd.Stage.Open(str(path))
@@ -269,7 +269,7 @@ def test_a_box_that_is_resized(tmp_path):
 
 
 def test_a_box_with_one_odd_corner_that_is_moved_beyond_it(tmp_path):
-    """The odd number alone would stay behind, and the box would be turned inside out."""
+    """Otherwise the odd number alone would stay behind, and the box would be turned inside out."""
     odd = Box((0.0, 0.0, 0.0), (1.0 / 3.0, 1.0, 1.0))
     moved = moved_by_another_program(odd, tmp_path, (9.0, 9.0, 9.0))
     np.testing.assert_allclose(moved.bounds, [[9, 9, 9], [9 + 1 / 3, 10, 10]])

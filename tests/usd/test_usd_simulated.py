@@ -1,4 +1,4 @@
-"""What the reader makes of a stage can be simulated: worlds without bodies, siblings, moments, thin colliders."""
+"""A scene that is read from a stage can be simulated: worlds without bodies, siblings, moments, thin colliders."""
 
 import dataclasses
 import random
@@ -33,7 +33,7 @@ def joint(name, kind, first, second, at, text=""):
 
 
 def test_a_world_of_colliders_is_put_around_a_robot(tmp_path):
-    """Its obstacles are had without a body; a body that falls on them comes to rest on the table."""
+    """Its obstacles are read without a body; a body that falls on them comes to rest on the table."""
     table = prim("Cube", "Table", RIGID[1], text="double size = 1\n" + place(0, 0, -0.3))
     world = read(tmp_path, table, prim("Sphere", "Lamp"))
     assert (world.bodies, world.dim, [o.name for o in world.obstacles]) == ((), 3, ["Table"])
@@ -72,7 +72,7 @@ def test_geometry_beside_a_world_is_named(tmp_path, heard):
 
 @pytest.mark.parametrize(("first", "second"), [("Fixed", "Revolute"), ("Fixed", "Fixed"), ("Revolute", "Prismatic")])
 def test_siblings_on_a_base_without_geometry(first, second, tmp_path):
-    """A body that is fixed to a base is one with it: its sibling touches it by a law that names both, or not at all."""
+    """A body that is fixed to a base is one with it: its sibling touches it only by a law that names both."""
     base = prim(
         "Xform",
         "base",

@@ -41,7 +41,7 @@ def test_a_scene(scene, file, tmp_path):
 
 @pytest.mark.parametrize("file", ["one.usdz", "flat.usdc"])
 def test_a_motion(file, tmp_path):
-    """The one file has the frames of the several ones, also at another rate, and can be moved alone."""
+    """The single file has the frames of the several files, also at another rate, and can be moved alone."""
     scene = full_scene(2)
     (tmp_path / "several").mkdir()
     (tmp_path / "moved").mkdir()
@@ -75,7 +75,7 @@ def test_a_folder_with_a_motion_can_be_moved(tmp_path):
 
 
 def test_a_package_is_written_anew(tmp_path):
-    """What this process has read before is not what it reads now; the file of a scene may be overwritten by it."""
+    """This process does not read its earlier content; a package may overwrite the file of its scene."""
     usd.write(tmp_path / "robot.usdz", simple_scene())
     scene = dataclasses.replace(usd.read(tmp_path / "robot.usdz"), gravity=(0.0, 0.0, -1.6))
     usd.write(tmp_path / "robot.usdz", scene)
@@ -83,7 +83,7 @@ def test_a_package_is_written_anew(tmp_path):
 
 
 def test_a_package_takes_along_what_its_layers_refer_to(tmp_path):
-    """Such as the texture of a source."""
+    """For example the texture of a source."""
     usd.write(tmp_path / "robot.usda", simple_scene())
     stage = Usd.Stage.Open(str(tmp_path / "robot.usda"))
     (tmp_path / "skin.png").write_bytes(b"\x89PNG\r\n\x1a\n")
@@ -114,7 +114,7 @@ def test_packages_without_a_stage(tmp_path):
 
 
 def test_a_flat_file_finds_what_its_layers_refer_to(tmp_path):
-    """By a path that is relative to where it is, not to where its layers were."""
+    """By a path relative to its own folder, not to the folders of its layers."""
     usd.write(tmp_path / "robot.usda", simple_scene())
     stage = Usd.Stage.Open(str(tmp_path / "robot.usda"))
     (tmp_path / "skin.png").write_bytes(b"\x89PNG\r\n\x1a\n")

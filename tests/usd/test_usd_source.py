@@ -1,4 +1,4 @@
-"""A scene written over a copy of the file it came from: what is not understood stays, what is understood is exact."""
+"""A scene written over a copy of its source file: unknown content stays, known content is exact."""
 
 import dataclasses
 import hashlib
@@ -329,7 +329,7 @@ def test_an_instance_stops_to_be_shared_where_it_is_changed(tmp_path):
 
 
 def test_a_material_bound_further_down_gives_way(tmp_path):
-    """Somebody else's geometry may have a material of its own below the body; the new one is that of the body."""
+    """Geometry of another program may have its own material below the body; the new material is that of the body."""
     stone = prim("Material", "Stone", text="float newton:mpm:youngsModulus = 1e9")
     mesh = prim("Mesh", "M", "MaterialBindingAPI", text="rel material:binding:physics = </R/Stone>" + TET)
     body = prim("Xform", "Body", "PhysicsDeformableBodyAPI", text=mesh)
@@ -342,7 +342,7 @@ def test_a_material_bound_further_down_gives_way(tmp_path):
 
 
 def test_nothing_is_written_that_reads_back_as_something_else(lab, tmp_path, monkeypatch):
-    """A file of somebody else may hold what we do not foresee: here it will not take the new gravity."""
+    """A file of another program may have unforeseen content: here the new gravity has no effect."""
     monkeypatch.setattr("warpbots.usd.stage.scene_settings._write_gravity", lambda *args: None)
     scene = dataclasses.replace(usd.read(lab), gravity=(0.0, 0.0, -1.62))
     with pytest.raises(SceneError, match=r"read back with different gravity; write .*replace\(scene, source=None\)"):
@@ -351,7 +351,7 @@ def test_nothing_is_written_that_reads_back_as_something_else(lab, tmp_path, mon
 
 
 def test_what_is_added_has_no_findings(lab, tmp_path):
-    """The validators say nothing of the written file that they do not say of its source."""
+    """The validators have no findings in the written file that they do not have in its source."""
     usd.write(tmp_path / "new.usdc", changed_in_every_way(usd.read(lab)))
     assert set(findings(tmp_path / "new.usdc")) <= set(findings(lab))
 

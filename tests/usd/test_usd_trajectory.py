@@ -27,7 +27,7 @@ def particles(stage):
 
 
 def particles_of(stage, body):
-    """The moving particles of `body`: below its prim, or beside it where it is geometry itself."""
+    """The moving particles of `body`: below its prim, or beside the prim if it is geometry itself."""
     inside = [
         p
         for p in particles(stage)
@@ -73,7 +73,7 @@ def test_a_scene_without_file(dim, extension, tmp_path):
 
 
 def test_springs_are_curves_that_follow_their_masses(tmp_path):
-    """All springs where they are wanted, the bars of a truss always; nothing else is asked for springs."""
+    """All springs if requested, the bars of a truss always; a motion without springs refuses the request."""
     scene = Scene([SoftBody(name, SOLIDS[2][name], ROUND) for name in ("box", "truss")])
     trajectory = Simulation(scene, MassSpring(0.05), 1e-3, substeps=None).rollout(None, 4)
     lattice = trajectory.matter
@@ -211,7 +211,7 @@ def Xform "Root" (
 
 
 def test_over_a_foreign_scene_in_centimetres_with_y_up(tmp_path):
-    """Particles of a body that is geometry itself stand beside it; all are where the scene has them."""
+    """Particles of a body that is geometry itself are beside it, all at their positions of the scene."""
     path = write_text(tmp_path / "foreign.usda", FOREIGN)
     trajectory = Trajectory(usd.read(path))
     usd.write(tmp_path / "walk.usda", trajectory)
@@ -247,7 +247,7 @@ def test_a_large_scene_is_written_in_binary(tmp_path):
 
 
 def test_meshes_without_physics(tmp_path):
-    """The file of the scene says nothing of bodies, so that the scene is written beside it; the bear stays there."""
+    """The file of the scene marks no bodies, so the scene is written beside it; the bear stays in its file."""
     trajectory = Trajectory(usd.read(f"{warp.examples.get_asset_directory()}/bear.usd", material=ROUND))
     usd.write(tmp_path / "walk.usda", trajectory)
     assert usd.read(tmp_path / "walk.usda") == trajectory.scene
@@ -312,7 +312,7 @@ def test_a_body_without_particles(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, monkeypatch):
-    """What is flushed is not held: 40 frames need no more than 20. Python's share; that of USD is in the benchmark."""
+    """Flushed frames are not kept: 40 frames need no more memory than 20 (in Python; for USD see the benchmark)."""
     monkeypatch.setattr("warpbots.usd.trajectory_writer._FLUSH", 2**16)
 
     def peak(steps):

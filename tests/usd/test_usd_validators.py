@@ -1,4 +1,4 @@
-"""What is written passes OpenUSD's own validators and those of Omniverse without a finding."""
+"""Written files pass OpenUSD's own validators and those of Omniverse without a finding."""
 
 import subprocess
 import sys

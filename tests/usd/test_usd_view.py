@@ -1,4 +1,4 @@
-"""What other programs show: a camera, lights, and values as colours."""
+"""Content that other programs show: a camera, lights, and values as colours."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ def corners(scene):
 
 @pytest.mark.parametrize("scene", [simple_scene(2), simple_scene(3), rigid_scene()], ids=["2d", "3d", "rigid"])
 def test_the_camera_frames_the_scene(scene, tmp_path):
-    """All corners of its box are in the picture, and fill a good part of it."""
+    """All corners of the bounding box are in the picture, and fill a large part of it."""
     usd.write(tmp_path / "scene.usda", scene)
     stage = Usd.Stage.Open(str(tmp_path / "scene.usda"))
     (camera,) = of_type(stage, UsdGeom.Camera)
@@ -168,7 +168,7 @@ CLOTH = prim(
 
 
 def test_a_mesh_that_is_a_body_keeps_its_colour(tmp_path):
-    """As other programs mark them: the colours of its motion are on the prim that has the colour of the body."""
+    """As in files of other programs: the colours of its motion are on the prim that has the colour of the body."""
     source = '(\n upAxis = "Z"\n metersPerUnit = 1\n defaultPrim = "Cloth"\n)\n' + CLOTH
     scene = usd.read(write_text(tmp_path / "cloth.usda", source))
     assert scene.bodies[0].color == (0.1, 0.75, 0.2)

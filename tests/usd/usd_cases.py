@@ -63,7 +63,7 @@ ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2, 1e-
 
 
 def numbers(*shape, seed=0):
-    """Numbers that have no short decimal and are none in single precision."""
+    """Numbers that have no short decimal and are not exact in single precision."""
     return np.random.default_rng(seed).normal(size=shape)
 
 
@@ -82,7 +82,7 @@ def octahedron(size=0.1):
 
 
 def kites(size=0.1):
-    """Two tetrahedra on one face, the second given with its vertices in an order of its own."""
+    """Two tetrahedra on one face, the second with its vertices in another order."""
     points = size * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
     return TetMesh(points, [[0, 1, 2, 3], [2, 3, 1, 4]])
 
@@ -310,7 +310,7 @@ def differences(a, b):
 
 
 def findings(file):
-    """Everything that the two validators have against the stage or the path `file`, as texts."""
+    """All findings of the two validators in the stage or the path `file`, as texts."""
     stage = file if isinstance(file, Usd.Stage) else Usd.Stage.Open(str(file))
     validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
     found = [f"{e.GetName()}: {e.GetMessage()}" for e in UsdValidation.ValidationContext(validators).Validate(stage)]
@@ -321,7 +321,7 @@ def findings(file):
 
 
 class Particles(Matter):
-    """What a solver says about its particles, and surfaces that have some of them as vertices."""
+    """Particles of a solver, and surfaces that have some of them as vertices."""
 
     def __init__(self, position, volume, body, surfaces=()):
         super().__init__(position, 0.0 * position, volume, 0.0 * volume, body, {})
@@ -333,7 +333,7 @@ class Particles(Matter):
 
 
 class Trajectory(wb.Trajectory):
-    """As much of a trajectory as writing it needs: the particles of each body drift and tremble."""
+    """The part of a trajectory that writing needs: the particles of each body drift and tremble."""
 
     scene = steps = control_interval = matter = None
     designed = property(lambda self: self.scene)
@@ -351,7 +351,7 @@ class Trajectory(wb.Trajectory):
 
 
 class MeshTrajectory(Trajectory):
-    """The same of bodies whose particles are the nodes of their meshes: a TetMesh, a Sheet, or `meshed` by name."""
+    """The same for bodies whose particles are the nodes of their meshes: a TetMesh, a Sheet, or `meshed` by name."""
 
     def __init__(self, scene, meshed=None, steps=6, control_interval=1 / 60):
         self.scene, self.steps, self.control_interval = scene, steps, control_interval

@@ -14,8 +14,8 @@ def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown:
     Args:
         robot: The file.
         joints: Its joints.
-        start: Its initial state, with controls if that is a keyframe.
-        unknown: Takes a line for each actuator that is left out or read differently.
+        start: Its initial state, with controls if it is a keyframe.
+        unknown: Receives a line for each actuator that is left out or read differently.
     """
     known = {j.name: j for j in joints}
     if robot.urdf and not robot.actuated:
@@ -109,7 +109,8 @@ def _servo(
 ) -> Servo:  # fmt: skip
     """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here.
 
-    At u = 0 its target is that of the keyframe, or else the middle of its range; u = 1 moves it to the farther end.
+    At u = 0 its target is the control of the keyframe, or else the middle of its range; u = 1 moves it to the farther
+    end.
     """
     if axis >= joint.straight:
         raise SceneError(f"it is a position actuator of the {joint.kind} joint {joint.name!r}; use motors there")

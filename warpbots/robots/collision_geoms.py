@@ -33,15 +33,15 @@ _SMALL = 1e-2
 """Radius below which a geom may be too small for its surface to be sampled [m]."""
 
 _FINEST = 1e-3
-"""Ratio of the radius of a slender geom and that of a compact one for which the same holds [1]."""
+"""The same limit for the first size of a slender geom, divided by `_SMALL` [1]."""
 
 _THIN = 5e-3
-"""Thickness over length of meshes that are lost between the samples of their distance [1]."""
+"""Ratio of thickness to length below which the samples of its distance miss a mesh [1]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CollisionSolid:
-    """A solid that can be in contact: geoms of a body that touch the same others, or a geom of the world.
+    """A solid that can be in contact: geoms of a body that touch the same geoms, or a geom of the world.
 
     Attributes:
         name: Name of the body, of the part of a body or of the obstacle.
@@ -63,20 +63,20 @@ def solids_of(
 ) -> list[CollisionSolid]:
     """Solids of bodies, then obstacles: geoms of the world, and all planes.
 
-    Geoms of a body that do not touch the same others are solids of their own: the first has the name of the body, and
+    Geoms of a body that touch different geoms are separate solids: the first has the name of the body, and
     the others are called ``"<body>/<geom>"``.
 
     Args:
         robot: The file.
         links: The poses of its bodies.
-        contact: Which geoms touch which.
+        contact: The rules of which geoms touch.
         more: Obstacles that are not in the file.
-        unknown: Takes a line for each geom that is left out.
+        unknown: Receives a line for each geom that is left out.
     """
     shapes: dict[int, Shape] = {}
     for k, geom in enumerate(robot.geoms):
         if not (geom.contype or geom.conaffinity):
-            continue  # a drawing
+            continue  # a visual
         what = f"geom {geom.name!r} of {robot.bodies[geom.body].name!r}"
         try:
             shapes[k] = _posed(geom, robot.meshes, what, unknown)

@@ -71,5 +71,5 @@ def apply(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
 
 
 def remedy(reason: str) -> str:
-    """Remedy for an error of MuJoCo; empty if its message says it."""
+    """Remedy for an error of MuJoCo; empty if none is known."""
     return next((remedy for part, remedy in _REMEDIES.items() if part in reason), "")

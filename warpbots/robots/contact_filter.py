@@ -1,4 +1,4 @@
-"""Which collision geoms MuJoCo lets touch, and with what friction."""
+"""Collision geoms that touch in MuJoCo, and their friction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from warpbots.scene import Joint
 __all__ = ["APART", "Filter"]
 
 APART = -1.0
-"""In place of a coefficient of friction: no contact."""
+"""No contact, in place of a coefficient of friction."""
 
 
 class ContactKind(NamedTuple):
-    """What a geom contributes to a contact: as the fields of `warpbots.robots.records.GeomRecord`."""
+    """Properties of a geom for contact, as in `warpbots.robots.records.GeomRecord`."""
 
     contype: int
     conaffinity: int
@@ -27,9 +27,10 @@ _ADDED = ContactKind(1, 1, 0.0, False, 0)
 
 
 def _friction(one: ContactKind, other: ContactKind) -> float:
-    """Friction of a contact of two geoms, or `APART` where their bits do not meet.
+    """Friction of a contact of two geoms, or `APART` if their bits do not meet.
 
-    It is that of the higher priority, or else the larger; without friction if that geom, or both, have condim 1.
+    The geom with the higher priority decides; at equal priority, the larger friction counts. It is 0 if the deciding
+    geom, or at equal priority both, have condim 1.
     """
     if not (one.contype & other.conaffinity or other.contype & one.conaffinity):
         return APART
@@ -42,7 +43,7 @@ def _friction(one: ContactKind, other: ContactKind) -> float:
 class Filter:
     """MuJoCo's rules of which bodies touch, for the joints of a scene.
 
-    Bodies that are fixed to each other never touch, and neither do those that a joint connects, unless one of them is
+    Bodies that are fixed to each other never touch, nor do bodies that a joint connects, unless one of them is
     fixed to the world, or the flag ``filterparent`` is off.
     """
 
@@ -59,7 +60,7 @@ class Filter:
     def _weld(self, name: str) -> str:
         """The body to which another one is fixed, "" for the world.
 
-        One that is fixed to the world by the user alone is its own: in the file it has a parent and children.
+        A body that only the user fixes to the world counts as its own, so that it is a parent as in the file.
         """
         while name and (joint := self._on[name]).kind == "fixed":
             if joint.parent is None and self.robot.bodies[self._number[name]].weld != 0:
@@ -93,11 +94,11 @@ class Filter:
         return _friction(self._kinds[first], self._kinds[second]) if self.lets_touch(a, b) else APART
 
     def friction_on_added(self, geom: int) -> float:
-        """Friction of a geom on a smooth obstacle that is not in the file, `APART` where their bits do not meet."""
+        """Friction of a geom on a smooth obstacle that is not in the file, `APART` if their bits do not meet."""
         return _friction(self._kinds[geom], _ADDED)
 
     def groups(self, geoms: Sequence[int], added: bool) -> list[list[int]]:
-        """Geoms divided by body, and by which geoms of other bodies they touch with what friction.
+        """Geoms grouped by body, by the geoms of other bodies that they touch, and by friction.
 
         Args:
             geoms: All geoms that can touch.

@@ -15,7 +15,7 @@ from warpbots.solvers.articulated.point_cloud import surface_mesh
 __all__ = ["with_contact"]
 
 Overlaps = Callable[[], dict[frozenset[int], float]]
-"""Finds the depths of geoms in one another at the start, by their indices [m]."""
+"""Function that returns the depths of overlapping geoms at the start, by their indices [m]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class _Table:
     added: np.ndarray
 
     def surfaces(self) -> list[list[int]]:
-        """Bodies divided so that a law of two surfaces holds for all pairs of their members that are not near."""
+        """Groups of bodies such that a law of two groups holds for all pairs of their members that are not near."""
         found: list[list[int]] = []
         for k in [k for k, solid in enumerate(self.solids) if not solid.obstacle]:
             for members in found:
@@ -51,7 +51,7 @@ class _Table:
         return found
 
     def _alike(self, members: list[int], others: list[list[int]]) -> bool:
-        """Whether bodies touch each solid and each of some surfaces with one friction, apart from those near them."""
+        """Whether bodies touch each solid, and each group of solids, with one friction, apart from neighbours."""
         least, most = (np.where(self.near[members], away, self.friction[members]) for away in (np.inf, -np.inf))
         least, most = least.min(axis=0), most.max(axis=0)
         return bool((least >= most).all()) and all(least[other].min() >= most[other].max() for other in others)
@@ -69,14 +69,14 @@ def with_contact(
     """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
 
     Args:
-        contact: Which geoms touch which.
+        contact: The rules of which geoms touch.
         solids: Solids of bodies, and obstacles.
         bodies: All bodies.
         joints: Their joints.
         more: Obstacles that do not come from the file; all bodies touch them.
         points: Number of contact points of each moving body that touches others.
-        overlaps: Depths of geoms in one another at the start, by their indices [m].
-        unknown: Takes a line for each contact that is left out.
+        overlaps: Depths of overlapping geoms at the start, by their indices [m].
+        unknown: Receives a line for each contact that is left out.
     """
     if not (points and solids):
         return bodies, []
@@ -115,7 +115,7 @@ def _table(
 def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
     """Friction of each solid on smooth obstacles that are not in the file.
 
-    They have MuJoCo's default bits, but a body that does not touch such things at all touches them with all its geoms.
+    These obstacles have MuJoCo's default bits. A body without geoms that match these bits touches them with all geoms.
     """
     found = [contact.friction_on_added(solid.geoms[0]) for solid in solids]
     touching = {solid.body for solid, mu in zip(solids, found, strict=True) if mu != APART}
@@ -126,9 +126,9 @@ def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
 
 
 def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -> list[Contact]:
-    """Laws that name both of two neighbours that touch in MuJoCo, unless they overlap at the start.
+    """Laws that name both bodies, for neighbours that touch in MuJoCo and do not overlap at the start.
 
-    These are bodies on both sides of one without geometry, and those on joints of a static body.
+    Such neighbours are bodies on both sides of a body without geometry, and bodies on joints of a static body.
     """
     wanted = [
         (a, b)

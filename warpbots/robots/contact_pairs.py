@@ -38,9 +38,9 @@ QUIET = 1 << _BITS
 """The contype of geoms that touch nothing: no conaffinity has this bit, and readers do not take them for visuals."""
 
 _LAYER = 1e-3
-"""Depth of the layer of contact points that touch a plane, in the extent of a body [1]."""
+"""Depth of the layer of contact points that touch a plane, divided by the extent of a body [1]."""
 _SHARE = 4
-"""Contacts of MuJoCo at which a face rests on another."""
+"""Number of contacts at which a face rests on another in MuJoCo."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ContactPair:
         obstacle: Whether the second is an obstacle.
         friction: Coulomb coefficient [1].
         stiffness: Stiffness of a contact of MuJoCo [N/m].
-        damping: Its damping [N s/m], unless it has a restitution.
-        viscosity: Its force per sliding speed while sticking [N s/m].
+        damping: Its damping [N s/m]; not used with a restitution.
+        viscosity: Its tangential force per sliding speed while sticking [N s/m].
         restitution: Speed after a bounce over speed before [1]; None for `damping`.
         point: Index of the contact point; None for the whole solid of the first body.
     """
@@ -83,7 +83,7 @@ class ContactPair:
         return -self.stiffness * scale, -damping * scale
 
     def solreffriction(self, weight: float) -> tuple[float, float]:
-        """Direct damping of the tangential directions, likewise."""
+        """Direct damping of the tangential directions, for the same sum."""
         return 0.0, -self.viscosity * weight * (1.0 - IMPEDANCE) / IMPRATIO
 
 
@@ -106,8 +106,8 @@ def _bodies(meetings: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]
 def solid_pairs(scene: Scene) -> list[ContactPair]:
     """The pairs of solids that touch in a scene, each with one law.
 
-    Where several laws hold for a pair, such as for the points of each in the solid of the other, their stiffness,
-    damping and viscosity are added, and friction is their mean, weighted by stiffness.
+    If several laws hold for a pair, for example for the points of each in the solid of the other, their stiffness,
+    damping and viscosity are added, and their friction is averaged, weighted by stiffness.
     """
     meetings = list(_meetings(scene))
     areas = {b.name: _contact_area(b) for b in _bodies(meetings)}
@@ -119,9 +119,9 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
 
 
 def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
-    """Every law with each body whose points, and each solid in which, it acts on.
+    """Every law with each body on whose contact points it acts, and each solid that these points touch.
 
-    As under `Articulated`, a closed form may be touched by the points of its solid instead, or as well.
+    As under `Articulated`, two closed forms may touch by the points of the solid instead, or as well.
     """
     joined = neighbours(scene.rigid, scene.joints)
     bodies = {b.name: b for b in scene.rigid}
@@ -148,7 +148,7 @@ def _ways(body: RigidBody, other: RigidBody) -> tuple[bool, bool]:
 
 
 def with_points(body: RigidBody) -> RigidBody:
-    """A body that has contact points, if only those by which others touch it."""
+    """The body with contact points; without any, it gets those by which others touch it."""
     return body if body.points else dataclasses.replace(body, points=1)
 
 
@@ -175,7 +175,7 @@ def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float
 
 
 def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
-    """One law for two of the same solids."""
+    """One law for two laws of the same solids."""
     bounces = [p.restitution for p in (a, b) if p.restitution is not None]
     share = b.stiffness / (a.stiffness + b.stiffness)
     return dataclasses.replace(
@@ -185,7 +185,7 @@ def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
 
 
 def _contact_area(body: RigidBody) -> float:
-    """Area for which a contact of MuJoCo stands [m^2].
+    """Area that a contact of MuJoCo represents [m^2].
 
     It is the largest area of the points that touch a plane along an axis of the body, divided among the four corners
     at which MuJoCo lets a face rest, or among the points themselves if they are fewer.
@@ -204,13 +204,13 @@ def _contact_area(body: RigidBody) -> float:
 
 
 def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
-    """The contype and conaffinity of each body and obstacle, such that all meet that a law names.
+    """The contype and conaffinity of each body and obstacle, such that all solids of a law meet.
 
-    Solids that the same laws name share a bit; joint neighbours, which laws name without a contact, are left to
+    Solids of the same laws share a bit. Joint neighbours, which do not touch although they share a law, are left to
     ``<exclude>``.
 
     Raises:
-        SceneError: There are more than 30 of them.
+        SceneError: There are more than 30 bits.
     """
     solids = [(b.name, False, {b.name, b.surface}) for b in scene.rigid if b.shape is not None]
     solids += [(o.name, True, {o.name}) for o in scene.obstacles]
@@ -221,7 +221,7 @@ def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
     groups = {laws: 1 << k for k, laws in enumerate(dict.fromkeys(laws for laws in under.values() if laws))}
     if len(groups) > _BITS:
         raise SceneError(
-            f"Scene {scene.name!r}: MJCF tells at most {_BITS} groups of solids by whom they touch, got "
+            f"Scene {scene.name!r}: MJCF distinguishes at most {_BITS} groups of solids that touch the same ones, got "
             f"{len(groups)}; give bodies common surfaces"
         )
     touching = {b.name: {b.name, b.surface} for b in scene.rigid if b.points}

@@ -14,7 +14,7 @@ __all__ = ["UNBOUNDED", "TreeLink", "floating", "start_of", "tree_of"]
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball"}
 UNBOUNDED = 1e10
-"""Coordinate from which a limit is none [rad or m]: the largest number of MuJoCo."""
+"""Magnitude from which a limit counts as infinite [rad or m]: the largest number of MuJoCo."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,11 +50,13 @@ def start_of(robot: RobotRecord, keyframe: str | None) -> Keyframe:
 
 
 def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
-    """Whether each base of the robot floats: bodies attached to the world with joints below, or all of URDF.
+    """Whether each body attached to the world floats, by its index.
+
+    Only bases follow `fixed_base`: bodies with joints below them, and all such bodies in URDF.
 
     Args:
         robot: The file.
-        fixed_base: Whether roots are fixed; None for what the file says.
+        fixed_base: Whether bases are fixed; None to follow the file.
     """
     found = {}
     for k, body in enumerate(robot.bodies[1:], start=1):
@@ -84,7 +86,7 @@ def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tup
 
 
 def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str], dict[int, str]]:
-    """Names of joints that the file does not have, by their bodies, and of links between joints, by the first."""
+    """Names of joints that are not in the file, by body, and of links between joints, by the joint before the link."""
     tied, followed = [], []
     for k, body in enumerate(robot.bodies[1:], start=1):
         if not body.joints or not floats.get(k, True):
@@ -137,8 +139,8 @@ def _links_of(
     """A body with its joints, a link for each; the last is the body itself.
 
     MuJoCo's body has the pose of the file at qpos0. Its joints move it from the first to the last, each by its
-    coordinate minus that of qpos0. At zero, the frame after a joint is that before it, moved by minus the coordinate of
-    qpos0.
+    coordinate minus its coordinate in qpos0. At zero, the frame after a joint is the frame before it, moved by minus
+    the coordinate in qpos0.
     """
     body, parent, found = robot.bodies[k], up.name or None, []
     p, R = up.position + up.rotation @ body.position, up.rotation @ body.rotation
@@ -192,7 +194,7 @@ def _joint(
 
 
 def _limit_law(joint: JointRecord) -> dict[str, float]:
-    """Stiffness and damping of MuJoCo's limit, for a load that rests far behind it.
+    """Stiffness and damping of MuJoCo's limit, for a load that rests far beyond it.
 
     With the acceleration a_0 without the limit, MuJoCo's acceleration is
 

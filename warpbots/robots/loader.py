@@ -26,7 +26,7 @@ from warpbots.scene.field_types import checked
 __all__ = ["load"]
 
 _OUTSIDE = 1e-2
-"""Distance behind a limit from which a joint that starts there is reported [rad or m]."""
+"""Distance beyond its limit from which the start of a joint is reported [rad or m]."""
 
 
 @checked
@@ -46,48 +46,47 @@ def load(
 ) -> Scene:
     """A scene from a robot file, URDF or MJCF, read by MuJoCo's own parser and compiler.
 
-    Which of them it is follows from the content, whatever the ending of the file.
+    The content of the file decides the format, not its ending.
 
     Joint coordinates q and velocities qd are those of MuJoCo, in its units, except that quaternions are (x, y, z, w).
     The coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;
     `Joint.start` has the initial coordinates. A body with several joints has massless parents named
     ``"<body>/<joint>"``.
 
-    For contact, meshes are their convex hulls; geoms without contype and conaffinity have none. It has the stiffness,
-    damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient
-    of restitution. Joint limits are springs and dampers with the static stiffness and the time constant of MuJoCo's
-    under a load.
+    For contact, meshes are replaced by their convex hulls; geoms without contype and conaffinity have no contact.
+    Contact has the stiffness, damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp;
+    neither format has a coefficient of restitution. Joint limits are springs and dampers with the static stiffness and
+    the time constant of MuJoCo's limits under a load.
 
-    Which geoms touch is what MuJoCo's bits, exclusions, pairs and priorities say; bodies that a joint connects do not
-    touch, unless one of them is fixed to the world or there is a body without geometry between them. Such neighbours
-    that overlap at the start are named instead, as MuJoCo would push them apart. Geoms of a body that do not touch the
-    same others, or with another friction, become bodies of their own without mass, called ``"<body>/<geom>"`` and fixed
-    to it; they share its contact points.
+    MuJoCo's bits, exclusions, pairs and priorities decide which geoms touch. Bodies that a joint connects do not touch,
+    unless one of them is fixed to the world or a body without geometry lies between them. Such neighbours do not touch
+    if they overlap at the start, where MuJoCo would push them apart; the warning names them. Geoms of a body that touch
+    different geoms, or with different friction, become separate bodies without mass, called ``"<body>/<geom>"`` and
+    fixed to the body; they share its contact points.
 
     A link of URDF without ``<inertial>`` has no mass, as URDF defines it, unless a joint moves only links without mass:
-    these get the mass of their collision geometry at 1000 kg/m^3, with a warning. Moments of inertia that no body can
-    have are replaced by the nearest possible ones, with a warning, or refused if they are far off. MJCF follows
-    MuJoCo's rules. COLLADA meshes are read as by ROS: their unit is used, their ``up_axis`` is not; glTF meshes are y
-    up.
+    these get the mass of their collision geometry at 1000 kg/m^3, with a warning. Impossible moments of inertia are
+    replaced by the nearest possible ones, with a warning, or refused if they are far off. MJCF follows MuJoCo's rules.
+    COLLADA meshes are read as in ROS: their unit is used, their ``up_axis`` is not; glTF meshes are y up.
 
     Torque motors become `Torque`, with the largest control or force at u = 1. Position actuators become `Servo`, with u
-    in [-1, 1] for the range of control, or else of the joint. From a keyframe, servos have its controls at u = 0 and
-    reach the farther end of the range at u = 1 or -1: with ``keyframe="home"`` a rollout without controls holds the
-    home pose. Robots with other motors, or none, hold a pose by `hold_pose`. A URDF file without actuators gets a
+    in [-1, 1] for the range of control, or else of the joint. With a keyframe, its controls are the targets of servos
+    at u = 0, and u = 1 or -1 reaches the farther end of the range: with ``keyframe="home"`` a rollout without controls
+    holds the home pose. Use `hold_pose` for robots with other motors, or none. A URDF file without actuators gets a
     `Torque` with the name of the joint for every effort limit. Velocity limits, sensors, sites, cameras, lights and
     visuals are left out silently. Everything else that is not simulated is listed in one
     `FileWarning`.
 
     Args:
-        path: The file. Its meshes are found by their paths; those of ``package://NAME/...`` and ``model://NAME/...`` in
-            the folder that is the package by the name in its package.xml, or else by its own name, among the folders
-            above the file, and those beside them as in a ROS workspace.
-        fixed_base: Whether the base is fixed at its initial pose, or floats; None for what the file says: the root of
+        path: The file. Its meshes are found by their paths. The package of ``package://NAME/...`` and
+            ``model://NAME/...`` is found by the name in its package.xml, or else by the name of its folder, among the
+            folders above the file, and beside these as in a ROS workspace.
+        fixed_base: Whether the base is fixed at its initial pose, or floats; None to follow the file: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
         contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
         self_contact: Whether bodies of one robot touch each other.
         obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them: with the
-            geoms that meet MuJoCo's default bits, or else with all.
+            geoms that match MuJoCo's default bits, or with all geoms if none does.
         surroundings: Whether planes and geoms of the world, such as its floor, become obstacles.
         keyframe: Name of the keyframe of MJCF at which the robot starts, with its controls; None for the default pose,
             which often violates limits if the file has keyframes.
@@ -95,7 +94,8 @@ def load(
         compiler: Attributes of MJCF's ``<compiler>`` that override those of the file, also for URDF:
             ``balanceinertia``, ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``,
             ``inertiagrouprange``, ``meshdir`` and ``settotalmass``, as in ``{"balanceinertia": True}``.
-        asset_root: The folder outside which no referenced file is read; None for the one above that of the file.
+        asset_root: The folder outside which no referenced file is read; None for the parent of the file's folder, or
+            that folder itself if its parent contains the home folder.
         packages: Folders of packages by name, for URDF; the others are searched for.
 
     Raises:
@@ -126,7 +126,7 @@ def load(
 def _bodies(
     robot: RobotRecord, links: list[TreeLink], joints: list[Joint], solids: list[CollisionSolid]
 ) -> tuple[list[RigidBody], list[Joint]]:
-    """Bodies and joints, with the parts of bodies that are solids of their own, without mass, after all others."""
+    """Bodies and joints; parts of bodies that are separate solids, without mass, come after all others."""
     names, taken = {link.name for link in links}, {joint.name for joint in joints}
     at = {link.body: link for link in links if link.body is not None}
     bodies = [_body(robot, link, {s.body: s for s in solids if s.name in names}) for link in links]
@@ -153,7 +153,7 @@ def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid])
 
 
 def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:
-    """Inertia of the file; a solid without mass there gets the least possible, instead of that of its density."""
+    """Inertia from the file; a solid without mass gets the least possible inertia, instead of that of its density."""
     if body is None or (solid is None and not robot.bodies[body].weighs):
         return None
     said = robot.bodies[body]

@@ -1,4 +1,4 @@
-"""Masses that a file leaves open, and moments of inertia that no body can have."""
+"""Missing masses and impossible moments of inertia in a file."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,10 +14,10 @@ LEAST = 2e-15
 """Mass [kg] and moment [kg m^2] that MuJoCo gives to massless bodies that move; no real body has so little."""
 
 _MUCH, _LITTLE = 0.1, 0.01
-"""Largest corrections of moments: fractions of its own largest moment, and of that of bodies fixed to it."""
+"""Largest corrections of the moments of a body: fractions of its largest moment, and of that of bodies fixed to it."""
 
 _ROUNDING = 1e-5
-"""Largest violation of A + B >= C that is rounding, of numbers with at least six digits [C]."""
+"""Largest violation of A + B >= C that counts as rounding, for numbers with at least six digits [C]."""
 
 _SLACK = 1e-9
 """Relative distance from the bound A + B >= C, so that rounding does not violate it."""
@@ -78,10 +78,10 @@ def _ancestors(body: Any) -> Iterable[str]:
 
 
 def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
-    """Replace moments of inertia by the nearest that a body can have, A + B >= C, if they are not far from it.
+    """Replace moments of inertia that violate A + B >= C by the nearest possible ones, if these are close.
 
-    They have the same axes: see `warpbots.scene.nearest_moments`. MuJoCo's own remedy,
-    ``balanceinertia``, sets all three to their mean, which is far off for a rod or a plate.
+    The axes stay the same, see `warpbots.scene.nearest_moments`. MuJoCo's own remedy, ``balanceinertia``, sets all
+    three moments to their mean, which is far off for a rod or a plate.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
@@ -121,7 +121,7 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
 def mend_rounding(spec: Any) -> list[str]:
     """Keep MuJoCo's ``balanceinertia`` from averaging moments that violate A + B >= C by rounding.
 
-    Such moments, as those of plates and rods are, become the nearest possible.
+    Such moments, for example of plates and rods, become the nearest possible ones.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.

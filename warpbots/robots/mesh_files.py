@@ -12,7 +12,7 @@ from warpbots.scene import SceneError, TriangleMesh
 __all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
 
 _BYTES = 100.0
-"""Memory for one byte of a mesh while it is read, at most [bytes]."""
+"""Largest memory for one byte of a mesh while it is read [bytes]."""
 
 _MUJOCO = (".stl", ".obj", ".msh")
 READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
@@ -20,10 +20,10 @@ READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
 
 
 def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
-    """Give MuJoCo the locations of meshes, and the hulls of those that it does not read.
+    """Give MuJoCo the locations of meshes, and the convex hulls of meshes that it does not read.
 
     Raises:
-        SceneError: One cannot be read.
+        SceneError: A mesh cannot be read.
     """
     spec.strippath = False
     for mesh in spec.meshes:
@@ -42,10 +42,10 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
         words: The module `mujoco`.
         folder: The folder of relative paths of meshes.
         urdf: Whether the file is URDF, in which meshes determine no mass.
-        lines: Takes a line for every mesh that has no hull either and is left out.
+        lines: Receives a line for every geom that is left out because its mesh has no hull either.
 
     Raises:
-        SceneError: One cannot be read.
+        SceneError: A mesh cannot be read.
     """
     by_geometry = spec.compiler.inertiafromgeom == words.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     weighing = {
@@ -98,7 +98,7 @@ def _replace(mesh: Any, hull: tuple[np.ndarray, np.ndarray] | None, place: Path)
 def _vertices(place: Path) -> np.ndarray:
     """Vertices of all surfaces of a file, in the units and axes of URDF.
 
-    COLLADA is read as by ROS: its unit is used, its ``up_axis`` is not. glTF is in metres with y up, which is rotated
+    COLLADA is read as in ROS: its unit is used, its ``up_axis`` is not. glTF is in metres with y up, which is rotated
     to z up.
 
     Raises:
@@ -151,9 +151,9 @@ def _indices(part: Any) -> np.ndarray:
 def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Convex hull of points: its vertices and faces, counter-clockwise seen from outside; None if it is flat.
 
-    Qhull's facets are divided into triangles. If the vertices of one are almost collinear, its normal does not tell
-    which side is outside; its orientation then follows from its neighbours. If Qhull has merged so many facets that the
-    surface is not closed, its points are perturbed by rounding errors (option QJ).
+    Qhull's facets are divided into triangles. If the vertices of a triangle are almost collinear, its normal does not
+    tell which side is outside; its orientation then follows from its neighbours. If Qhull has merged so many facets
+    that the surface is not closed, its points are perturbed by rounding errors (option QJ).
     """
     import trimesh
     from scipy.spatial import ConvexHull, QhullError
@@ -181,7 +181,7 @@ def _closed(vertices: np.ndarray, faces: np.ndarray) -> bool:
 
 
 def _oriented(hull: Any) -> np.ndarray:
-    """Triangles of a hull of Qhull, the largest oriented by its normal, and each as its neighbours."""
+    """Triangles of a hull of Qhull; the largest is oriented by its normal, all others like their neighbours."""
     faces = hull.simplices.copy()
     a, b, c = (hull.points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)

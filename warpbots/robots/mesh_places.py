@@ -17,7 +17,7 @@ from warpbots.scene import SceneError
 __all__ = ["checked_packages", "locate_meshes"]
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(.*)", re.DOTALL)
-"""A scheme of at least two letters, so that the drive of a Windows path is none."""
+"""A URI with a scheme of at least two letters: the drive of a Windows path is not a scheme."""
 
 _WORKSPACE = ("", "src", "share", "install/share", "install/{}/share")
 """Folders of a ROS workspace in which packages lie side by side; {} is the name of the package."""
@@ -26,10 +26,10 @@ _MANIFEST = 2**16
 """Largest size of a package.xml that is read [bytes]."""
 
 _NEAR = 4
-"""Number of folders above a robot file below which packages are looked for by their package.xml."""
+"""Number of folders above a robot file in which packages are searched for by their package.xml."""
 
 _ENTRIES = 3000
-"""Largest number of folders, from the nearest on, that are searched for the package.xml of a package."""
+"""Largest number of folders, nearest first, that are searched for the package.xml of a package."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Reference:
     """A reference to a mesh.
 
     Attributes:
-        text: As it is in the file.
+        text: Its text in the file.
         package: Name of the package or model; None for a path.
         inside: Path relative to the package, or to the robot file.
     """
@@ -69,7 +69,7 @@ def locate_meshes(
         robot: The element ``<robot>``; it is changed.
         path: The file.
         root: The folder outside which no file is read, except in packages.
-        meshdir: A folder relative to that of the file with all meshes, whatever their folders in the file.
+        meshdir: A folder with all meshes, by their paths or else by their names; relative to the folder of the file.
         packages: Folders of packages by name, from `checked_packages`.
 
     Returns:
@@ -101,7 +101,7 @@ def locate_meshes(
 
 
 def _reference(text: str, what: str) -> _Reference:
-    """A reference taken apart.
+    """A reference split into its parts.
 
     Raises:
         SceneError: It is empty, or has an unsupported scheme.
@@ -168,7 +168,7 @@ def _place(reference: _Reference, path: Path, root: Path, packages: Mapping[str,
     """The file of a reference.
 
     Raises:
-        SceneError: There is none; the message has the places searched.
+        SceneError: There is none; the message lists the places searched.
     """
     searched: list[Path] = []
     for folder, bound in _folders(reference, path, root, packages):
@@ -211,7 +211,7 @@ def _package_folders(name: str, own: Path, root: Path) -> Iterator[tuple[Path, P
 
 
 def _parents(own: Path, root: Path) -> list[Path]:
-    """The folder of the robot file and those above it that are searched, and `root` if it is none of them."""
+    """The folders that are searched: that of the robot file, folders above it, and `root` if it is none of these."""
     found = []
     for folder in (own, *own.parents):
         if Path.home().resolve().is_relative_to(folder) and not folder.is_relative_to(root):
@@ -221,12 +221,12 @@ def _parents(own: Path, root: Path) -> list[Path]:
 
 
 def _side_by_side(name: str, above: Path) -> list[Path]:
-    """Where a package with its name as that of its folder lies in a workspace."""
+    """Folders in which a package lies in a workspace if its folder has its name."""
     return [above / part.format(name) / name for part in _WORKSPACE]
 
 
 class _Manifests:
-    """Folders in a folder, and in those, that have a package.xml."""
+    """Folders with a package.xml, one or two levels below a folder."""
 
     def __init__(self):
         self.left = _ENTRIES
@@ -240,7 +240,7 @@ class _Manifests:
         return found
 
     def _inside(self, folder: Path) -> list[Path]:
-        """The folders in a folder, as long as not too many have been searched."""
+        """The folders in a folder, up to the number that may still be searched."""
         try:
             with os.scandir(folder) as entries:
                 named = [e.path for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)]
@@ -265,7 +265,7 @@ def _package_name(folder: Path) -> str:
 
 
 def _remedy(reference: _Reference, path: Path, root: Path, searched: list[Path]) -> str:
-    """What to do about a mesh that is not there, with the places searched."""
+    """Remedy for a missing mesh, with the places searched."""
     name, own = reference.package, path.resolve().parent
     if name is None:
         similar = _other_case(own / reference.inside.replace("\\", "/"))
@@ -286,7 +286,7 @@ def _remedy(reference: _Reference, path: Path, root: Path, searched: list[Path])
 
 
 def _other_case(place: Path) -> Path | None:
-    """A file whose name differs in case alone."""
+    """A file whose name differs only in case."""
     try:
         names = [p for p in place.parent.iterdir() if p.name.lower() == place.name.lower()]
     except OSError:

@@ -1,6 +1,6 @@
 """A scene as MJCF: elements with all digits, and meshes as Wavefront OBJ beside them.
 
-MuJoCo's own writer (`MjSpec.to_xml`) keeps six digits, with which a robot moves differently.
+MuJoCo's own writer (`MjSpec.to_xml`) keeps six digits, which changes the motion of a robot.
 """
 
 import dataclasses
@@ -41,25 +41,24 @@ START = "start"
 """Name of the keyframe with the start of a scene."""
 
 _POINT = 1e-6
-"""Radius of the ball that is a contact point [m]."""
+"""Radius of the ball that represents a contact point [m]."""
 
 _SOLIMP = (IMPEDANCE, IMPEDANCE, 1e-3, 0.5, 2.0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Robot:
-    """What is written: the scene, its joints, and its geoms by body or obstacle.
+    """The content of a file: the scene, its joints, and its geoms by body or obstacle.
 
     Attributes:
         scene: The scene.
         joints: Its joints.
         pairs: The pairs that touch.
-        bits: The contype and conaffinity of each solid; empty where points touch instead.
+        bits: The contype and conaffinity of each solid; empty if points touch instead.
         geoms: Names and parts of the geoms of each solid.
         files: Names of the files of meshes by the name of their geom.
         rounding: Radius of the edges of solids, as `Articulated` has it.
-        model: A `mujoco.MjModel` of the same bodies, with the inverse masses that laws are scaled by; None for one that
-            is written to find them.
+        model: A `mujoco.MjModel` of the same bodies, whose inverse masses scale the laws; None while they are unknown.
     """
 
     scene: Scene
@@ -77,9 +76,9 @@ class _Robot:
         return 0.0 if obstacle or self.model is None else float(self.model.body(name).invweight0[0])
 
     def felt(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
-        """The second geoms of a pair, each with its part and the distance at which it is felt [m].
+        """The second geoms of a pair, each with its part and the distance at which contact begins [m].
 
-        For contact points they are the cores of the geoms of the solid.
+        For contact points, they are the cores of the geoms of the solid.
         """
         own = self.geoms[pair.second, pair.obstacle]
         if pair.point is None:
@@ -88,22 +87,22 @@ class _Robot:
         return [(f"{name}/core" if radius else name, core, radius) for name, _, core, radius in cores]
 
     def joint_weight(self, name: str) -> float:
-        """Inverse inertia of a joint there [1/(kg m^2) or 1/kg]."""
+        """Inverse inertia of a joint at MuJoCo's reference pose [1/(kg m^2) or 1/kg]."""
         return 1.0 if self.model is None else float(self.model.dof_invweight0[self.model.joint(name).dofadr[0]])
 
 
 def mjcf(scene: Scene, stem: str, timestep: float, rounding: float | None) -> tuple[Element, dict[str, bytes]]:
-    """The element ``<mujoco>`` of a scene, and the contents of the files of its meshes by name.
+    """The element ``<mujoco>`` of a scene, and the contents of its mesh files by name.
 
     Args:
         scene: A scene of rigid bodies.
-        stem: With which names of meshes begin.
+        stem: Prefix of the names of mesh files.
         timestep: MuJoCo's time step [s].
         rounding: For contact points as small balls: the radius of edges of solids, as `Articulated` has it. None for
             contact of solids with sharp edges.
 
     Raises:
-        SceneError: MJCF has no word for something in it, or MuJoCo rejects it.
+        SceneError: MJCF cannot express a part of the scene, or MuJoCo rejects it.
     """
     mujoco = import_mujoco()
 
@@ -116,7 +115,7 @@ def mjcf(scene: Scene, stem: str, timestep: float, rounding: float | None) -> tu
     by_solids = rounding is None
     pairs, bits = (solid_pairs(scene), bits_of(scene)) if by_solids else (point_pairs(scene), {})
     robot = _Robot(scene, written_joints(scene), pairs, bits, geoms, files, rounding or 0.0)
-    for _ in range(2):  # the second with the inverse masses of the first
+    for _ in range(2):  # the second pass uses the inverse masses of the first
         root = _root(robot, timestep)
         robot = dataclasses.replace(robot, model=_compiled(mujoco, root, contents))
     return root, contents
@@ -198,7 +197,7 @@ def _pose(frame: JointFrame) -> dict[str, str]:
 
 
 def _add_inertia(element: Element, body: RigidBody) -> None:
-    """Mass, centre and principal moments, of which MuJoCo also takes those that are tiny."""
+    """Mass, centre and principal moments, which MuJoCo accepts even if they are tiny."""
     inertia = body_inertia(body)
     if inertia is None:
         return
@@ -261,7 +260,7 @@ def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody |
 
     Args:
         element: The element of the body, or of the world.
-        robot: What is written.
+        robot: The content of the file.
         solid: The body or obstacle.
         body: The body; None for an obstacle.
     """
@@ -284,7 +283,7 @@ def _point(body: str, index: int) -> str:
 
 
 def _add_contacts(root: Element, robot: _Robot) -> None:
-    """Laws of the pairs that touch, and the pairs that would touch by their bits but do not."""
+    """Laws of the pairs that touch, and exclusions of pairs that would touch by their bits but do not."""
     apart = excluded(robot.scene, robot.pairs, robot.bits)
     if not (robot.pairs or apart):
         return
@@ -333,7 +332,7 @@ def _add_actuators(root: Element, robot: _Robot) -> None:
 
 
 def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
-    """The direction of a motor: MuJoCo has forces on free bodies in the world, torques in the axes of the body."""
+    """The direction of a motor: MuJoCo has forces on free bodies in world axes, torques in axes of the body."""
     if piece.kind == "ball":
         return joint.turn[:, axis]
     if piece.kind == "free":

@@ -1,4 +1,4 @@
-"""A compiled model of MuJoCo as records: the one place that knows its arrays, but for what is left out of them."""
+"""A compiled model of MuJoCo as records: the only module that reads its arrays, except reports of unsupported parts."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ _COORDINATES, _VELOCITIES = {"free": 7, "ball": 4}, {"free": 6, "ball": 3}
 
 
 def records_of(source: Source) -> RobotRecord:
-    """What a compiled file says."""
+    """Records of a compiled file."""
     model, words = source.model, source.words
     options = options_of(model, words)
     turns, inertial, shown = map(matrices, (model.body_quat, model.body_iquat, model.geom_quat))
@@ -78,7 +78,7 @@ def _joint(source: Source, k: int) -> JointRecord:
 
 
 def _limited(model: Any, switch: str, limits: str, k: int) -> np.ndarray | None:
-    """Limits of what is limited."""
+    """Lower and upper limit of an element, or None if it is not limited."""
     return getattr(model, limits)[k].copy() if getattr(model, switch)[k] else None
 
 
@@ -119,7 +119,7 @@ def _actuator(source: Source, k: int) -> ActuatorRecord:
 
 
 def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
-    """All but those of flexes, which are reported with the flexes."""
+    """All equality constraints, except of flexes, which are reported with the flexes."""
     model, found = source.model, []
     for k in range(model.neq):
         kind = source.kind("mjtEq", model.eq_type[k])

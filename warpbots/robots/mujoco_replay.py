@@ -22,8 +22,8 @@ class MujocoReplay:
 
     Attributes:
         time: Times of the start and of the ends of all control intervals [s], shape (steps + 1,).
-        q: Joint coordinates there as in the state of `warpbots.Articulated`, shape (steps + 1, n_coordinates).
-        contacts: Number of contacts of MuJoCo there, shape (steps + 1,).
+        q: Joint coordinates at these times, as in a state of `warpbots.Articulated`, shape (steps + 1, n_coordinates).
+        contacts: Number of contacts of MuJoCo at these times, shape (steps + 1,).
     """
 
     time: np.ndarray
@@ -44,21 +44,21 @@ def replay_in_mujoco(
     """Simulate the file of a scene in MuJoCo under given controls.
 
     Compare ``replay_in_mujoco("hand.xml", scene, motion.control[0].numpy(), sim.dt).q`` with the coordinates of the
-    motion itself. Without contact both agree to the errors of their steps; with contact to the model of contact, see
-    `warpbots.robots.save`.
+    motion itself. Without contact, both agree up to the errors of their time steps; with contact, their contact models
+    differ, see `warpbots.robots.save`.
 
     Args:
         path: An MJCF file that `warpbots.robots.save` wrote.
         scene: The scene in it.
         control: Controls u, constant during an interval, shape (steps, channels).
         interval: Time between two controls [s].
-        timestep: Longest time step of MuJoCo [s]; None for that of the file. Intervals are divided evenly.
+        timestep: Longest time step of MuJoCo [s]; None for the step of the file. Intervals are divided evenly.
         integrator: ``"Euler"``, ``"RK4"``, ``"implicit"`` or ``"implicitfast"`` of MuJoCo.
 
     Raises:
         ImportError: MuJoCo is not installed.
-        SceneError: The file has not the joints and motors of the scene, controls have the wrong shape, or MuJoCo finds
-            the motion unstable.
+        SceneError: The file does not have the joints and motors of the scene, controls have the wrong shape, or MuJoCo
+            finds the motion unstable.
     """
     mujoco = import_mujoco()
     control = np.asarray(control, dtype=np.float64)

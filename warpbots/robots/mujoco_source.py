@@ -44,7 +44,7 @@ class Source:
     """A compiled file.
 
     Attributes:
-        path: Where it was.
+        path: Path of the file.
         model: Its `mujoco.MjModel`.
         spec: The `mujoco.MjSpec` that it was compiled from.
         urdf: Whether it is URDF, rather than MJCF.
@@ -52,7 +52,7 @@ class Source:
         bodies: Names of its bodies, the world first; those without a name are numbered.
         joints: Names of its joints; those without a name have that of their body.
         mimics: Names of the joints of URDF that mimic others.
-        mended: What was read differently so that it can be read at all, a line each.
+        mended: Changes that make the file readable, a line each.
         said: Warnings of MuJoCo.
         words: The module `mujoco`, for the names of its enumerations.
     """
@@ -94,7 +94,7 @@ def read(
     Args:
         path: The file.
         compiler: Attributes of MJCF's ``<compiler>`` that override those of the file.
-        asset_root: The folder outside which no file is read; None for the one above that of the file.
+        asset_root: The folder outside which no file is read; None for the default of `warpbots.robots.load`.
         floats: Whether the roots of URDF float.
         packages: Folders of ROS packages by name, for URDF.
 
@@ -140,7 +140,7 @@ def read(
 
 
 def import_mujoco() -> ModuleType:
-    """The module, imported when it is used.
+    """The module `mujoco`, imported on first use.
 
     Raises:
         ImportError: It is not installed, or too old.
@@ -186,7 +186,7 @@ def _call(of: Callable[[], Any]) -> Any:
     """Result of a call of MuJoCo.
 
     Raises:
-        _Refused: It fails.
+        _Refused: The call fails.
     """
     try:
         return of()
@@ -202,7 +202,7 @@ class _Opened:
 
     Attributes:
         spec: Its `mujoco.MjSpec`.
-        mended: What was read differently, a line each.
+        mended: Changes that make the file readable, a line each.
         weighed: Names of the links of URDF that get the mass of their geometry.
         held: Names of the joints of URDF that move nothing.
         mimics: Names of the joints of URDF that mimic others.
@@ -246,7 +246,7 @@ def _open_mjcf(mujoco: ModuleType, path: Path, read: Element, root: Path, compil
     refuse_empty(trees, path)
     refuse_foreign_assets(trees, path, root)
     text, main = modernised(trees), str(path)
-    if path.suffix != ".xml":  # by which alone MuJoCo tells MJCF
+    if path.suffix != ".xml":  # MuJoCo recognises MJCF by this ending alone
         main = f"{path}.xml"
         text[main] = text.pop(str(path), None) or path.read_bytes()
     files = mujoco.MjVfs()
@@ -275,12 +275,12 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
 def _compiled(
     mujoco: ModuleType, path: Path, opened: Callable[[], _Opened], urdf: bool, floats: bool
 ) -> tuple[Any, _Opened]:
-    """The model, with moments of inertia and meshes mended if MuJoCo rejects them, and what was done to the file."""
+    """The model, with moments of inertia and meshes mended if MuJoCo rejects them, and the file with all changes."""
     file = opened()
     mended = mend_rounding(file.spec)
     try:
         model = file.spec.compile()
-    except ValueError:  # the specification is unusable after it
+    except ValueError:  # after it, the specification is unusable
         file = opened()
         mended = mend_rounding(file.spec) + mend_moments(file.spec, path, floats and urdf)
         replace_refused_meshes(file.spec, mujoco, path.parent / file.spec.meshdir, urdf, mended)
@@ -291,7 +291,7 @@ def _compiled(
 
 
 def _settled(file: _Opened, model: Any) -> Iterator[str]:
-    """What became of links without mass."""
+    """A line for each change of links without mass."""
     if file.weighed:
         masses = [float(model.body(name).mass[0]) for name in file.weighed]
         yield (

@@ -1,4 +1,4 @@
-"""Where versions of MuJoCo from 3.14 on differ in what is asked of them here: the only place that asks for it."""
+"""Differences between versions of MuJoCo from 3.14 on: the only module that depends on the version."""
 
 import re
 from types import ModuleType
@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["LATER_FIELDS", "LEAST_VERSION", "discard_visual", "field", "refuse_older"]
 
 LEAST_VERSION = (3, 14)
-"""The oldest version with which the tests pass; before it, the parent of the world's body ends the interpreter."""
+"""The oldest version with which the tests pass; before it, asking for the parent of the world ends the interpreter."""
 
 LATER_FIELDS = {"jnt_springyield": "4.0.0"}
 """Fields of `mujoco.MjModel`, and the first version that has them; a file for an earlier one cannot set them."""
@@ -21,7 +21,7 @@ def refuse_older(mujoco: ModuleType) -> None:
     """Raise if a version is older than `LEAST_VERSION`.
 
     Raises:
-        ImportError: It is.
+        ImportError: It is older.
     """
     version = tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2])
     if version < LEAST_VERSION:
@@ -40,6 +40,6 @@ def field(model: Any, name: str, default: float = 0.0) -> np.ndarray:
 
 
 def discard_visual(spec: Any) -> None:
-    """Take geoms that are for display alone out of an `mujoco.MjSpec`, from 3.16.0 on; they change no motion."""
+    """Remove visual geoms, which change no motion, from an `mujoco.MjSpec`; no effect before 3.16.0."""
     if hasattr(spec, "discard_visual"):
         spec.discard_visual()

@@ -6,7 +6,7 @@ __all__ = ["distinct", "unique"]
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """`name`, numbered if it is in `taken`, to which the result is added."""
+    """`name`, with a number if it is in `taken`; the result is added to `taken`."""
     found, count = name, 1
     while found in taken:
         count += 1

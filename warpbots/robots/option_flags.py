@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 QUIET = ""
-"""For flags without effect on the motion: they control how MuJoCo computes, not what."""
+"""For flags without effect on the motion: they control how MuJoCo computes it."""
 
 
 def _no_constraints(model: Any) -> None:
@@ -93,7 +93,7 @@ def switch_off(model: Any, words: ModuleType) -> None:
 
 
 class FlaggedOptions(NamedTuple):
-    """What the flags of a file say.
+    """Effects of the flags of a file.
 
     Attributes:
         has_contact: Whether contact is enabled.
@@ -109,7 +109,7 @@ class FlaggedOptions(NamedTuple):
 
 
 def options_of(model: Any, words: ModuleType) -> FlaggedOptions:
-    """What the flags of an `mujoco.MjModel` say."""
+    """Effects of the flags of an `mujoco.MjModel`."""
     off = {*_set(words, "Disable", model.opt.disableflags)}
     return FlaggedOptions(
         not off & {"CONTACT", "CONSTRAINT"}, "FILTERPARENT" not in off, _idle(model, "ACTUATION" in off),

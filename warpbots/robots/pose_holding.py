@@ -38,8 +38,8 @@ def hold_pose(
     This is for files with torque motors or without motors: ``wb.robots.hold_pose(wb.robots.load("a1.urdf"))``. If no
     joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
     joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
-    name, gains and reach. A new one that replaces a `Torque` has its name, others that of their joint; u = 1 moves them
-    to the farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
+    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 moves
+    it to the farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
     at zero; for a floating robot, under the weight on its heavier side. The default damping is critical for that
@@ -49,8 +49,8 @@ def hold_pose(
         scene: A scene of rigid bodies.
         pose: Coordinates by joint name, with shapes as in `Joint.start`, also for free joints; the other joints are
             held at their start.
-        stiffness: Proportional gain of all servos [N m/rad or N/m]; None for that of the scene, else the default.
-        damping: Derivative gain of all servos [N m s/rad or N s/m]; None likewise.
+        stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep gains of the scene, else the default.
+        damping: Derivative gain of all servos [N m s/rad or N s/m]; None as for `stiffness`.
 
     Raises:
         SceneError: There is no such joint, it has another number of coordinates, or a gain is out of range.

@@ -1,6 +1,6 @@
-"""What a robot file says, as plain records: names are unique, frames are matrices, kinds are words.
+"""Content of a robot file as plain records: names are unique, frames are matrices, kinds are words.
 
-They are read once (`warpbots.robots.model_reader`), and everything after it is translation into a scene. Indices are
+Records are read once (`warpbots.robots.model_reader`); everything afterwards translates them into a scene. Indices are
 those of MuJoCo; the first body is the world. Units are SI, angles are in rad.
 """
 
@@ -22,12 +22,12 @@ class BodyRecord:
     Attributes:
         name: Its name.
         parent: Index of its parent.
-        root: Index of the body attached to the world that it hangs on.
+        root: Index of the root of its tree, a body attached to the world.
         weld: Index of the body to which it is fixed, 0 for the world.
         joints: Indices of its joints, in the order in which they move it.
         position: Its origin in the frame of its parent [m], shape (3,).
         quaternion: Its orientation there (w, x, y, z), shape (4,).
-        rotation: The same as its axes in columns, shape (3, 3).
+        rotation: Its orientation there, axes as columns, shape (3, 3).
         mass: Its mass [kg].
         center: Its centre of mass in its frame [m], shape (3,).
         moments: Its moments of inertia about the centre in its axes [kg m^2], shape (3, 3).
@@ -64,11 +64,11 @@ class JointRecord:
         stiffness: Stiffness of its spring [N m/rad or N/m].
         damping: Damping of its velocities [N m s/rad or N s/m], shape (n,).
         armature: Added inertia of its velocities [kg m^2 or kg], shape (n,).
-        range: Lower and upper limit [rad or m], shape (2,); None where it is not limited.
+        range: Lower and upper limit [rad or m], shape (2,); None if it is not limited.
         solref: Time [s] and damping ratio of its limit, or minus stiffness and minus damping for 1 kg.
-        impedance: Impedance of its limit where it is far violated [1].
+        impedance: Impedance of its limit at a large violation [1].
         mobility: Inverse of the inertia that its first velocity moves [1/kg or 1/(kg m^2)].
-        effort: Largest force of its actuators [N m or N]; None where it is not limited.
+        effort: Largest force of its actuators [N m or N]; None if it is not limited.
     """
 
     name: str
@@ -91,7 +91,7 @@ class JointRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GeomRecord:
-    """A solid, or a drawing without ``contype`` and ``conaffinity``.
+    """A solid; only a visual if ``contype`` and ``conaffinity`` are 0.
 
     Attributes:
         name: Its name, or its number.
@@ -100,13 +100,13 @@ class GeomRecord:
         position: Its origin in the frame of its body [m], shape (3,).
         rotation: Its axes there as columns, shape (3, 3).
         size: Radii and half lengths [m], shape (3,).
-        radius: Radius of a sphere around its origin that holds it [m].
+        radius: Radius of a sphere around its origin that contains it [m].
         mesh: Index of its mesh, -1 without one.
-        contype: MuJoCo's bits that meet the conaffinity of another geom.
-        conaffinity: Bits that meet its contype.
+        contype: MuJoCo's bits that are compared with the conaffinity of another geom.
+        conaffinity: Bits that are compared with the contype of another geom.
         friction: Coulomb coefficient [1].
         frictionless: Whether its contacts have no friction unless the other geom has (condim 1).
-        priority: The friction of the geom with the higher priority holds.
+        priority: Priority in a contact: the friction of the geom with the higher one is used.
         color: Red, green and blue in [0, 1].
     """
 
@@ -145,17 +145,17 @@ class ActuatorRecord:
 
     Attributes:
         name: Its name, or its number.
-        index: Its number, which is that of its control.
-        drives: What it drives: ``"joint"``, ``"jointinparent"``, ``"tendon"``, ...
-        target: Index of that.
-        dynamics: Kind of its internal dynamics, ``"none"`` without.
+        index: Its number, also the number of its control.
+        drives: Kind of its target: ``"joint"``, ``"jointinparent"``, ``"tendon"``, ...
+        target: Index of its target.
+        dynamics: Kind of its internal dynamics, ``"none"`` if it has none.
         gain_kind: Kind of its gain.
         bias_kind: Kind of its bias.
         gain: Parameters of its gain, shape (n,).
         bias: Parameters of its bias, shape (n,).
-        gear: Its force on each velocity of its joint, per force, shape (6,).
-        control_range: Lower and upper control, shape (2,); None where it is not limited.
-        force_range: Lower and upper force, shape (2,); None where it is not limited.
+        gear: Force on each velocity of its joint per unit of its own force, shape (6,).
+        control_range: Lower and upper control, shape (2,); None if it is not limited.
+        force_range: Lower and upper force, shape (2,); None if it is not limited.
         is_passive: Whether it has a damping or an armature of its own.
     """
 
@@ -176,16 +176,16 @@ class ActuatorRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EqualityRecord:
-    """An equality constraint, but for those of flexes.
+    """An equality constraint, except of flexes.
 
     Attributes:
-        name: Its name; None without.
+        name: Its name, or None.
         number: Its number.
         kind: ``"connect"``, ``"weld"``, ``"joint"``, ``"tendon"``, ...
         active: Whether it holds at the start.
-        bodies: Indices of the bodies that it ties, for ``"connect"`` and ``"weld"``.
+        bodies: Indices of the bodies that it connects, for ``"connect"`` and ``"weld"``.
         joint: Index of the joint that follows another; None for other kinds.
-        guided: Whether it ties a body to one that is moved from outside (mocap).
+        guided: Whether it connects a body to one that is moved from outside (mocap).
     """
 
     name: str | None
@@ -215,10 +215,10 @@ class Keyframe:
     """Joint coordinates, velocities and controls at one time.
 
     Attributes:
-        name: Its name, "" without.
+        name: Its name, or "".
         qpos: Coordinates, quaternions (w, x, y, z), shape (nq,).
         qvel: Velocities, shape (nv,).
-        ctrl: Controls, shape (nu,); None for the pose of the file, which has none.
+        ctrl: Controls, shape (nu,); None for the pose of the file, which has no controls.
     """
 
     name: str
@@ -232,7 +232,7 @@ class RobotRecord:
     """A robot file.
 
     Attributes:
-        path: Where it was.
+        path: Path of the file.
         name: Name of the robot.
         urdf: Whether it is URDF, rather than MJCF.
         gravity: Gravity [m/s^2], shape (3,).
@@ -241,17 +241,17 @@ class RobotRecord:
         geoms: The geoms.
         meshes: Meshes of collision geoms by their indices.
         actuators: The actuators that are enabled.
-        actuated: Whether the file has any, enabled or not.
+        actuated: Whether the file has actuators, enabled or not.
         equalities: The equality constraints.
         mimics: Names of the joints of URDF that mimic others.
         pairs: The explicit pairs.
-        excluded: Indices of bodies that do not touch.
+        excluded: Pairs of indices of bodies that do not touch.
         keyframes: The keyframes.
         pose: The pose of the file.
         has_contact: Whether contact is enabled.
         filters_parents: Whether bodies that a joint connects do not touch.
-        mended: What of it was read differently so that it can be read at all, a line each.
-        unsupported: What of it is left out, a line each.
+        mended: Changes that make the file readable, a line each.
+        unsupported: Parts that are left out, a line each.
         said: Warnings of MuJoCo.
     """
 

@@ -17,16 +17,16 @@ __all__ = [
 ]  # fmt: skip
 
 NAMED = (".urdf", ".xml", ".mjcf")
-"""Usual endings of robot files; others are told by their content."""
+"""Usual endings of robot files; others are recognised by their content."""
 
 _START = 4096
-"""Length of the beginning of a file by which XML is told [bytes]."""
+"""Length of the beginning of a file by which XML is recognised [bytes]."""
 
 _DEEPEST = 500
 """Largest depth of nested elements; recursive parsers run out of stack at some thousands."""
 
 _BYTE = 40.0
-"""Memory for one byte of XML while it is read, at most [bytes]."""
+"""Largest memory for one byte of XML while it is read [bytes]."""
 
 _MOST = 50_000
 """Largest number of elements with all copies; MuJoCo compiles 10^4 bodies in 15 s, and 10^5 in half an hour."""
@@ -35,7 +35,7 @@ _OUTDATED = {"option": "apirate", "contact": "internal"}
 """Attributes of older versions that newer ones reject: a rate of network traffic, and one of flexes."""
 
 _PREAMBLE = re.compile(rb"\A((?:\s|<!--.*?-->)+)<\?xml.*?\?>", re.DOTALL)
-"""An XML declaration after comments and blanks, where none is allowed, and those."""
+"""Comments and blanks before an XML declaration, where they are not allowed, and the declaration."""
 
 _FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -44,7 +44,7 @@ _MATTER = {"body", "flexcomp", "composite", "attach"}
 
 
 def is_robot(path: str | os.PathLike) -> bool:
-    """Whether a file is named as a robot, or else begins as XML does."""
+    """Whether a file has the ending of a robot file, or begins like XML."""
     path = Path(path)
     if path.suffix.lower() in NAMED:
         return True
@@ -86,7 +86,7 @@ def parsed(path: Path) -> Element:
     parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = start, end, declare
     try:
         parser.Parse(_PREAMBLE.sub(rb"\1", path.read_bytes(), count=1), True)
-    except (expat.ExpatError, ValueError, LookupError) as fault:  # MuJoCo accepts some that are not XML
+    except (expat.ExpatError, ValueError, LookupError) as fault:  # MuJoCo accepts some files that are not XML
         if isinstance(fault, SceneError):
             raise
         raise SceneError(f"{path} cannot be read as XML: {fault}; check the file there, and its encoding") from fault
@@ -123,10 +123,10 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
 
 
 def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
-    """Text of the files that need it without what MuJoCo rejects and has no meaning here, by path.
+    """Changed text, by path, of the files with content that MuJoCo rejects and that has no meaning here.
 
-    These are attributes that newer versions reject, and undefined materials. Attached models with other endings than
-    .xml, which MuJoCo tells by it alone, are marked as XML.
+    Attributes that newer versions reject, and undefined materials, are removed. Attached models with other endings than
+    .xml, by which alone MuJoCo recognises XML, are marked as XML.
     """
     known = {element.get("name") for tree in files.values() for element in tree.iter("material")}
     alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # it brings materials of its own
@@ -200,7 +200,7 @@ def _count(element: Element) -> float:
 
 
 def including_file(path: Path) -> str:
-    """Which file to load instead of one that it includes; empty if there is none in the folder."""
+    """Remedy if another file in the folder includes this one: load that file; else empty."""
     for other in sorted(path.absolute().parent.glob("*.xml")):
         if other != path.absolute() and path.name in _included(other):
             return f"it is part of {other.name}: load that instead"

@@ -1,4 +1,4 @@
-"""Shapes taken apart into what robot files know: boxes, spheres, capsules, cylinders, planes and meshes with poses."""
+"""Shapes divided into shapes of robot files: boxes, spheres, capsules, cylinders, planes and meshes with poses."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from warpbots.scene import (
 __all__ = ["PlacedShape", "hollows", "mesh_text", "parts_of"]
 
 _HOLLOW = 0.02
-"""Share by which the convex hull of a mesh may exceed it without a warning."""
+"""Largest excess volume of the convex hull of a mesh without a warning, divided by the volume of the mesh [1]."""
 
 _REMEDY = "give it a Box, Sphere, Capsule, Cylinder or TriangleMesh, or a Union of them"
 
@@ -46,12 +46,13 @@ class PlacedShape:
     mesh: TriangleMesh | None = None
 
     def core(self, rounding: float) -> tuple["PlacedShape", float]:
-        """The part without a layer of the radius of its edges, to which they are rounded [m], and this radius.
+        """The part without a layer as thick as the radius of its rounded edges, and this radius [m].
 
-        The points within that radius of the core are the solid with rounded edges, as `Articulated` takes it.
+        The points within this radius of the core are the solid with rounded edges, as `Articulated` takes it.
 
         Args:
-            rounding: Radius in the smallest half edge of a box, or the smaller of radius and half length of a cylinder.
+            rounding: Radius divided by the smallest half edge of a box, or by the smaller of radius and half length of
+                a cylinder [1].
         """
         if self.kind not in ("box", "cylinder"):
             return self, 0.0
@@ -70,10 +71,10 @@ def parts_of(shape: Shape, what: str) -> list[PlacedShape]:
 
     Args:
         shape: A shape.
-        what: Whose it is, for messages.
+        what: Owner of the shape, for messages.
 
     Raises:
-        SceneError: Robot files have no word for it.
+        SceneError: Robot files cannot express it.
     """
     try:
         return _parts(shape)
@@ -152,7 +153,7 @@ def mesh_text(mesh: TriangleMesh) -> bytes:
 
 
 def hollows(parts: list[tuple[str, PlacedShape]]) -> list[tuple[str, str]]:
-    """A note on meshes that are not convex, whose hulls MuJoCo takes for contact; none if there are none.
+    """A note on meshes that are not convex, whose hulls MuJoCo uses for contact; empty if there are none.
 
     Args:
         parts: Parts with the names of their bodies or obstacles.

@@ -1,4 +1,4 @@
-"""Which geoms overlap at the start, as MuJoCo's collision detection finds it."""
+"""Geoms that overlap at the start, by MuJoCo's collision detection."""
 
 from warpbots.robots.mujoco_source import Source
 from warpbots.robots.records import Keyframe
@@ -6,11 +6,11 @@ from warpbots.robots.records import Keyframe
 __all__ = ["overlaps_at"]
 
 _OVERLAP = 0.01
-"""Least depth in the radius of the smaller geom [1]."""
+"""Smallest depth that counts, divided by the radius of the smaller geom [1]."""
 
 
 def overlaps_at(source: Source, start: Keyframe) -> dict[frozenset[int], float]:
-    """Depths of geoms in one another at the start, where they are considerable [m]."""
+    """Depths of pairs of geoms that overlap considerably at the start, by their indices [m]."""
     model, data = source.model, source.words.MjData(source.model)
     data.qpos[:] = start.qpos
     source.words.mj_kinematics(model, data)

@@ -7,7 +7,7 @@ from warpbots.robots.mujoco_source import Source
 __all__ = ["unsupported_parts"]
 
 _TINY = 1e-3
-"""Impedance of a constraint that is a spring and a damper, whatever the mass [1]."""
+"""Impedance up to which a constraint is a spring and a damper for any mass [1]."""
 
 
 def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
@@ -102,7 +102,7 @@ def _bouncy(solref: np.ndarray) -> np.ndarray:
 
 
 def _of_pairs(source: Source) -> list[str]:
-    """What explicit pairs say besides their friction; a solref tells a bounce only if the impedance is not tiny."""
+    """Properties of explicit pairs besides friction; a solref means a bounce only if the impedance is not tiny."""
     model, lines = source.model, []
     for k in _read_pairs(source):
         ends = _pair_ends(source, k)
@@ -124,7 +124,7 @@ def _pair_ends(source: Source, k: int) -> str:
 
 
 def _read_pairs(source: Source) -> list[int]:
-    """Indices of the explicit contact pairs of collision geoms; those of the others are left out."""
+    """Indices of the explicit contact pairs of collision geoms; pairs of other geoms are left out."""
     model, solid = source.model, set(_solids(source))
     return [k for k in range(model.npair) if {int(model.pair_geom1[k]), int(model.pair_geom2[k])} <= solid]
 

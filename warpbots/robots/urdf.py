@@ -26,7 +26,7 @@ _LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis",
 
 
 def colors(robot: Element) -> dict[str, tuple[float, ...]]:
-    """Colours (r, g, b, opacity) of links by name, from the first of their visuals with a complete one."""
+    """Colours (r, g, b, opacity) of links by name, from their first visual with a complete colour."""
     said = {m.get("name", ""): m.find("color") for m in robot.iter("material") if m.find("color") is not None}
     found = {}
     for link in robot.findall("link"):
@@ -49,7 +49,7 @@ def mimics(robot: Element) -> tuple[str, ...]:
 
 
 def normalised(robot: Element, path: Path) -> list[str]:
-    """Remove from a robot what MuJoCo would reject and other parsers ignore.
+    """Remove elements of a robot that MuJoCo would reject and other parsers ignore.
 
     These are visuals, transmissions and elements of other simulators. Of elements that may occur once, the first is
     used. An ``<axis>`` without numbers is x, the default of URDF, and missing products of inertia are 0.
@@ -172,9 +172,9 @@ def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
 
 
 def _settle_limits(robot: Element, lines: list[str]) -> None:
-    """Make joints with equal limits fixed there, and name those without limits or with a lower one above the upper.
+    """Fix joints with equal limits there, and report joints without limits or with a lower limit above the upper.
 
-    By the definition of URDF an end that is not given is 0, but where neither is, files mean that there are none. The
+    By the definition of URDF a missing end is 0, but files in which both are missing mean that there are no limits. The
     effort of a limit is kept.
     """
     found: dict[str, list[str]] = {}

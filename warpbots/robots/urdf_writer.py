@@ -16,19 +16,19 @@ __all__ = ["urdf"]
 _KINDS = {"slide": "prismatic", "hinge": "revolute", "free": "floating"}
 _WORLD = "world"
 _FAST = 1e6
-"""Velocity limit of a joint that has none, which URDF demands [rad/s or m/s]."""
+"""Velocity limit of all joints, because URDF requires one [rad/s or m/s]."""
 _DOWN = (0.0, 0.0, -9.81)
 
 
 def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]:
-    """The element ``<robot>`` of a scene, the contents of the files of its meshes by name, and what is left out.
+    """The element ``<robot>`` of a scene, the contents of its mesh files by name, and a line for everything left out.
 
     Args:
         scene: A scene of rigid bodies.
-        stem: With which names of meshes begin.
+        stem: Prefix of the names of mesh files.
 
     Raises:
-        SceneError: URDF has no word for a joint, or a body is called ``"world"``.
+        SceneError: URDF cannot express a joint, or a body is called ``"world"``.
     """
     joints, meshes = written_joints(scene), {}
     _refuse(scene, joints)
@@ -65,14 +65,14 @@ def _refuse(scene: Scene, joints: list[WrittenJoint]) -> None:
 
 
 def _left_out(scene: Scene, joints: list[WrittenJoint]) -> list[str]:
-    """A line for everything in a scene that URDF has no words for."""
+    """A line for everything in a scene that URDF cannot express."""
     lines, pieces = [], {(w.joint.name, p.first): p for w in joints for p in w.pieces if p.kind != "free"}
     for motor in scene.actuators:
         piece = pieces.get((motor.joint, motor.axis))
         if not isinstance(motor, Torque) or piece is None:
-            lines.append(f"actuator {motor.name!r}: it is no Torque on a revolute or prismatic joint")
+            lines.append(f"actuator {motor.name!r}: it is not a Torque on a revolute or prismatic joint")
         elif motor.name != piece.name:
-            lines.append(f"actuator {motor.name!r}: its name; it has that of joint {piece.name!r}")
+            lines.append(f"actuator {motor.name!r}: its name; it gets the name of joint {piece.name!r}")
     begun = [w.joint.name for w in joints if any(w.velocity) or _moved(w)]
     lines += [f"start of joints: {', '.join(map(repr, begun))}"] if begun else []
     limited = [w.joint.name for w in joints if w.joint.lower is not None]
@@ -82,7 +82,7 @@ def _left_out(scene: Scene, joints: list[WrittenJoint]) -> list[str]:
 
 
 def _moved(written: WrittenJoint) -> bool:
-    """Whether a joint starts elsewhere than at zero."""
+    """Whether a joint does not start at zero."""
     return not np.array_equal(written.start, JOINTS[written.joint.kind].zero)
 
 
@@ -113,7 +113,7 @@ def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, mes
 
 
 def _flat(part: PlacedShape) -> list[PlacedShape]:
-    """A part in the words of URDF, which has no capsules: one is a cylinder and two spheres."""
+    """A part as shapes of URDF, which has no capsules: a capsule becomes a cylinder and two spheres."""
     if part.kind != "capsule":
         return [part]
     radius, half = part.size
@@ -148,7 +148,7 @@ def _add_origin(element: Element, frame: JointFrame) -> None:
 def _add_joints(
     robot: Element, written: WrittenJoint, frames: dict[str | None, JointFrame], efforts: dict[tuple[str, int], Torque]
 ) -> None:
-    """The joints of a link, in a chain of massless links if they are several."""
+    """The joints of a link, in a chain of massless links if there are several."""
     joint, child = written.joint, written.child
     parent, origin = joint.parent, frames[child.name].seen_from(frames[joint.parent])
     for piece in written.pieces or (None,):

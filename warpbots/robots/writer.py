@@ -24,11 +24,11 @@ def save(
     """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.
 
     Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
-    and all files are replaced, or none. `load` reads either format again; ``keyframe="start"`` gives the start.
+    and all files are replaced, or none. `load` reads both formats; ``keyframe="start"`` selects the start.
 
     **MJCF**, exact: bodies, their names, frames, masses, centres and moments of inertia; shapes; joints with axes,
     springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion is
-    that of `Articulated`, to the errors of the steps. Names and coordinates change where MJCF has others:
+    that of `Articulated`, up to the errors of time steps. Names and coordinates differ where MJCF requires it:
 
     - Planar, translational and free_2d joints are slides and hinges: ``"<joint>/x"``, ``/y``, ``/z``, ``/angle``.
     - The coordinates of a body that floats are its pose in the world. With springs, servos, unequal damping or
@@ -37,41 +37,42 @@ def save(
     - The control of a `Torque` is u; that of a `Servo` is its target, target + u reach [rad or m].
     - Fixed joints have no names, and a limit that is infinite is 1e10.
 
-    Approximated: limits and contacts. MuJoCo's soft constraints are springs and dampers where their impedance is least
-    (``solimp="0.0001 0.0001 ..."``), and so they are written, with direct ``solref``:
+    Approximated: limits and contacts. MuJoCo's soft constraints are springs and dampers at the least impedance
+    (``solimp="0.0001 0.0001 ..."``). They are written with it, and with direct ``solref``:
 
     - *Limits* have the stiffness of the joint, to 1e-4; their damping is not bounded by the force of the stiffness.
-    - *Which bodies touch* is exactly what `Scene.contacts` say, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
-    - *Normal forces* have the stiffness of the law. Its damping grows with the depth; here it is constant, that at the
-      depth at which the body rests on four contacts, or, with a restitution, that of a linear spring with the same one.
-      An impact that is instant here lasts there.
+    - *Which bodies touch* follows `Scene.contacts` exactly, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
+    - *Normal forces* have the stiffness of the law. Its damping grows with the depth; in the file it is constant, its
+      value at the depth at which the body rests on four contacts, or, with a restitution, the damping of a linear
+      spring with the same restitution. An instant impact of `Articulated` takes time in MuJoCo.
     - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
-      here. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal stress.
+      in `Articulated`. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal
+      stress.
     - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few
-      for a pair. Each has the area of the largest face of contact points, divided among four; edges are sharp, and both
-      surfaces are felt. ``"points"``: at the contact points, as balls of 1 um that only ``<pair>`` lets touch. Edges of
-      boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the force halfway between a point and the
-      core of the rounded solid. Readers see such a file without contact.
-    - *Meshes* are their convex hulls in contact; a warning names those that are not convex.
+      for a pair. Each has a quarter of the area of the largest face of contact points; edges are sharp, and the
+      surfaces of both solids touch. ``"points"``: at the contact points, as balls of 1 um that only ``<pair>`` lets
+      touch. Edges of boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the force halfway between a
+      point and the core of the rounded solid. `load` reads such a file without contact.
+    - *Meshes* are replaced by their convex hulls in contact; a warning names those that are not convex.
 
     Such contacts are springs in explicit steps: `timestep` must resolve sqrt(m / k) of the lightest body in contact.
 
     **URDF**, exact: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with damping and ends
     of limits. Planar, translational and free_2d joints are chains with massless links. The origin of a link is that of
     its joint; a capsule is a cylinder and two spheres; a `Torque` is an effort limit. Balls, springs and armature are
-    refused. One warning lists what has no words: the start, servos, laws of limits, obstacles, contacts, gravity.
+    refused. One warning lists everything left out: the start, servos, laws of limits, obstacles, contacts, gravity.
 
     Args:
         path: The file; its folder must exist.
         scene: A scene of rigid bodies.
         contact: Where contact forces act in MJCF: ``"solids"``, or ``"points"`` for a motion as in `Articulated`.
-        rounding: Radius of edges for ``contact="points"``, that of `Articulated` [1].
+        rounding: Radius of edges for ``contact="points"``, as `rounding` of `Articulated` [1].
         timestep: Time step of MJCF [s].
 
     Raises:
         ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
         OSError: A file cannot be written; nothing was changed.
-        SceneError: The scene has parts that are no rigid bodies, or that the format cannot express.
+        SceneError: The scene has parts that are not rigid bodies, or that the format cannot express.
     """
     path = Path(path)
     if path.suffix.lower() not in NAMED:
@@ -90,7 +91,7 @@ def save(
         notes, heading = _hollows(scene), WRITTEN
     else:
         root, meshes, left_out = urdf(scene, path.stem)
-        notes, heading = [("", line) for line in left_out], "left out, because URDF has no words for it"
+        notes, heading = [("", line) for line in left_out], "left out, because URDF cannot express it"
     warn_of_file(path, notes, heading)
     ElementTree.indent(root)
     contents = [*meshes.values(), ElementTree.tostring(root, encoding="utf-8") + b"\n"]
@@ -100,7 +101,7 @@ def save(
 
 
 def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
-    """Raise if a scene has parts that robot files have no words for, or floors that move."""
+    """Raise if a scene has parts that robot files cannot express, or half spaces that move."""
     parts = {
         "SoftBody": scene.soft, "Constraint": scene.constraints, "Load": scene.loads, "Attachment": scene.attachments,
         "Field": [field for field in scene.fields if not _is_rounding(field)],
@@ -121,7 +122,7 @@ def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
 
 
 def _is_rounding(field: Field) -> bool:
-    """Whether a field differs from the records of its scene in the last digits only, as where they were baked."""
+    """Whether a field differs from the records of its scene in the last digits only, as after baking."""
     return field.recorded is not None and np.allclose(field.values, field.recorded, rtol=1e-9, atol=1e-12)
 
 

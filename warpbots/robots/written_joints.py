@@ -1,4 +1,4 @@
-"""Joints as robot files have them: slides, hinges and balls, several on a body, and free bodies."""
+"""Joints in the form of robot files: slides, hinges and balls, several on a body, and free bodies."""
 
 import dataclasses
 import math
@@ -47,7 +47,7 @@ class JointFrame:
         return JointFrame(back @ (self.position - other.position), back @ self.rotation)
 
     def then(self, inner: "JointFrame") -> "JointFrame":
-        """`inner`, which is given in this frame, in the world."""
+        """The frame `inner`, which is relative to this frame, in the world."""
         return JointFrame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
 
 
@@ -80,16 +80,16 @@ class FileJoint:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WrittenJoint:
-    """A joint of the scene, and the joints of the file that make it up.
+    """A joint of the scene, and the joints of the file that represent it.
 
     Attributes:
-        joint: The joint; that of a body without one is free.
+        joint: The joint; a free joint for a body without one.
         child: Its child.
         parent: Its parent, or None for the world.
         pieces: The joints of the file, in the order in which they move the child.
         start: Coordinates at time 0, shape (coordinates,).
         velocity: Velocities at time 0, shape (velocities,).
-        coordinates: Where its coordinates are among those of a state of `warpbots.Articulated`.
+        coordinates: Slice of its coordinates in a state of `warpbots.Articulated`.
     """
 
     joint: Joint
@@ -156,7 +156,7 @@ class WrittenJoint:
 
 
 def written_joints(scene: Scene) -> list[WrittenJoint]:
-    """All joints of a scene, in the order in which MuJoCo numbers those of its file.
+    """All joints of a scene, in the order of the joint numbers of MuJoCo.
 
     Raises:
         SceneError: A ball has stiffness, damping or armature that differ between its axes.
@@ -206,10 +206,10 @@ def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
 
 
 def _is_free_body(joint: Joint, child: RigidBody, scene: Scene) -> bool:
-    """Whether a free joint is one of MuJoCo's, whose coordinates are the pose of the body in the world.
+    """Whether MuJoCo's free joint can represent a free joint; its coordinates are the pose of the body in the world.
 
-    That has the same damping and armature for all velocities, those of the body's own origin, and no spring whose rest
-    could be given.
+    MuJoCo's free joint has the same damping and armature for all velocities, which are those of the body's own origin,
+    and no spring with a given rest pose.
     """
     motors = [m for m in scene.actuators if isinstance(m, Torque | Servo) and m.joint == joint.name]
     if joint.parent is not None or any(joint.stiffness) or any(isinstance(m, Servo) for m in motors):

@@ -56,7 +56,7 @@ class ElementaryJoint:
 
 @record
 class JointKind:
-    """A chain of elementary joints, of which each moves all that follow, and the last one the child.
+    """A chain of elementary joints: each moves all joints after it, and the last one moves the child.
 
     Coordinates and velocities of a joint are those of its elementary joints, in their order.
 
@@ -102,7 +102,7 @@ class JointKind:
 
     @property
     def angular(self) -> np.ndarray:
-        """Which velocities are angular, shape (freedom,), bool."""
+        """Whether each velocity is angular, shape (freedom,), bool."""
         return np.array([j.type != "prismatic" for j in self.chain for _ in range(j.freedom)], dtype=bool)
 
     @property

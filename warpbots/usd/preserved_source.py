@@ -1,4 +1,4 @@
-"""Preserving what warpbots does not read: a scene is written over a copy of the file that it came from."""
+"""Preserves content that warpbots does not read: a scene is written over a copy of its source file."""
 
 import dataclasses
 import os
@@ -66,7 +66,7 @@ def is_source_of(path: str, scene: Scene) -> bool:
 
 
 def relative(asset: str | Path, folder: Path) -> str:
-    """`asset` as USD writes a path relative to `folder`."""
+    """`asset` as a path relative to `folder`, in the notation of USD."""
     try:
         path = Path(os.path.relpath(asset, folder)).as_posix()
     except ValueError:  # on another drive of Windows

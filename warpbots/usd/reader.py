@@ -48,7 +48,7 @@ def read(
 ) -> Scene:
     """The scene in a USD file.
 
-    Prims with `PhysicsDeformableBodyAPI` (or that of Omniverse) become soft bodies, prims with `PhysicsRigidBodyAPI`
+    Prims with `PhysicsDeformableBodyAPI` (or its Omniverse form) become soft bodies, prims with `PhysicsRigidBodyAPI`
     rigid bodies, with their joints, drives and colliders; static colliders become obstacles. A scene written by
     warpbots is read back to the last bit. Numbers are converted to SI units and z up. Physics that is left out or read
     differently, and missing files, are listed with their prims in one `FileWarning`.
@@ -56,12 +56,12 @@ def read(
     Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
     warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
 
-    A file of static colliders alone gives a scene of obstacles without bodies. Where the file has soft bodies, rigid
-    ones get no laws of contact, as `ProjectiveDynamics` finds all contacts itself.
+    A file of static colliders alone gives a scene of obstacles without bodies. If the file has soft bodies, its rigid
+    bodies get no laws of contact, because `ProjectiveDynamics` finds all contacts itself.
 
-    A joint is at zero where its two frames coincide, and starts where the file has the bodies. A file specifies contact
-    by friction and restitution only: its rigid bodies have `contact_points` contact points each, and laws of
-    `warpbots.scene.contacts_between` with the mean of both friction coefficients.
+    A joint is at zero where its two frames coincide, and starts at the poses of its bodies in the file. A file
+    specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points` contact points,
+    and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
@@ -72,19 +72,20 @@ def read(
             contain their own number.
         thickness: Thickness [m] of the sheets made of open meshes of soft bodies; None to refuse open meshes.
         ignore_loops: Whether to leave out joints that close loops; each is named in the warning.
-        asset_root: Folder that must contain all files that the file refers to, also by an absolute path, ``..`` or a
-            link; None for the folder above its own, or its own if that one contains the home folder.
+        asset_root: Folder that must contain all files that the file refers to, also through an absolute path, ``..``
+            or a link; None for the parent of the file's folder, or that folder itself if its parent contains the home
+            folder.
         max_prims: Largest number of prims of the stage, each counted once for every reference to it.
 
     Returns:
-        The scene. Its `source` is the file, unless `meters_per_unit` overrides that of the file, or instances of a
-        `PointInstancer` became bodies or obstacles; without a source, a file written from the scene has none of the
-        other content of this one.
+        The scene. Its `source` is the file, unless `meters_per_unit` overrides the unit of the file, or instances of a
+        `PointInstancer` became bodies or obstacles. A file written from a scene without a source lacks the other
+        content of the file read here.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: The file is empty, not a USD file, without unit of length, of a newer version of warpbots, or has
-            nothing to simulate; all errors in its bodies, obstacles, joints and actuators are listed.
+        SceneError: The file is empty, is not a USD file, has no unit of length, was written by a newer version of
+            warpbots, or has nothing to simulate; all errors in its bodies, obstacles, joints and actuators are listed.
     """
     stage = open_stage(path, asset_root, max_prims)  # a name keeps the stage alive, and with it the prims in `found`
     scene, found = read_stage(stage, material, meters_per_unit, contact_points, thickness, ignore_loops)
@@ -192,9 +193,9 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
-    """List in one warning what was left out, and doubts of the unit of length."""
+    """List in one warning everything left out, and doubts about the unit of length."""
     if scene.bodies and not takers(scene):
         found.note(None, remedy(scene, ""))
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
-    found.left_out.sort(key=lambda note: note[0] != WHOLE)  # what concerns all of it comes first
+    found.left_out.sort(key=lambda note: note[0] != WHOLE)  # notes on the whole file come first
     warn_of_file(name, [*found.left_out, *size_doubts("the robot", size, "meters_per_unit")])

@@ -36,7 +36,7 @@ def scene_layer(scene: Scene, folder: Path) -> Sdf.Layer:
     layer = _new_layer() if scene.source is None else copy_of_source(scene)
     _author(layer, scene)
     sign(layer)
-    relocate(layer, folder)  # after its stage is closed, which could not resolve the relative paths
+    relocate(layer, folder)  # after its stage is closed: the stage could not resolve relative paths
     return layer
 
 
@@ -89,7 +89,7 @@ def _world(stage: Usd.Stage) -> Usd.Prim:
 
 
 def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
-    """Write all parts of `scene`: present prims are updated, the others are new."""
+    """Write all parts of `scene`: existing prims are updated, all others are defined."""
     stage = target.stage
     kept = write_robots(target, scene, found, _robots(target, found, points_of(scene)))
     rigid = found.rigid
@@ -122,7 +122,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
 
 
 def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
-    """What the rigid bodies that are already there are read as, or None."""
+    """The robots that the rigid bodies of the stage read as; None if there are none or they cannot be read."""
     if not found.rigid:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A scene or a motion in one file: a package of all its layers and assets, or one layer with all that they say."""
+"""A scene or a motion in one file: a package of all its layers and assets, or one layer with their content."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
 
     Args:
         path: Absolute path of the file.
-        write: Writes the file of the path that it is given, and others beside it.
+        write: Function of a path that writes this file, and others beside it.
 
     Raises:
         OSError: The file cannot be written; what was there before is unchanged.

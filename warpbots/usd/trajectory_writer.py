@@ -27,7 +27,7 @@ from warpbots.usd.stage.units import stage_frame
 __all__ = ["refuse_overwriting", "write_trajectory"]
 
 _FLUSH = 2**24
-"""Bytes of samples after which the results go to disk."""
+"""Number of bytes of samples after which the results are written to disk."""
 
 _Sample = tuple[float, Callable[[float], int]]
 """Time of a frame [s], and a function that writes it at a time code and returns the number of bytes."""
@@ -51,14 +51,14 @@ def write_trajectory(
         path: Absolute path of the file that combines scene and results.
         trajectory: The motion.
         fps: Time codes per second.
-        every: Write the states after every so many control intervals.
+        every: Number of control intervals between two frames.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
-        color: What the colours of soft bodies show; None for their own.
+        color: Quantity that the colours of soft bodies show; None for the colours of the bodies.
 
     Raises:
         ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions,
-            `springs` is set for a motion without springs, or there is nothing of the name `color`.
+            `springs` is set for a motion without springs, or `color` is not the name of a quantity.
         OSError: A file cannot be written; what was there before is unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
@@ -102,7 +102,7 @@ def _results_file(path: Path) -> Path:
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
-    """Path of the scene beside `path`: a text file if that is short, and never the file that it came from."""
+    """Path for the scene beside `path`: a text file if its arrays are short, and never the source of the scene."""
     arrays = []
     layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
     suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
@@ -170,6 +170,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s], rounded if it is within rounding of a whole number."""
+    """Time code of `time` [s]; a whole number if it differs from one by rounding alone."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

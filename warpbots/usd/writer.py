@@ -36,8 +36,8 @@ def write(
 
     A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene, which is
     not changed; a scene without a file is written beside it as ``<name>_scene``. Parameters that the rollout replaced
-    are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and what
-    `read` returns the scene of. Rigid bodies are kinematic there, so that a player shows their motion and does not
+    are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and `read`
+    returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion and does not
     simulate it.
 
     Args:
@@ -50,14 +50,14 @@ def write(
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
-        color: What the colours of the soft bodies of a trajectory show: ``"activation"``, the control signals of the
-            regions that matter is in, negative where they expand it, or a parameter of elements such as
+        color: Quantity that the colours of the soft bodies of a trajectory show: ``"activation"``, the sum of the
+            control signals at each point, negative for expansion, or a parameter of elements such as
             ``"youngs_modulus"``; None for the colours of the bodies. The values themselves are written beside the
             colours, as a primvar of that name.
 
     Raises:
         ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, `springs` is
-            set for a motion without springs, or there is nothing of the name `color`.
+            set for a motion without springs, or `color` is not the name of a quantity.
         SceneError: The other content of the source is inconsistent with the scene, or the scene has changed a robot
             written by another program.
         OSError: The file cannot be written; what was there before is unchanged.

@@ -33,10 +33,10 @@ def collider_shape(
 
     Args:
         prim: The collider.
-        here: Its local coordinates to those of the solid [m], shape (4, 4).
+        here: Transform from its local coordinates to those of the solid [m], shape (4, 4).
         frame: Units and axes of the stage.
-        note: Takes what is read differently from what the file says.
-        opened: Makes a solid, and a sentence about it, from vertices and faces of an open mesh.
+        note: Receives a note on anything that is read differently from the file.
+        opened: Function of vertices and faces of an open mesh that returns a solid and a sentence about it.
 
     Raises:
         SceneError: Its geometry is not supported; the message does not name the prim.

@@ -1,7 +1,7 @@
 """Geometric prims as shapes, whoever wrote them.
 
-In a 2D scene a prim is its section with the plane y = 0. A primitive that is sheared by its transform, or scaled so
-that it is no longer round, becomes a mesh; so does a cone.
+In a 2D scene, a prim stands for its section with the plane y = 0. A primitive that is sheared by its transform, or
+scaled so that it is no longer round, becomes a mesh, as does a cone.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
     Args:
         prim: A geometric prim.
-        matrix: Local coordinates of the prim to lifted scene coordinates [m], shape (4, 4).
+        matrix: Transform from local coordinates of the prim to lifted scene coordinates [m], shape (4, 4).
         dim: 2 or 3: dimension of the scene.
 
     Raises:
@@ -214,7 +214,7 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
 
     Args:
         prim: A mesh of polygons.
-        matrix: Local coordinates of the prim to those of the vertices, shape (4, 4).
+        matrix: Transform from local coordinates of the prim to those of the vertices, shape (4, 4).
 
     Raises:
         SceneError: It has no points or faces, or they are inconsistent.

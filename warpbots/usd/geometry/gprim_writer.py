@@ -1,7 +1,7 @@
 """Shapes as geometric prims.
 
-The description of a prim is separate from its authoring, so that the reader can check whether a prim is still what the
-writer made of a shape. All coordinates are lifted scene coordinates in metres (see `warpbots.usd.stage.units`). A 2D
+The description of a prim is separate from its authoring, so that the reader can check whether a prim has changed since
+it was written. All coordinates are lifted scene coordinates in metres (see `warpbots.usd.stage.units`). A 2D
 shape is drawn as a thin solid in the plane y = 0.
 """
 
@@ -64,7 +64,7 @@ def describe(shape: Shape, extent: float = 1.0) -> Gprim:
 
     Args:
         shape: The shape.
-        extent: Size of the scene [m]: how large an unbounded plane is drawn.
+        extent: Size of the scene [m], which determines the drawn size of an unbounded plane.
     """
     lift = _lift(dimension(shape))
     return _DESCRIBE[type(shape)](shape, lift, extent)
@@ -94,7 +94,7 @@ def author(stage: Usd.Stage, path: str, gprim: Gprim) -> Usd.Prim:
 
 
 def unchanged(prim: Usd.Prim, gprim: Gprim) -> bool:
-    """Whether the geometry of `prim`, its transform aside, is that of `gprim` to single precision."""
+    """Whether the geometry of `prim`, apart from its transform, equals `gprim` to single precision."""
     if prim.GetTypeName() != gprim.type:
         return False
     for name, (_, value) in gprim.values.items():
@@ -110,7 +110,7 @@ def unchanged(prim: Usd.Prim, gprim: Gprim) -> bool:
 
 
 def matrix(gprim: Gprim) -> np.ndarray:
-    """Local coordinates of `gprim` to lifted scene coordinates, shape (4, 4)."""
+    """Transform from local coordinates of `gprim` to lifted scene coordinates, shape (4, 4)."""
     result = np.eye(4)
     if gprim.scale is not None:
         result[:3, :3] = np.diag(gprim.scale)

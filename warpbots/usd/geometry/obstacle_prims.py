@@ -26,10 +26,10 @@ __all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
 
 
 def read_obstacles(found: Inventory, frame: StageUnits) -> list[Obstacle]:
-    """All obstacles; those without any geometry are moved to what is left out.
+    """All obstacles; those without geometry are listed as left out.
 
     Raises:
-        SceneError: A line for each that cannot be read: bodies that stand on it would fall.
+        SceneError: Obstacles cannot be read; without them, bodies that stand on them would fall. One line for each.
     """
     obstacles: list[Obstacle] = []
     faults: Faults = []
@@ -52,9 +52,9 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
 
     Args:
         prim: An obstacle of ours, or a collider.
-        name: What to call it.
+        name: Name of the obstacle.
         frame: Units and axes of the stage.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         NoGeometry: There is no geometry at or below it.
@@ -66,7 +66,7 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
         bound = bound_material(part)
         mark_solid(part, bound)
         if bound is not None:
-            mark_read(bound, *(row.name for row in rows("Material.density")))  # what does not move needs no mass
+            mark_read(bound, *(row.name for row in rows("Material.density")))  # a static solid needs no mass
             rough = said_friction(part, frame)[1]
             if rough is not None and rough < slides:
                 note(
@@ -130,5 +130,5 @@ def make_colliders(prim: Usd.Prim) -> None:
 
 
 def _solid(prim: Usd.Prim) -> Usd.Prim:
-    """The prim at or below the obstacle `prim` whose material counts."""
+    """The prim at or below the obstacle `prim` whose material the obstacle has."""
     return (geometry_of(prim) or [prim])[0]

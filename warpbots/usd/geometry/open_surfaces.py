@@ -1,7 +1,7 @@
 """Solids for static open surfaces, such as a quad for the ground, a terrain or a tray without walls.
 
 If all of a surface is visible from one side, the space behind it is solid down to a plane. If a surface bounds a solid
-but for a few holes, these are closed. Every other surface gets a thickness.
+except for small holes, these are closed. Every other surface gets a thickness.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _HOLES = 0.1
 """Largest area of the holes of a solid divided by the area of its surface."""
 
 _STEEP = 0.05
-"""Largest share of the area of a surface whose projection may be smaller than this share of it."""
+"""A face is steep if its projection is below this fraction of its area; also the largest steep part of a surface."""
 
 _FLAT = 1e-6
 """Largest height of a flat surface divided by its size."""
@@ -35,8 +35,8 @@ def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
     A surface that faces downwards is taken as facing upwards: it is a floor that was drawn from below.
 
     Args:
-        vertices: Its points [m], shape (n, 3).
-        faces: Their indices, counter-clockwise seen from the front, shape (m, 3).
+        vertices: Points of the surface [m], shape (n, 3).
+        faces: Indices of points, counter-clockwise seen from the front, shape (m, 3).
 
     Raises:
         SceneError: It has no area.
@@ -60,13 +60,13 @@ def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
     if closed is not None and caps <= _HOLES * area.sum():
         return closed, "an open surface, whose holes are closed"
     thickness = _THICK * size
-    loose = np.arange(3 * len(faces)).reshape(-1, 3)  # faces that share no edge may meet in any number
+    loose = np.arange(3 * len(faces)).reshape(-1, 3)  # without shared edges, any number of faces may meet
     sheet = Sheet(vertices[faces].reshape(-1, 3), loose, thickness)
     return sheet, f"an open surface that is visible from all sides; it gets a thickness of {thickness:.3g} m"
 
 
 def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Faces of a flat surface, all oriented as the majority by area; others as they are."""
+    """Faces of a flat surface, all oriented like the majority by area; faces of other surfaces unchanged."""
     along = normals @ (normals[np.argmax(area)] / area.max())
     if (np.abs(along) < (1.0 - _FLAT) * area).any():
         return faces, normals, area

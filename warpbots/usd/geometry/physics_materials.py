@@ -19,7 +19,7 @@ __all__ = [
 
 _FIELDS = attributes_of(Material, "plasticity", "fibres", "branches")
 _CONSTITUENTS = {"fibres": FibreReinforcement, "branches": MaxwellBranch}
-"""What a composite material has several of, each field of which is an array."""
+"""Constituents of a composite material; each of their fields is stored as an array."""
 
 
 def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None = None) -> Material:
@@ -28,7 +28,7 @@ def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None =
     Args:
         prim: Geometry of a body.
         frame: Units and axes of the stage.
-        fallback: Material to use if the file gives no stiffness; a density of the file counts all the same.
+        fallback: Material to use if the file gives no stiffness; a density in the file is used nevertheless.
 
     Raises:
         SceneError: The file gives no stiffness and there is no fallback, or a value is outside its range.
@@ -58,7 +58,7 @@ def direct_material(prim: Usd.Prim, frame: StageUnits) -> Material | None:
 
 
 def write_material(stage: Usd.Stage, path: str, material: Material, frame: StageUnits) -> Usd.Prim:
-    """Define `material` at `path`, or give the material that is there its values."""
+    """Define `material` at `path`, or update the material at this path."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, *MATERIAL_APIS)
     for field, sets in _FIELDS.items():
@@ -88,7 +88,7 @@ def read_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float, float | Non
 
 
 def said_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float | None, float | None]:
-    """Dynamic and static coefficient as the file gives them, or None; a static one alone is both."""
+    """Dynamic and static coefficient as the file gives them, or None; a static one alone is used for both."""
     bound = bound_material(prim)
     if bound is None:
         return None, None
@@ -165,7 +165,7 @@ def _material(prim: Usd.Prim, frame: StageUnits, density: float | None = None) -
 
 
 def _plasticity(prim: Usd.Prim, frame: StageUnits) -> Plasticity | None:
-    """How a material yields; None if it does not."""
+    """The plasticity of a material, or None."""
     name = get(prim, "Material.plasticity", frame)
     if name is None:
         return None
@@ -190,13 +190,13 @@ def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
         values = [get(prim, row, frame) for row in sets]
         if len({len(v) for v in values}) > 1:
             counts = ", ".join(f"{rows(row)[0].name} {len(v)}" for row, v in zip(sets, values, strict=True))
-            raise SceneError(f"the arrays of its {field} must have as many entries each, got {counts}")
+            raise SceneError(f"the arrays of its {field} must have the same number of entries, got {counts}")
         found[field] = [cls(*part) for part in zip(*values, strict=True)]
     return found
 
 
 def body_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
-    """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides that of its material."""
+    """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides the density of its material."""
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()
     said = prim and any(authored(prim, row.name) for row in rows("Material.density"))

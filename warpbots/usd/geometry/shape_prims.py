@@ -31,7 +31,7 @@ _PLACED = ("Box", "Sphere", "Capsule", "Cylinder", "HalfSpace")
 """Shapes whose position is in the transform of their prim: a moved one is another shape of the same kind."""
 
 _NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
-"""Shapes that no geometric prim can represent; what is drawn is only for display."""
+"""Shapes that no geometric prim can represent; their drawn geometry is only for display."""
 
 
 def read_shape(prim: Usd.Prim, frame: StageUnits) -> Shape:
@@ -61,9 +61,9 @@ def write_shape(
         path: Path of the new prim.
         shape: The shape.
         frame: Units and axes of the stage.
-        extent: Size of the scene [m], for drawing what has no bounds.
-        parent: Coordinates of the parent of `path` to those of the shape, shape (4, 4); None for lifted scene
-            coordinates, which those of the parent must then be.
+        extent: Size of the scene [m], for drawing unbounded shapes.
+        parent: Transform from coordinates of the parent of `path` to those of the shape, shape (4, 4); None if the
+            shape is in lifted scene coordinates, which the local coordinates of the parent must then be, too.
     """
     if parent is None:
         parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))

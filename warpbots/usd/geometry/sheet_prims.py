@@ -35,7 +35,7 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits) -> Sheet:
 
     Args:
         prim: A mesh.
-        matrix: Local coordinates of the prim to those of the sheet, shape (4, 4).
+        matrix: Transform from local coordinates of the prim to those of the sheet, shape (4, 4).
         frame: Units and axes of the stage.
 
     Raises:

@@ -13,7 +13,7 @@ __all__ = ["read_solid", "remove_solid", "write_solid"]
 
 
 def read_solid(prim: Usd.Prim, frame: StageUnits) -> Shape:
-    """The solid at or below `prim` [m]; the union of several.
+    """The solid at or below `prim` [m]; the union if there are several.
 
     Raises:
         SceneError: There is none, or it is not supported; the message names the prim.
@@ -34,9 +34,9 @@ def write_solid(target: Target, existing: Usd.Prim | None, group: str, name: str
     """A prim with the solid `shape`.
 
     Args:
-        target: Where.
-        existing: Its present prim, or None. The prim is returned untouched if its solid is right, reshaped if it is
-            ours, and otherwise removed from the scene and replaced by a new one.
+        target: The stage to write to.
+        existing: Its present prim, or None. The prim is returned untouched if its solid equals `shape`, reshaped if
+            warpbots wrote it, and otherwise removed from the scene and replaced by a new one.
         group: The group of a new prim.
         name: The name of a new prim.
         shape: The solid [m].

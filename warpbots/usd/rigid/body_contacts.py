@@ -28,10 +28,10 @@ from warpbots.usd.stage.units import StageUnits
 __all__ = ["add_contact"]
 
 _SURFACE = ("Obstacle.friction", "Obstacle.static_friction", "restitution")
-"""What a material says of contact."""
+"""Properties of a material that concern contact."""
 
 _MOST = 1_000_000
-"""Pairs of points and solids that a scene may have; contact between robots is left out before there are more."""
+"""Largest number of pairs of points and solids; contact between robots, or all contact, is left out to keep it."""
 
 
 class _ContactBody(NamedTuple):
@@ -74,14 +74,14 @@ def add_contact(
     bodies: list[BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], grown: list[Branch],
     found: Inventory, obstacles: list[Obstacle], points: int, frame: StageUnits,
 ) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
-    """Contact points, surfaces and laws for bodies whose prims do not say these themselves.
+    """Contact points, surfaces and laws for bodies whose prims do not define them.
 
     Args:
         bodies: The rigid bodies of the file.
         posed: Bodies of the scene by the name of the body of the file, which comes last.
         joints: Joints of the scene.
         grown: Joints of the file from parents to children.
-        found: The prims of the stage; takes notes.
+        found: The prims of the stage; receives notes.
         obstacles: The obstacles of the scene.
         points: Number of contact points of a body; 0 for no contact.
         frame: Units and axes of the stage.
@@ -142,12 +142,12 @@ def _laws(
         bodies: Rigid bodies with colliders.
         obstacles: The obstacles.
         restitution: Coefficients of restitution of the bodies and obstacles that have one, by name.
-        hinged: Paths of two bodies at a joint of the file, and whether they touch nevertheless.
+        hinged: Whether two bodies at a joint of the file touch nevertheless, by their paths.
         joined: Names of two bodies that count as neighbours in a scene, from `warpbots.scene.neighbours`: they touch
             only by a law that names both.
         apart: Names of two bodies or obstacles that do not touch.
         silent: Robots without self-contact, by the path of their root body.
-        excess: What is left out because there would be too many pairs, from `_excess`.
+        excess: The contact that is left out because there would be too many pairs, from `_excess`.
     """
 
     def allowed(a: _ContactBody, b: _ContactBody) -> bool:
@@ -181,7 +181,7 @@ def _laws(
         contacts += contacts_between({name: members[0].friction}, solids, combine=_average, restitution=restitution)
     for a in bodies:
         for b in bodies:
-            if adjacent(a, b) and allowed(a, b) and a.whole != b.whole:  # what is fixed together cannot move apart
+            if adjacent(a, b) and allowed(a, b) and a.whole != b.whole:  # fixed together, they cannot move apart
                 pair = {a.name: a.friction}, {b.name: b.friction}
                 contacts += contacts_between(*pair, combine=_average, restitution=restitution)
     used, met = {c.points for c in contacts}, {c.solid for c in contacts}
@@ -193,12 +193,12 @@ def _laws(
 
 
 def _average(a: float, b: float) -> float:
-    """How UsdPhysics combines coefficients."""
+    """Mean of two coefficients, as UsdPhysics combines them."""
     return (a + b) / 2.0
 
 
 def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
-    """Which contact is left out because it would take too many pairs: "", that between "robots", or "all" of it."""
+    """The contact that is left out because it would take too many pairs: "", "robots" (between them) or "all"."""
     own: dict[Sdf.Path, list[_ContactBody]] = {}
     for body in bodies:
         own.setdefault(body.robot, []).append(body)
@@ -214,19 +214,19 @@ def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
 
 
 def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
-    """Enter friction and restitution of materials as read, where laws in the file count or the user wants none."""
+    """Enter friction and restitution of materials as read, if laws in the file overrule them or the user wants none."""
     names = [row.name for what in _SURFACE for row in rows(what)]
     for bound in filter(None, map(bound_material, solids)):
         mark_read(bound, *names)
 
 
 def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Note) -> None:
-    """Note what a file with soft bodies says of rigid contact, for which `ProjectiveDynamics` has no use.
+    """Note properties of rigid contact that `ProjectiveDynamics` does not use, for a file with soft bodies.
 
     Args:
         bouncing: Colliders with a coefficient of restitution.
         grown: Joints of the file.
-        note: Takes the notes.
+        note: Receives the notes.
     """
     for prim in bouncing:
         note(bound_material(prim), "physics:restitution, which contacts beside soft bodies lack")
@@ -237,7 +237,7 @@ def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Not
 
 
 def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> None:
-    """Note coefficients that a law of contact does not have: static friction, and those of single colliders."""
+    """Note coefficients that a law of contact does not have: static friction, and coefficients of single colliders."""
     for b in others:
         first = b.parts[0][0]
         said = read_friction(first, frame)[0], read_restitution(first, frame)
@@ -284,7 +284,7 @@ def _note_sunk(others: list[BodyPrim], obstacles: list[Obstacle], note: Note) ->
 
 
 def _surfaces(others: list[BodyPrim], robot: dict[Sdf.Path, Sdf.Path], taken: set[str]) -> dict[str, str]:
-    """Name of the surface of each body: that of its material, else of its robot, else its own."""
+    """Name of the surface of each body: of its material, else of its robot, else its own name."""
     found, used = {}, {}
     size: dict[Sdf.Path, int] = {}
     for b in others:

@@ -34,9 +34,9 @@ class BodyPrim(NamedTuple):
     Attributes:
         prim: The prim.
         name: Name of the body.
-        now: Pose of the body in the file, shape (4, 4); beside the frames of a motion that in the file of its scene.
+        now: Pose of the body in the file, shape (4, 4); for a motion, its pose in the file of the scene.
         parts: Its colliders, each with its solid in the frame of the body.
-        body: The body of the scene, but for its pose and its contact points.
+        body: The body of the scene, without its pose and contact points.
     """
 
     prim: Usd.Prim
@@ -47,13 +47,13 @@ class BodyPrim(NamedTuple):
 
 
 def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> BodyPrim:
-    """The rigid body at `prim`, where the file has it.
+    """The rigid body at `prim`, at its pose in the file.
 
     Args:
         prim: The prim.
         name: Name of the body.
         frame: Units and axes of the stage.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.

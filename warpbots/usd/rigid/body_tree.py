@@ -41,7 +41,7 @@ def branches(
         bodies: All rigid bodies.
         joints: All joints.
         roots: Prims with PhysicsArticulationRootAPI.
-        cut: Takes joints that close loops and are left out; None to refuse them.
+        cut: Receives a note on each joint that closes a loop and is left out; None to refuse such joints.
 
     Raises:
         SceneError: Joints close a loop, or a tree has two roots; the message names the prims.

@@ -22,13 +22,13 @@ __all__ = ["write_body_prim"]
 
 
 def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene) -> Usd.Prim:
-    """Author `body`, without the exact values that its prim does not give back.
+    """Author `body`, without exact values for fields that its prim does not reproduce.
 
     Args:
-        target: Where.
+        target: The stage to write to.
         body: The body.
         pose: Its pose at time 0, shape (4, 4).
-        scene: The scene that has it.
+        scene: The scene that contains it.
     """
     stage, frame = target.stage, target.frame
     prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
@@ -72,7 +72,7 @@ def _place(prim: Usd.Prim, local: np.ndarray) -> None:
 
 
 def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: StageUnits) -> None:
-    """For other programs, the velocity of a floating body, of its centre of mass and in axes of its parent."""
+    """Author the velocity of a floating body for other programs: of its centre of mass, in axes of its parent."""
     if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
         return
     turned = matrix_of(joint.rotation, joint.position) @ displacement(

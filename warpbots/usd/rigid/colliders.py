@@ -18,9 +18,9 @@ __all__ = ["colliders", "read_collider"]
 
 
 def colliders(body: Usd.Prim) -> list[Usd.Prim]:
-    """Colliding geometry of `body`, without that of rigid bodies below it.
+    """Colliding geometry of `body`, without the geometry of rigid bodies below it.
 
-    A collider that is not a geometric prim stands for all geometry below it without colliders of its own.
+    A collider that is not a geometric prim stands for all geometry below it, unless there are colliders below it.
     """
     if is_ours(body):
         return [body.GetChild("Shape")]
@@ -38,14 +38,14 @@ def colliders(body: Usd.Prim) -> list[Usd.Prim]:
 
 
 def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: StageUnits, note: Note) -> Shape | None:
-    """The solid of the collider `prim` in the frame of its body [m]; None, and a note, where there is none.
+    """The solid of the collider `prim` in the frame of its body [m]; None, with a note, if there is none.
 
     Args:
         body: The rigid body.
-        base: Local coordinates of the body's prim to its frame [m], shape (4, 4).
+        base: Transform from local coordinates of the prim of the body to its frame [m], shape (4, 4).
         prim: The collider, at or below the body.
         frame: Units and axes of the stage.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
     """
     try:
         if prim == body:
@@ -61,7 +61,7 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Stage
 
 
 def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
-    """Local coordinates of `prim`, at or below `body`, to the frame of the body, shape (4, 4)."""
+    """Transform from local coordinates of `prim`, at or below `body`, to the frame of the body, shape (4, 4)."""
     result, way = base, []
     while prim != body:
         way.append(prim)

@@ -1,4 +1,4 @@
-"""Which bodies and obstacles of a file do not touch: collision groups, filtered pairs, and self-contact of robots."""
+"""Bodies and obstacles of a file that do not touch: collision groups, filtered pairs, and self-contact of robots."""
 
 import functools
 import itertools
@@ -19,7 +19,7 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
     Args:
         colliders: Colliders of each body and obstacle by its name.
         groups: Prims of the type PhysicsCollisionGroup.
-        note: Takes pairs of which only some colliders are kept apart: all colliders of a body touch, or none.
+        note: Receives pairs of which only some colliders are kept apart: here all colliders of a body touch, or none.
     """
     if not groups:
         return set()

@@ -1,4 +1,4 @@
-"""Exact values of rigid bodies and joints beside standard attributes of single precision, or without any.
+"""Exact values of rigid bodies and joints, beside standard attributes in single precision or without any.
 
 An exact value is used as long as the standard attributes agree with it to single precision, as in
 `warpbots.usd.stage.attributes`.
@@ -17,7 +17,7 @@ from warpbots.usd.stage.schema import rows
 __all__ = ["exact_joint", "exact_pose", "agree", "load_exact", "store_exact"]
 
 _AGREE = 1e-5
-"""Largest difference [1, m or rad] between numbers of single precision and exact ones, along a chain of joints."""
+"""Largest difference between values in single precision and exact values, along a chain of joints [1, m or rad]."""
 
 _NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_damping")
 
@@ -91,7 +91,7 @@ def _given(values: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _frame(said: dict[str, np.ndarray], plain: Joint) -> dict:
-    """Rotation and axis; of a joint with an axis only the direction in the world is compared."""
+    """Rotation and axis; for a joint with an axis, only the direction of the axis in the world is compared."""
     R = np.array(plain.rotation)
     exact = said["rotation"].reshape(3, 3) if "rotation" in said and said["rotation"].size == 9 else R
     axis = said.get("axis", np.array(plain.axis))

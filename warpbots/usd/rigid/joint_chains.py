@@ -50,8 +50,8 @@ class JointChain(NamedTuple):
     """A body with the joints that connect it to its parent.
 
     Attributes:
-        steps: The joints from its parent to it.
-        between: Massless bodies between them.
+        steps: The joints from the parent to the body.
+        between: Massless bodies between these joints.
         zero: Pose of the body with all joints at zero, shape (4, 4).
     """
 
@@ -77,12 +77,12 @@ def joint_chain(
 
     Args:
         branch: From a body, or the world, to a child of it.
-        names: Names of both, None for the world.
+        names: Names of parent and child, None for the world.
         zero: Pose of the parent with all joints at zero, shape (4, 4).
-        now: Poses of both in the file, each of shape (4, 4).
+        now: Poses of parent and child in the file, each of shape (4, 4).
         child: Prim of the child.
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         SceneError: A number is outside its range; the message names the prim.
@@ -118,7 +118,7 @@ def _loose(freedom: Freedom) -> bool:
 
 
 def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ...] | None:
-    """Degrees of freedom of a joint in the order of the velocities of a kind; None if they are others.
+    """Degrees of freedom of a joint in the order of the velocities of a kind; None if they do not match.
 
     Args:
         joint: The joint of a file.
@@ -146,7 +146,7 @@ def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
         return [_Link("ball", np.eye(3)[2], place, joint, (), joint.name)]
     for name, kind in JOINTS.items():
         if back and len(kind.chain) > 1 and name != "free":
-            continue  # the coordinates of the other side are no coordinates of the same kind
+            continue  # the inverse motion is not of the same kind
         for shift in range(3):
             freedoms = _matched(joint, kind, shift)
             if freedoms is None:

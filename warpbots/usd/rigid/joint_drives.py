@@ -1,4 +1,4 @@
-"""Joint motors: drives of UsdPhysics, and prims of ours where a file has them.
+"""Joint motors: drives of UsdPhysics, and prims of warpbots if a file has them.
 
 A drive with a stiffness is a `Servo`. One with a maximum force but neither stiffness nor damping is a `Torque`. One
 with damping alone adds to the damping of its joint.
@@ -19,7 +19,7 @@ __all__ = ["Claim", "claim", "read_drives"]
 
 
 class Claim(NamedTuple):
-    """Actuators with prims of their own, and what they drive.
+    """Actuators with prims of their own, and the joint velocities that they drive.
 
     Attributes:
         actuators: All of them; those whose drive was edited have its new values.
@@ -31,7 +31,7 @@ class Claim(NamedTuple):
 
 
 def claim(actuators: list, steps: list[ChainJoint], note: Note) -> Claim:
-    """What `actuators` drive; a drive that was edited in another program takes precedence."""
+    """Joint velocities that `actuators` drive; a drive that was edited in another program takes precedence."""
     at = {step.joint.name: step for step in steps}
     taken: set[tuple[str, int]] = set()
     result = []

@@ -72,7 +72,7 @@ def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose at the given coordinates of what has the pose `rest` at zero, if the parent has not moved."""
+    """Pose at the given coordinates of a body with the pose `rest` at zero, if the parent has not moved."""
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
 

@@ -96,7 +96,7 @@ class JointPrim(NamedTuple):
 
 
 def read_joint_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> JointPrim | None:
-    """The joint at `prim`; None, with a note, for one that is left out.
+    """The joint at `prim`; None, with a note, if it is left out.
 
     Raises:
         SceneError: Its attributes contradict each other; the message names the prim.
@@ -124,7 +124,7 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) ->
 
 
 def _useless(prim: Usd.Prim, frame: StageUnits) -> str | None:
-    """Why the joint at `prim` is left out; None for one that is read."""
+    """Why the joint at `prim` is left out; None if it is read."""
     if not enabled(prim, "physics:jointEnabled"):
         return "a joint that is switched off"
     kind = str(prim.GetTypeName())
@@ -260,7 +260,7 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
     """Note drives of axes that do not move.
 
     Raises:
-        SceneError: The joint is fixed.
+        SceneError: The joint has a drive, but is fixed.
     """
     driven = {api.partition(":")[2] for api in schemas(prim) if api.startswith("PhysicsDriveAPI:")}
     lost = sorted(driven - {f.token for f in freedoms})
@@ -276,7 +276,7 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
 
 
 def _note_limit(prim: Usd.Prim, token: str, tokens: set[str], note: Note) -> None:
-    """Note values of PhysxLimitAPI other than a stiffness, and all of them on an axis that does not move."""
+    """Note values of PhysxLimitAPI other than stiffnesses, and all values for axes that do not move."""
     for what in ("damping", "restitution") if token in tokens else ("stiffness", "damping", "restitution"):
         value = number(prim, f"physxLimit:{token}:{what}")
         if value:

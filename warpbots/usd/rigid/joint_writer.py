@@ -41,8 +41,8 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
     """Author `joint`, without its exact values.
 
     Args:
-        target: Where.
-        scene: The scene that has it.
+        target: The stage to write to.
+        scene: The scene that contains it.
         joint: The joint.
         bodies: Prims of all rigid bodies by name.
     """
@@ -114,7 +114,7 @@ def _write_limits(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
 
 
 def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits) -> None:
-    """For other programs, the first motor of each axis as a drive."""
+    """Author the first motor of each axis as a drive, for other programs."""
     if joint.kind == "free":
         return
     for k, token in enumerate(_tokens(joint)):

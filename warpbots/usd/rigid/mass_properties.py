@@ -26,7 +26,7 @@ _BALL = 0.1
 
 
 _MUCH = 0.1
-"""Largest correction of moments: a fraction of the largest one, as for robot files."""
+"""Largest correction of moments of inertia divided by the largest moment, as for robot files."""
 
 
 class MassAttributes(NamedTuple):
@@ -48,10 +48,10 @@ def read_mass_properties(
 
     Args:
         body: Prim of the body.
-        base: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
+        base: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
         parts: Its colliders, each with its solid in the frame of the body.
         frame: Units and axes of the stage.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.
@@ -86,7 +86,7 @@ def has_mass_attributes(prim: Usd.Prim, frame: StageUnits) -> bool:
 
 
 def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray, note: Note) -> Inertia:
-    """The inertia of a body; moments that no body can have become the nearest possible if they are close to it."""
+    """The inertia of a body; impossible moments are replaced by the nearest possible ones if these are close."""
     try:
         return Inertia(mass, tuple(center.tolist()), moments)
     except SceneError as error:
@@ -109,7 +109,7 @@ def _whole(
     body: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], densities: list[float], own: list[float | None],
     mass: float | None, inertia_said: bool, note: Note,
 ) -> tuple[float, np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Mass, centre and moments of all colliders together, scaled to `mass` if that is given."""
+    """Mass, centre and moments of all colliders together, scaled to `mass` if it is given."""
     pieces = []
     for (prim, shape), density, weight in zip(parts, densities, own, strict=True):
         try:
@@ -135,7 +135,7 @@ def _whole(
 
 
 def _said(prim: Usd.Prim, frame: StageUnits) -> dict[str, float | None]:
-    """Mass [kg] and density [kg/m^3] of `prim` itself; None for what is not set."""
+    """Mass [kg] and density [kg/m^3] of `prim` itself; None if not set."""
     if "PhysicsMassAPI" not in schemas(prim):
         return {"mass": None, "density": None}
     found = {f: get(prim, s, frame) for f, s in (("mass", "Inertia.mass"), ("density", "RigidBody.density"))}

@@ -33,10 +33,10 @@ class _MovingBody(NamedTuple):
     Attributes:
         index: Index of the body in `Scene.rigid`.
         prim: The prim.
-        scale: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Coordinates of the parent prim to those of `above`, or of the scene [m], shape (4, 4).
-        above: Index in the list of moving bodies of the nearest one above the prim, or None.
-        stretch: Scale along the axes of its local transform, shape (3,); None if that shears.
+        scale: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
+        parent: Transform from coordinates of the parent prim to those of `above`, or of the scene [m], shape (4, 4).
+        above: Index of the nearest body above the prim in the list of moving bodies, or None.
+        stretch: Scale along the axes of its local transform, shape (3,); None if the transform shears.
         turned: The last quaternion; the next one gets the sign that is closer to it.
     """
 
@@ -58,7 +58,7 @@ def pose_frames(
         found: The prims of the stage.
         scene: The scene as it reads from the stage.
         trajectory: The motion.
-        every: Write the states after every so many control intervals.
+        every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
 
     Yields:

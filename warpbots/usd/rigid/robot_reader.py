@@ -36,10 +36,10 @@ __all__ = ["Robots", "points_of", "read_robots"]
 
 
 class Robots(NamedTuple):
-    """Rigid bodies and what belongs to them.
+    """Rigid bodies with their joints, motors and laws of contact.
 
     Attributes:
-        bodies: Bodies of the scene for each rigid body of the file: massless bodies before it, and itself.
+        bodies: Bodies of the scene for each rigid body of the file: massless bodies before it, and the body itself.
         joints: The joints.
         motors: Motors that are drives in the file and have no prims of their own.
         actuators: Actuators with prims of their own, with the present values of their drives.
@@ -57,10 +57,10 @@ def read_robots(
     found: Inventory, frame: StageUnits, actuators: list, obstacles: list[Obstacle], contact_points: int,
     ignore_loops: bool = True,
 ) -> Robots:  # fmt: skip
-    """The rigid bodies of a stage and what belongs to them.
+    """The rigid bodies of a stage with their joints, motors and laws of contact.
 
     Args:
-        found: The prims of the stage; takes notes of what is left out.
+        found: The prims of the stage; receives a note on anything left out.
         frame: Units and axes of the stage.
         actuators: Actuators that have their own prims.
         obstacles: The obstacles.
@@ -154,7 +154,7 @@ def _floating(
 
 
 def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint:
-    """A joint as it was written: a free one without a frame of its own if that is still at the centre of mass."""
+    """A joint as it was written: a free joint without a position if it is still at the centre of mass."""
     joint, written = step.joint, load_exact(step.prim, "position")
     if joint.kind != "free" or written is None or written.size:
         return joint

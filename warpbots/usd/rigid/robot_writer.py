@@ -27,7 +27,7 @@ from warpbots.usd.stage.transforms import matrix_of
 __all__ = ["RigidPrims", "start_poses", "write_robots"]
 
 _ROUNDS = 4
-"""Passes in which exact values are added: one of a body changes what its joints are read as."""
+"""Largest number of passes that add exact values: an exact value of a body changes how its joints are read."""
 
 
 class RigidPrims(NamedTuple):
@@ -48,13 +48,13 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
     """Author all rigid bodies and joints of `scene`, with the drives of its motors.
 
     Args:
-        target: Where.
+        target: The stage to write to.
         scene: The scene.
-        found: The prims that are there already.
-        read: What these are read as, or None if there are none.
+        found: The prims that the stage already has.
+        read: The robots that these prims read as, or None if there are none.
 
     Raises:
-        SceneError: The bodies that are there are of another program and differ from the scene.
+        SceneError: The stage has rigid bodies of another program that differ from the scene.
     """
     old = found.rigid
     if old and read is not None and _unchanged(scene, found, read):
@@ -127,7 +127,7 @@ def _mark_roots(scene: Scene, bodies: dict[str, Usd.Prim], joints: dict[str, Usd
 
 
 def _complete(target: Target, scene: Scene, bodies: dict[str, Usd.Prim], joints: dict[str, Usd.Prim]) -> None:
-    """Add the exact values of what the prims do not give back to the last bit."""
+    """Add exact values for fields that the prims do not reproduce to the last bit."""
     for _ in range(_ROUNDS):
         read = read_robots(take_inventory(target.stage), target.frame, list(scene.actuators), [], 0)
         found = {b.name: b for several in read.bodies.values() for b in several}

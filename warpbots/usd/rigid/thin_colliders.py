@@ -24,7 +24,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
     Args:
         prim: The collider.
         shape: Its solid.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         SceneError: It is too small for contact; the message does not name the prim.
@@ -48,7 +48,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
 
 
 def _is_felt(shape: Shape, size: float) -> bool:
-    """Whether `Articulated` takes a solid of some size [m] in contact with a ball of the same size."""
+    """Whether `Articulated` accepts a solid of some size [m] in contact with a ball of the same size."""
     solid = RigidBody("solid", shape, points=8)
     ball = RigidBody("ball", Sphere((0.0, 0.0, 0.0), max(size, _SMALL)), points=8)
     laws = [Contact("solid", "ball", 1e6), Contact("ball", "solid", 1e6)]

@@ -1,4 +1,4 @@
-"""What a file says of friction between soft bodies and obstacles, and what counts there."""
+"""Notes on friction coefficients of soft bodies that obstacles overrule."""
 
 from collections.abc import Iterable
 
@@ -9,11 +9,11 @@ from warpbots.usd.stage.inventory import Note
 __all__ = ["note_friction"]
 
 _LISTED = 3
-"""Obstacles that a note lists by name."""
+"""Number of obstacles that a note lists by name."""
 
 
 def note_friction(soft: Iterable[SoftPrim | None], obstacles: list[Obstacle], note: Note) -> None:
-    """Note the frictions of materials of soft bodies that differ from those of obstacles, which count there."""
+    """Note friction coefficients of soft bodies that differ from those of obstacles, which take precedence there."""
     for body, material in filter(None, soft):
         others = [o for o in obstacles if o.condition == "friction" and o.friction != body.friction]
         if material is not None and others:

@@ -1,4 +1,4 @@
-"""What UsdPhysics says of a soft body as of any other: its mass, its initial velocity, the friction of its material."""
+"""Properties of soft bodies by the attributes of any body in UsdPhysics: mass, initial velocity and friction."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits) -> float | None:
-    """Mass of the body [kg], or None if the file does not give it: that of its prim, else of its only geometry.
+    """Mass of the body [kg], from its prim, else from its only geometry; None if the file does not give it.
 
     Raises:
         SceneError: It is negative; the message names the prim.
@@ -41,7 +41,7 @@ def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits) -> float
 def weighing(
     body: Usd.Prim, mass: float, shape: Shape, material: Material, others: Mapping[str, Material], note: Note
 ) -> tuple[Material, dict[str, Material]]:
-    """The material of a body and those of its regions with the density that gives the body its mass.
+    """Materials of a body and of its regions, with the density that gives the body its mass.
 
     Args:
         body: Its prim.
@@ -49,7 +49,7 @@ def weighing(
         shape: Its shape.
         material: Its material.
         others: Materials of regions by name.
-        note: Takes densities of regions that are overruled.
+        note: Receives a note on each density of a region that is overruled.
 
     Raises:
         SceneError: Its shape has no volume; the message names the prim.
@@ -68,14 +68,14 @@ def weighing(
 
 
 def forget_mass(body: Usd.Prim) -> None:
-    """Remove mass and density of the body from its prim and its geometry, so that those of its material count."""
+    """Remove mass and density of the body from its prim and geometry, so that the density of its material is used."""
     for prim in (body, *geometry_of(body)):
         for row in (*rows("Inertia.mass"), *rows("Material.density")):
             clear(prim, row.name)
 
 
 def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, ...] | None:
-    """Initial velocity [m/s], shape (dim,), or None for rest: that of the body, else of all its points.
+    """Initial velocity [m/s], shape (dim,), or None for rest: the velocity of the body, else of all its points.
 
     A velocity of UsdPhysics is in axes of the parent of the prim, those of points in axes of their geometry.
     """
@@ -96,12 +96,12 @@ def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float,
 
 
 def forget_velocity(body: Usd.Prim) -> None:
-    """Remove the velocity of UsdPhysics from the body, so that ours counts."""
+    """Remove the velocity of UsdPhysics from the body, so that `SoftBody.velocity` is used."""
     clear(body, rows("velocity of a body")[0].name)
 
 
 def _point_velocities(body: Usd.Prim, frame: StageUnits) -> np.ndarray:
-    """Initial velocities of all points [m/s], shape (n, dim); one that is zero for geometry without any."""
+    """Initial velocities of all points [m/s], shape (n, dim); one zero velocity for geometry without any."""
     found = [np.zeros((0, frame.dim))]
     for part in geometry_of(body):
         points = UsdGeom.PointBased(part)

@@ -32,11 +32,11 @@ _THIN = 0.08
 """Width of the drawn springs of a lattice divided by their length."""
 
 _AGREE = 1e-5
-"""Largest distance between nodes and points of a prim that are the same, divided by the size of the body."""
+"""Largest distance at which a node and a point of a prim count as the same, divided by the size of the body."""
 
 
 _COLOR = EXACT + rows("SoftBody.color")[0].name
-"""Colour of a body whose own mesh moves, and may be drawn in others."""
+"""Attribute with the colour of a body whose own mesh moves and may be drawn in other colours."""
 
 
 class _Moving(NamedTuple):
@@ -48,7 +48,7 @@ class _Moving(NamedTuple):
         springs: The springs that its curves show, shape (n_curves,); None for other prims.
         width: Width of an unbroken curve [m]; None for other prims.
         faces: Three corners of each face, which give its normal, shape (n_faces, 3); None for other prims.
-        local: Lifted scene coordinates [m] to those of the prim, shape (4, 4); None if these are the same.
+        local: Transform from lifted scene coordinates [m] to those of the prim, shape (4, 4); None if identical.
     """
 
     prim: UsdGeom.PointBased
@@ -75,17 +75,17 @@ def point_frames(
         found: The prims of the stage.
         scene: The scene as it reads from the stage.
         trajectory: The motion.
-        every: Write the states after every so many control intervals.
+        every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
-        color: What colours show, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
+        color: Quantity that colours show, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
 
     Raises:
-        ValueError: Positions have the wrong shape or are not finite, or there is nothing of the name `color`.
+        ValueError: Positions have the wrong shape or are not finite, or `color` is not the name of a quantity.
     """
     matter = trajectory.matter
     shown = None if color is None else point_values(trajectory, color)
@@ -126,7 +126,7 @@ def _colored(
 
 
 def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: StageUnits) -> Usd.Prim:
-    """A prim for results in scene coordinates, below that of the body if USD allows it, else beside it."""
+    """A prim for results in scene coordinates, below the prim of the body if USD allows it, else beside it."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
     name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
@@ -156,7 +156,7 @@ def _moving_mesh(
     """The mesh that shows a body whose nodes are particles.
 
     Args:
-        stage: Where to author.
+        stage: The stage to write to.
         prim: The prim of the body.
         body: The body.
         mesh: Has `nodes`, a slice of the particles, and `faces`, vertex indices within it, shape (m, 3).
@@ -254,7 +254,7 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
 
 
 def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
-    """Time [s], positions [m], velocities [m/s] and, if springs can break, 1 for broken and 0 for intact ones."""
+    """Time [s], positions [m], velocities [m/s] and, if springs can break, 1 for broken and 0 for intact springs."""
     if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):
             yield *moment, None

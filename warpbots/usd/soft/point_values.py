@@ -1,4 +1,4 @@
-"""What of a motion is shown as colours: a parameter of the model, or how strongly matter is driven."""
+"""Quantities of a motion that are shown as colours: a parameter of the model, or the activation of matter."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,10 +23,10 @@ class PointValues:
     """A value for each point of the matter.
 
     Attributes:
-        color_map: Their colours.
+        color_map: Colours of the values.
         at: Function of the time [s] that returns the values, shape (n,).
         changes: Whether they change with time.
-        known: Which points have one; those of a body without the elements in question have none, shape (n,), bool.
+        known: Whether a point has a value; not if its body has none of the elements in question, shape (n,), bool.
     """
 
     color_map: ColorMap
@@ -45,7 +45,7 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
             centres.
 
     Raises:
-        ValueError: There is no such parameter, or its things are no elements of soft bodies.
+        ValueError: There is no such parameter, or it is not one of elements of soft bodies.
     """
     if color == ACTIVATION:
         known = np.ones(len(trajectory.matter.position), dtype=bool)
@@ -56,7 +56,7 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
 
 
 def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
-    """Function of the time [s] that returns the contraction of all points, in parts of the full one, shape (n,)."""
+    """Function of the time [s] that returns the contraction of all points relative to the full one [1], shape (n,)."""
     matter, dt = trajectory.matter, trajectory.control_interval
     actuators = trajectory.scene.actuators
     regions = [vars(actuator).get("region") for actuator in actuators]
@@ -73,7 +73,7 @@ def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
 
 
 def _parameter(trajectory: Trajectory[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A parameter of elements, or its length, at all points, and which of them have one, each of shape (n,)."""
+    """A parameter of elements, or its norm, at all points, and whether each point has a value, both of shape (n,)."""
     model, matter, scene = trajectory.simulation.model, trajectory.matter, trajectory.scene
     places = {n: model.places(spec.per) for n, spec in model.parameters().items()}
     soft = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]

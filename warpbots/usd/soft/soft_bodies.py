@@ -52,7 +52,7 @@ class SoftPrim(NamedTuple):
 
     Attributes:
         body: The body of the scene.
-        rubbing: The prim of the material that gives it its friction; None for one of its own, or the default.
+        rubbing: The prim of the material whose friction the body has; None if it has its own or the default.
     """
 
     body: SoftBody
@@ -60,7 +60,7 @@ class SoftPrim(NamedTuple):
 
 
 def _unheard(prim: Usd.Prim | None, reason: str) -> None:
-    """For who compares with what is there, and has no use for notes."""
+    """Ignores a note, where a prim is only compared with a body."""
 
 
 def read_soft_bodies(
@@ -73,7 +73,7 @@ def read_soft_bodies(
         frame: Units and axes of the stage.
         material: Material of bodies for which the file gives none.
         thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
-        faults: Takes the error of each body that cannot be read, which is None then.
+        faults: Receives the error of each body that cannot be read; that body is None.
     """
     options = material, thickness, found.note
     return {n: attempt(faults, read_soft_prim, prim, n, frame, *options) for n, prim in found.soft.items()}
@@ -87,11 +87,11 @@ def read_soft_prim(
 
     Args:
         body: Prim of the body.
-        name: What to call it.
+        name: Name of the body.
         frame: Units and axes of the stage.
         material: Material of a body for which the file gives none.
         thickness: Thickness [m] of the sheet made of an open mesh; None to refuse it.
-        note: Takes what is read differently from what the file says.
+        note: Receives a note on anything that is read differently from the file.
 
     Raises:
         SceneError: Something about it cannot be simulated; the message names the prim.
@@ -121,7 +121,7 @@ def _read_materials(
     body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: StageUnits,
     fallback: Material | None, note: Note,
 ) -> tuple[Material, dict[str, Material]]:  # fmt: skip
-    """The material of a body and those of its regions that have their own."""
+    """The material of a body, and materials of regions that have their own."""
     whole = read_material(parts[0], frame, fallback)
     first = bound_material(parts[0])
     mark_solid(parts[0], first)
@@ -154,9 +154,9 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     """Author `body`.
 
     Args:
-        target: Where.
-        existing: Its present prim, or None. What is right there is left alone, so that additions of other programs
-            stay.
+        target: The stage to write to.
+        existing: Its present prim, or None. Attributes that agree with the body are not changed, so that additions of
+            other programs stay.
         body: The body.
 
     Returns:
@@ -215,7 +215,7 @@ def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float]:
 
 
 def _regions(body: Usd.Prim) -> list[Usd.Prim]:
-    """Prims of the regions of `body`: the targets of its relationship, else those below it."""
+    """Prims of the regions of `body`: the targets of its relationship, else the regions below it."""
     link = body.GetRelationship("warpbots:regions")
     if link and link.HasAuthoredTargets():
         return [prim for prim in map(body.GetStage().GetPrimAtPath, targets_of(body, "warpbots:regions")) if prim]

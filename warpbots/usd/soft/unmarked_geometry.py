@@ -14,7 +14,7 @@ from warpbots.usd.stage.units import StageUnits
 __all__ = ["read_unmarked_geometry"]
 
 _LISTED = 9
-"""Prims that an error lists by name."""
+"""Number of prims that an error lists by name."""
 
 
 def read_unmarked_geometry(
@@ -31,7 +31,7 @@ def read_unmarked_geometry(
         thickness: Thickness [m] of the sheets made of open meshes; None to leave them out.
 
     Returns:
-        `found` with the prims of these bodies, and the bodies by name; none where the file has colliders alone.
+        `found` with the prims of these bodies, and the bodies by name; none for colliders alone without `material`.
 
     Raises:
         SceneError: There is no such geometry, or no material for it, and there are no colliders either.

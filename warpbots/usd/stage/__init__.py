@@ -1,3 +1,3 @@
-"""The stage: files, layers, units, attributes, an inventory of its prims, and what holds for the whole scene."""
+"""The stage: files, layers, units, attributes, an inventory of its prims, and settings of the whole scene."""
 
 __all__: list[str] = []

@@ -39,7 +39,7 @@ def read_parts(found: Inventory, frame: StageUnits, faults: Faults) -> dict[str,
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
-        faults: Takes the error of each part that cannot be read, which is None then.
+        faults: Receives the error of each part that cannot be read; that part is None.
     """
     return {
         kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 RIGID_API = "WarpbotsRigidBodyAPI"
-"""Applied schema of a rigid body of ours, which has its own contact points."""
+"""Applied schema of a rigid body written by warpbots, which has its own contact points."""
 
 GEOMETRY_TYPES = (
     "Cube", "Sphere", "Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone", "Plane", "Mesh", "TetMesh", "Points",
@@ -77,7 +77,7 @@ SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
 
 PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager, "CamClay": CamClay}
-"""Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
+"""Kinds of plasticity by their names in ``warpbots:plasticity``."""
 
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
 

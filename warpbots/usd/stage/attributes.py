@@ -1,4 +1,4 @@
-"""Single values: a field of a scene to an attribute of a prim and back, without losing a bit.
+"""Conversion of single values between fields of a scene and attributes of prims, without losing a bit.
 
 Most standard attributes are single precision. Two rules preserve the values of a scene:
 
@@ -45,7 +45,7 @@ _AGREE = 1e-6
 
 
 def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
-    """The value of `sets` on `prim`: that of the first authored row, or the default of the table.
+    """The value of `sets` on `prim`: the value of the first authored row, or the default of the table.
 
     Returns:
         A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
@@ -97,7 +97,7 @@ def value_of(prim: Usd.Prim, name: str, time: Usd.TimeCode = START) -> Any:
 
 
 def targets_of(prim: Usd.Prim, name: str) -> list[Sdf.Path]:
-    """Targets of the relationship `name` of `prim`, none without one; it is entered in the ledger as read."""
+    """Targets of the relationship `name` of `prim`, empty if there is none; it is entered in the ledger as read."""
     mark_read(prim, name)
     link = prim.GetRelationship(name)
     return list(link.GetForwardedTargets()) if link else []

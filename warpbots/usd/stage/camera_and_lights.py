@@ -20,7 +20,7 @@ _SUN = (0.3, -0.5, 0.8)
 """Direction from the scene to the light."""
 
 _ROOM = 1.1
-"""Radius of what the camera frames, in radii of the scene."""
+"""Radius of the region in the picture divided by the radius of the scene."""
 
 _KEY, _FILL = 3.0, 0.4
 """Irradiance of the sun and radiance of the sky: white matter in the sun is about as bright as a picture can show."""
@@ -34,7 +34,7 @@ def add_camera_and_lights(target: Target, scene: Scene) -> None:
     if not any(prim.HasAPI(UsdLux.LightAPI) for prim in prims):
         sun = UsdLux.DistantLight.Define(target.stage, target.path("Lights", "Sun"))
         sun.CreateIntensityAttr(_KEY)
-        sun.CreateNormalizeAttr(True)  # so that the intensity is that of the light on a surface, whatever the angle
+        sun.CreateNormalizeAttr(True)  # the intensity is the irradiance of a surface, for any size of the sun
         _place(target, sun.GetPrim(), _looking_back(_SUN), np.zeros(3))
         UsdLux.DomeLight.Define(target.stage, target.path("Lights", "Sky")).CreateIntensityAttr(_FILL)
 
@@ -56,7 +56,7 @@ def _add_camera(target: Target, scene: Scene) -> None:
 
 
 def _looking_back(away: tuple[float, ...] | np.ndarray) -> np.ndarray:
-    """Axes, as columns, of what looks along its -z against `away`, with y as far up as it can be, shape (3, 3)."""
+    """Axes, as columns, of a prim whose -z points against `away`, with y as vertical as possible, shape (3, 3)."""
     z = np.array(away) / np.linalg.norm(away)
     x = np.cross([0.0, 0.0, 1.0], z)
     x = x / np.linalg.norm(x)
@@ -64,7 +64,7 @@ def _looking_back(away: tuple[float, ...] | np.ndarray) -> np.ndarray:
 
 
 def _place(target: Target, prim: Usd.Prim, axes: np.ndarray, position: np.ndarray) -> None:
-    """Give a prim a pose in lifted scene coordinates, without the scale of those of the stage."""
+    """Give a prim a pose in lifted scene coordinates, without the scale of the stage coordinates."""
     frame, parent = target.frame, prim.GetParent()
     to_stage = np.linalg.inv(frame.to_scene)
     pose = np.eye(4)

@@ -1,6 +1,6 @@
-"""How the value of an attribute becomes that of a field and back: one codec for each kind of row of the table.
+"""Conversion between values of attributes and values of fields: one codec for each kind of row of the table.
 
-A codec knows units and axes, and nothing of prims that are missing, of defaults or of exact values beside others.
+A codec handles units and axes. It does not handle missing prims, defaults or exact values.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,11 @@ class Conversion(NamedTuple):
     """Units and axes for a value of one prim.
 
     Attributes:
-        factor: From units of the stage to SI units, for a unit.
-        matrix: Local coordinates of the prim to lifted scene coordinates [m], shape (4, 4); found when it is called.
-        lift: Scene vectors of shape (..., dim) as lifted ones of shape (..., 3).
-        drop: Lifted vectors as scene vectors.
+        factor: Function of a unit that returns the factor from units of the stage to SI units.
+        matrix: Function that returns the transform from local coordinates of the prim to lifted scene coordinates [m],
+            shape (4, 4).
+        lift: Function from scene vectors, shape (..., dim), to lifted vectors, shape (..., 3).
+        drop: Function from lifted vectors to scene vectors.
     """
 
     factor: Callable[[str], float]
@@ -36,8 +37,8 @@ class Codec(NamedTuple):
     """Both directions of one kind of value.
 
     Attributes:
-        decode: The value of a field [SI units, scene axes] from that of an attribute.
-        encode: The value of an attribute [units and axes of the stage] from that of a field.
+        decode: Function from the value of an attribute to the value of a field [SI units, scene axes].
+        encode: Function from the value of a field to the value of an attribute [units and axes of the stage].
     """
 
     decode: Callable[[Any, Row, Conversion], Any]
@@ -100,4 +101,4 @@ CODECS = {
     "vectors": Codec(_vectors, _to_vectors),
     "points": Codec(_points, _to_points),
 }
-"""Codecs by the `kind` of a row. The kind "local" has none: its module reads it in the frame of its prim."""
+"""Codecs by the `kind` of a row. The kind "local" has no codec: its module reads it in the frame of its prim."""

@@ -8,24 +8,24 @@ from pxr import Sdf, Usd, UsdGeom, Vt
 __all__ = ["ColorMap", "write_colors"]
 
 _SEQUENTIAL = ((0.27, 0.00, 0.33), (0.25, 0.27, 0.53), (0.16, 0.47, 0.56), (0.21, 0.70, 0.47), (0.99, 0.91, 0.15))
-"""From dark violet to yellow, its lightness linear: a few colours of matplotlib's viridis (CC0)."""
+"""From dark violet to yellow, with linear lightness: a few colours of matplotlib's viridis (CC0)."""
 
 _DIVERGING = ((0.13, 0.33, 0.69), (0.92, 0.92, 0.90), (0.82, 0.29, 0.24))
 """Blue, nearly white, red."""
 
 _DECADE = 10.0
-"""Ratio of the largest value to the smallest from which colours follow their logarithm."""
+"""Smallest ratio of the largest to the smallest value at which colours follow the logarithm of the value."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ColorMap:
-    """From a range of values to colours.
+    """Map from a range of values to colours.
 
     Attributes:
-        name: What the values are, a name for a primvar.
+        name: Name of the quantity and of its primvar.
         lower: Value of the first colour.
         upper: Value of the last colour.
-        diverging: Whether the value between them is the neutral one.
+        diverging: Whether the middle of the range is neutral.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ColorMap:
         return self.lower > 0.0 and self.upper >= _DECADE * self.lower
 
     def colors(self, values: np.ndarray) -> np.ndarray:
-        """Red, green and blue in [0, 1], shape (n, 3), of values of shape (n,); those beyond the range at its ends."""
+        """Red, green and blue in [0, 1], shape (n, 3), of values of shape (n,), which are clamped to the range."""
         ends = np.array([self.lower, self.upper])
         if self.logarithmic:
             ends, values = np.log(ends), np.log(np.maximum(values, self.lower))

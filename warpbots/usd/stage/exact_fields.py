@@ -40,7 +40,7 @@ SHAPE_FIELDS = {
     Posed: {"translation": "vector", "rotation": "grid"},
     Union: {},
 }
-"""Fields of each shape; field f is stored in ``warpbots:exact:f`` if the geometry of the prim does not give it."""
+"""Fields of each shape; field f is stored in ``warpbots:exact:f`` if the geometry of the prim does not reproduce it."""
 
 SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
 """Values of the attribute ``warpbots:shape``."""

@@ -1,6 +1,6 @@
-"""Errors of files: each knows where it is and why, unexpected ones become sentences, and several are raised at once.
+"""Errors of files: each has a location and a reason, unexpected ones become sentences, and several are raised at once.
 
-Nobody looks for a place or a cause in the text of an error.
+No code searches the text of an error for its location or reason.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ class LocatedError(SceneError):
         super().__init__(self.location, reason)
 
     def __str__(self) -> str:
-        """The place and the reason on one line."""
+        """The location and the reason on one line."""
         return f"{self.location}: {self.reason}"
 
 
 def reason_at(prim: Usd.Prim, error: SceneError) -> str:
-    """An error in a note on `prim`: the reason alone if it is located there, else the whole sentence."""
+    """Text of an error for a note on `prim`: the reason alone if the error is located there, else the whole text."""
     located = isinstance(error, LocatedError) and error.location == str(prim.GetPath())
     return str(error.reason if located else error)
 
@@ -55,7 +55,7 @@ def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = No
         prim: Where to look for attributes of wrong type.
 
     Raises:
-        LocatedError: There was such an error, which is its cause.
+        LocatedError: There was such an error; it is the cause of this one.
     """
     try:
         yield
@@ -68,7 +68,7 @@ def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = No
 
 
 def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
-    """Result of `reader`, or None and its error in `faults`; if there is a prim, it is the first argument."""
+    """Result of `reader`, or None with its error added to `faults`; a prim is the first argument, if there is one."""
     prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
     try:
         with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():
@@ -86,7 +86,7 @@ def refuse(faults: Faults, file: str = "") -> None:
 
 
 def _odd_types(prim: Usd.Prim) -> Iterator[str]:
-    """Attributes at and below a prim whose type differs from that of their schema, or is unknown."""
+    """Attributes at and below a prim whose type is unknown or differs from the type in their schema."""
     for part in Usd.PrimRange(prim):
         schema = part.GetPrimDefinition()
         for attribute in part.GetAuthoredAttributes():
@@ -99,7 +99,7 @@ def _odd_types(prim: Usd.Prim) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """A text shortened in the middle if it is long, as one that quotes a line of a file."""
+    """A text, shortened in the middle if it is long, for example because it quotes a line of a file."""
     return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
 
 

@@ -1,7 +1,7 @@
 """Fields of a scene: parameters of a solver as arrays of double precision, in SI units and scene axes.
 
-Each is a `Scope` with a schema of ours. What of it other programs can show is drawn on the bodies: see
-`warpbots.usd.soft.field_colors`.
+Each is a `Scope` with a schema of ours. Other programs see a field only as colours of a trajectory: see
+`warpbots.usd.soft.point_values`.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def read_fields(found: Inventory, faults: Faults) -> list[Field | None]:
 
     Args:
         found: The prims of the stage.
-        faults: Takes the error of each field that cannot be read, which is None then.
+        faults: Receives the error of each field that cannot be read; that field is None.
     """
     return [attempt(faults, _read_field, prim, name) for name, prim in found.fields.items()]
 

@@ -35,10 +35,10 @@ from warpbots.usd.stage.schema import rows
 __all__ = ["WHOLE", "Inventory", "Note", "expanded_inventory", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
-"""Takes a prim, or None for the whole file, and what of it is left out or read differently."""
+"""Function that receives a prim, or None for the whole file, and a note on what is left out or read differently."""
 
 WHOLE = "the whole file"
-"""Place of what concerns no single prim."""
+"""Location of notes on the whole file."""
 
 _EXPANDED = "a point instancer; its {} instances became bodies or obstacles, so that Scene.source is not set"
 """Note about an instancer whose instances are bodies or obstacles."""
@@ -89,23 +89,23 @@ class Inventory(NamedTuple):
 
     @property
     def rigid(self) -> dict[str, Usd.Prim]:
-        """The rigid ones among the bodies."""
+        """The rigid bodies."""
         return {name: prim for name, prim in self.bodies.items() if is_rigid(prim)}
 
     @property
     def soft(self) -> dict[str, Usd.Prim]:
-        """The soft ones among the bodies."""
+        """The soft bodies."""
         return {name: prim for name, prim in self.bodies.items() if not is_rigid(prim)}
 
     def note(self, prim: Usd.Prim | None, reason: str) -> None:
-        """Add a prim to what is left out, or read differently."""
+        """Add a note on a prim that is left out or read differently."""
         self.left_out.append((str(prim.GetPath()) if prim else WHOLE, reason))
 
 
 def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
     """The prims of `stage` with the instances of point instancers, and whether there are any such instances.
 
-    Instancers without physics are expanded only where no prim is marked as a body.
+    Instancers without physics are expanded only if no prim is marked as a body.
     """
     lost: list[tuple[str, str]] = []
     expanded = expand(stage, lambda: not any(kind == "bodies" for _, kind, _, _ in _kinds(stage)), lost)
@@ -115,7 +115,7 @@ def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
 
 
 def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None, bool]]:
-    """All prims with `_kind`, without those that belong to others."""
+    """All prims with the results of `_kind`, without prims that belong to other prims."""
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         kind, reason, prune = _kind(prim)
@@ -217,7 +217,7 @@ def _animated(prim: Usd.Prim) -> bool:
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
-    """`prims` by name, in the order of the scene; those that share a name by their path."""
+    """`prims` by name, in the order of the scene; prims that share a name by their paths."""
     ordered = sorted(prims, key=lambda p: value_of(p, _ORDER) if authored(p, _ORDER) else float("inf"))
     count = Counter(read_name(prim) for prim in ordered)
     return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

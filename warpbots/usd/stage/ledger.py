@@ -1,8 +1,8 @@
-"""What readers take from a stage: every property that was read, every prim that was named as left out.
+"""Record of the properties that readers took from a stage, and of the prims that notes name as left out.
 
 Readers obtain the values of physics through the functions of `warpbots.usd.stage.attributes`, which enter each in the
-ledger of the present reading. What is in the file and not in the ledger was not asked for, whatever it is called, and
-`warpbots.usd.stage.unread_physics` names it.
+ledger of the current reading. A property of the file that is not in the ledger was not asked for, whatever its name,
+and `warpbots.usd.stage.unread_physics` reports it.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ _present: ContextVar["Ledger | None"] = ContextVar("present", default=None)
 
 
 class Ledger:
-    """What readers took from a stage.
+    """Properties and prims that readers took from a stage.
 
     Attributes:
         read: Prims and names of the properties whose values were read.
-        named: Prims that are left out as a whole and named, so that nothing more is said of their properties.
+        named: Prims that a note names as left out, so that their properties are not reported one by one.
         solids: Prims whose geometry became part of the scene.
-        materials: Materials of these.
+        materials: Materials of these prims.
     """
 
     def __init__(self):
@@ -35,7 +35,7 @@ class Ledger:
 
 @contextlib.contextmanager
 def keeping_ledger() -> Iterator[Ledger]:
-    """Keep a ledger of what is read within it."""
+    """Keep a ledger of everything read within this context."""
     ledger = Ledger()
     token = _present.set(ledger)
     try:
@@ -45,19 +45,19 @@ def keeping_ledger() -> Iterator[Ledger]:
 
 
 def mark_read(prim: Usd.Prim, *names: str) -> None:
-    """Enter properties of `prim` whose values count, or which another property overrules as their schema says."""
+    """Enter properties of `prim` whose values are used, or which another property overrules by their schema."""
     ledger = _present.get()
     if ledger is not None:
         ledger.read.update((prim.GetPath(), name) for name in names)
 
 
 def mark_below(prim: Usd.Prim, *prefixes: str) -> None:
-    """Enter the authored properties of `prim` whose names begin so, which a note has named together."""
+    """Enter the authored properties of `prim` with one of these prefixes, which one note has named together."""
     mark_read(prim, *prim.GetAuthoredPropertyNames(lambda name: name.startswith(prefixes)))
 
 
 def mark_named(prim: Usd.Prim, below: bool = False) -> None:
-    """Enter a prim that is left out as a whole, by a note that names it; with all prims `below` it if these go too."""
+    """Enter a prim that a note names as left out, and all prims below it if `below` is set."""
     ledger = _present.get()
     if ledger is not None:
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else [prim]

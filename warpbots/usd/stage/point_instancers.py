@@ -1,4 +1,4 @@
-"""Point instancers: their instances as prims of their own, if they take part in physics.
+"""Point instancers: their instances become separate prims if they take part in physics.
 
 The prims are defined in the session layer of the stage, so that the file stays as it is. The instancer is deactivated
 there together with its prototypes.
@@ -37,18 +37,18 @@ def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
 
 
 def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, str]]) -> dict[str, int]:
-    """Define the instances of point instancers as prims, instancers among the prototypes included.
+    """Define the instances of point instancers as prims, including instancers among the prototypes.
 
     Args:
         stage: The stage; its session layer is changed.
-        whole: Whether instances that take no part in physics are wanted, too; it is asked once the others are prims.
-        lost: Takes the paths of the instancers without physics for which that is not possible, and why.
+        whole: Function that returns whether to expand instancers without physics, too; called after all others.
+        lost: Receives the paths of instancers without physics that cannot be expanded, and the reasons.
 
     Returns:
         The number of instances by the path of their instancer.
 
     Raises:
-        SceneError: There are too many with physics, or their attributes are inconsistent.
+        SceneError: Instancers with physics have too many instances or inconsistent attributes.
     """
     made: dict[str, int] = {}
     for into in (None, lost):
@@ -58,7 +58,7 @@ def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, st
 
 
 def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[str, int]:
-    """Expand instancers with physics, or all where `lost` takes those for which that is not possible."""
+    """Expand instancers with physics; with `lost`, expand all, and add those that cannot be expanded to it."""
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
@@ -81,7 +81,7 @@ def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[st
 
 
 def _physical(prim: Usd.Prim) -> bool:
-    """Whether instances of `prim` take part in physics by their own schemas or by those of prims above."""
+    """Whether instances of `prim` take part in physics by their own schemas or the schemas of prims above."""
     above = any(set(_PHYSICS) & schemas(prim.GetStage().GetPrimAtPath(p)) for p in prim.GetPath().GetPrefixes())
     return above or any(set(_PHYSICS) & schemas(p) for proto in _prototypes(prim) for p in _all(proto))
 
@@ -97,7 +97,7 @@ def _all(prim: Usd.Prim) -> Usd.PrimRange:
 
 
 def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, group: Sdf.Path, most: int) -> tuple[int, int]:
-    """Number of instances of one instancer, which go to the new prim `group`, and of their prims."""
+    """Define the instances of an instancer below the new prim `group`; returns the numbers of instances and prims."""
     prim = instancer.GetPrim()
     indices = np.asarray(instancer.GetProtoIndicesAttr().Get(START) or [], dtype=np.int64)
     places = _places(prim, len(indices))
@@ -105,7 +105,7 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, group: Sdf.Path
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(protos):
         raise LocatedError(
             prim.GetPath(),
-            f"its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to {indices.max()}",
+            f"its protoIndices must index {len(protos)} prototypes, got {indices.min()} to {indices.max()}",
         )
     kept = np.flatnonzero(~np.isin(_ids(instancer, len(indices)), _inactive(prim)))
     size = [sum(1 for _ in _all(p)) if (p := stage.GetPrimAtPath(path)) else 0 for path in protos]
@@ -113,7 +113,7 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, group: Sdf.Path
     if prims > most:
         raise LocatedError(
             prim.GetPath(),
-            f"its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
+            f"its {len(kept)} instances have {prims} prims, and all instances of a file may have {_MOST}; "
             f"take some away (inactiveIds)",
         )
     prim.SetActive(False)
@@ -137,7 +137,7 @@ def _places(prim: Usd.Prim, count: int) -> np.ndarray:
     """Transforms of the instances in coordinates of the instancer, shape (count, 4, 4).
 
     Raises:
-        SceneError: There is not one position, orientation or scale for each.
+        SceneError: The number of positions, orientations or scales is not the number of instances.
     """
 
     def values(name: str, none: object) -> np.ndarray:
@@ -167,7 +167,7 @@ def _ids(instancer: UsdGeom.PointInstancer, count: int) -> np.ndarray:
 
 
 def _inactive(prim: Usd.Prim) -> list[int]:
-    """Ids of deactivated instances; invisible ones take part."""
+    """Ids of deactivated instances; invisible instances take part in physics."""
     found = prim.GetMetadata("inactiveIds")
     return list(found.GetAddedOrExplicitItems()) if found else []
 

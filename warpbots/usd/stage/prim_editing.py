@@ -1,4 +1,4 @@
-"""Editing prims: where new ones go in a stage that is being written, their names, and their removal."""
+"""Editing prims of a stage that is being written: paths of new prims, names, and removal."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ class Target:
 
 
 def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
-    """An unused path below `parent`, with `name` made an identifier and numbered if it is taken."""
+    """An unused path below `parent`: `name` as an identifier, with a number if it is taken."""
     word = Tf.MakeValidIdentifier(name) if name else "unnamed"
     path, number = parent.AppendChild(word), 1
     while stage.GetPrimAtPath(path):
@@ -88,7 +88,7 @@ def editable(prim: Usd.Prim) -> Usd.Prim:
 
 
 def remove(prim: Usd.Prim, own: bool) -> None:
-    """Remove `prim` from the scene: delete it if it is our `own`, else deactivate it and leave it in the file."""
+    """Remove `prim` from the scene: delete it if warpbots wrote it (`own`), else deactivate it in the file."""
     if own:
         prim.GetStage().RemovePrim(prim.GetPath())
     else:

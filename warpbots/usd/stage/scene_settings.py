@@ -34,7 +34,7 @@ def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> d
     Args:
         prim: The `PhysicsScene`, or None.
         frame: Units and axes of the stage.
-        faults: Takes the error of each setting that cannot be read, which is None then.
+        faults: Receives the error of each setting that cannot be read; that setting is None.
     """
     gravity = _read_gravity(prim, frame)
     domain = None if prim is None else get(prim, "Scene.domain", frame)
@@ -105,7 +105,7 @@ def write_settings(prim: Usd.Prim, scene: Scene, frame: StageUnits) -> None:
         # for other engines; warpbots reads the control interval and its substeps
         put(prim, "steps per second", max(1, round(task.substeps / task.control_interval)), frame)
     for field, sets in _TASK.items():
-        if task is not None or rows(sets)[0].origin == OWN:  # what another engine has set stays
+        if task is not None or rows(sets)[0].origin == OWN:  # values set by another engine stay
             put(prim, sets, task and getattr(task, field), frame)
 
 

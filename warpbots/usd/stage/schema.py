@@ -2,8 +2,8 @@
 
 Standard names come first, for other programs: UsdPhysics and UsdGeom of OpenUSD, the codeless schemas of
 newton-usd-schemas, and the deformable schema that AOUSD has proposed but not released. Names that start with
-``warpbots:`` exist only for what has no standard attribute. All values are in units of the stage, except those that
-start with ``warpbots:exact:`` (see `warpbots.usd.stage.attributes`), which are in SI units and in scene axes.
+``warpbots:`` exist only for values without a standard attribute. All values are in units of the stage, except those of
+``warpbots:exact:`` (see `warpbots.usd.stage.attributes`), which are in SI units and in scene axes.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ class Row(NamedTuple):
         type: Its USD type.
         kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`: "number" by its unit;
             "integer", "text", "color" and "table" (pairs of numbers) not at all; "numbers" as an array, "constant" as
-            an array of one number; "vector" by the rotation of its prim, "vectors" as an array of such; "points" by
+            an array of one number; "vector" by the rotation of its prim, "vectors" as an array of vectors; "points" by
             the transform of its prim. "local" is converted by its reader and its writer.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that carries it.
@@ -89,7 +89,7 @@ def declare(reader: str, *new: Row, writer: str | None = None) -> None:
 
     Args:
         reader: The module of `warpbots.usd` that reads them.
-        *new: The rows; of several that set the same, the first that is authored counts.
+        *new: The rows; of several rows with the same `sets`, the first authored one counts.
         writer: The module that writes them; None for `reader`.
     """
     for row in new:
@@ -105,11 +105,11 @@ def rows(sets: str) -> tuple[Row, ...]:
 
 
 def attributes_of(cls: type, *otherwise: str) -> dict[str, str]:
-    """What the rows of each field of a class set: the field itself, or what several classes share, such as a region.
+    """The `sets` of the rows of each field of a class: the field itself, or a quantity that classes share, as a region.
 
     Args:
         cls: A dataclass of a scene.
-        *otherwise: Fields that a file has in another way than by an attribute.
+        *otherwise: Fields that a file stores in another way than by an attribute.
 
     Raises:
         SceneError: A field has no row; a file would lose it.
@@ -235,7 +235,7 @@ declare("geometry.sheet_prims",
     Row("Sheet.bending", "omniphysics:surfaceBendStiffness", "float", "number", "N m",
         "OmniPhysicsSurfaceDeformableMaterialAPI", _OMNI, written=False),
 )
-# rigid bodies; what is local is in the frame of its prim
+# rigid bodies; values of kind "local" are in the frame of their prim
 declare("rigid.mass_properties",
     Row("RigidBody.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMassAPI", _USD, None),
     writer="rigid.body_writer",

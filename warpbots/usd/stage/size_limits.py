@@ -20,17 +20,17 @@ _DEEPEST = 10_000
 """Levels of nested prims in a text; USD's parser aborts the process at about ten times as many."""
 
 _BYTES = {True: 80.0, False: 2.0}
-"""Memory for one byte of a text, or of a binary file, at most [bytes]: 145 for the two of ``1,``."""
+"""Largest memory for one byte of a text (True) or binary file (False) [bytes]; the two bytes of ``1,`` take 145."""
 
 _ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
-"""In text: the type of an array, and its first element if that is in parentheses."""
+"""In text: the type of an array, and its first element if it is in parentheses."""
 
 _BRACE = re.compile(rb'"""(?s:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|@[^@\n]*@|#[^\n]*|([{}])')
 """In text: a brace, or a string or comment, in which braces do not count."""
 
 
 def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
-    """The layer in a file and all layers that it refers to and that can be opened, as they are on disk.
+    """The layer in a file and all readable layers that it refers to, as they are on disk.
 
     Args:
         path: The file.
@@ -61,7 +61,10 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
 
 
 def _places(path: Path, new: list[Sdf.Layer]) -> Iterator[tuple[str, Path, str | Path | None]]:
-    """A file, and the files that layers refer to which are put into `new` meanwhile, each with who refers to it."""
+    """The file at `path`, and the files that the layers in `new` refer to, each with the referring file or None.
+
+    The caller adds layers to `new` during the iteration.
+    """
     yield str(path.absolute()), path, None
     while new:
         layer = new.pop()
@@ -106,7 +109,7 @@ def _origins(index: Pcp.PrimIndex) -> int:
 
 
 def _references(layer: Sdf.Layer) -> Iterator[str]:
-    """Resolved paths of the files that a layer refers to, without those that do not exist."""
+    """Resolved paths of the existing files that a layer refers to."""
     for asset in filter(None, layer.GetCompositionAssetDependencies()):
         place = Sdf.ComputeAssetPathRelativeToLayer(layer, asset)
         resolved = str(Ar.GetResolver().Resolve(Sdf.Layer.SplitIdentifier(place)[0]))
@@ -115,7 +118,7 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
 
 
 def _look(path: Path, owner: str | Path | None, root: Path) -> None:
-    """Raise if a file cannot be opened safely, or if its `owner` refers to it and it lies outside `root`."""
+    """Raise if a file cannot be opened safely, or if another file, `owner`, refers to it and it lies outside `root`."""
     if owner is not None:
         refuse_outside(path, owner, root)
     with readable(path).open("rb") as file:

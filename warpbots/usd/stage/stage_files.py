@@ -42,7 +42,7 @@ def open_stage(
 
     Args:
         path: The file.
-        asset_root: The folder that must contain all files that it refers to; None for the one above its own.
+        asset_root: The folder that must contain all files that it refers to; None for the default of `read`.
         max_prims: Largest number of prims.
 
     Raises:
@@ -68,10 +68,10 @@ def open_stage(
 
 
 def _refuse_without_stage(path: Path) -> None:
-    """Raise if a package does not begin with a layer, which is its stage, or unpacks to much more than itself.
+    """Raise if a package does not begin with a layer, which is its stage, or unpacks to much more than its size.
 
     Raises:
-        SceneError: It does not.
+        SceneError: It has no stage or unpacks to too much.
     """
     if path.suffix == PACKAGE and zipfile.is_zipfile(path):
         refuse_unpacking(path)

@@ -12,8 +12,8 @@ __all__ = [
 def snap(matrix: np.ndarray) -> np.ndarray:
     """`matrix` with entries within 1e-12 of an integer rounded to it.
 
-    Rotations by right angles and products of a matrix with its inverse leave such errors; without them, shapes that are
-    aligned with the axes stay so to the last bit.
+    Rotations by right angles and products of a matrix with its inverse leave such errors. Without them, shapes that are
+    aligned with the axes remain aligned to the last bit.
     """
     whole = np.rint(matrix)
     return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
@@ -49,7 +49,7 @@ def rigid(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) transformed by `matrix`; the same to the last bit if it is the identity."""
+    """Points of shape (n, 3) transformed by `matrix`; unchanged to the last bit if it is the identity."""
     if np.array_equal(matrix, np.eye(4)):
         return points
     return points @ matrix[:3, :3].T + matrix[:3, 3]
@@ -87,7 +87,7 @@ def pose_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pose of the frame of a prim, and the rest of its transform: scale, mirroring and shear.
 
     Args:
-        matrix: Local coordinates of the prim to scene coordinates [m], shape (4, 4).
+        matrix: Transform from local coordinates of the prim to scene coordinates [m], shape (4, 4).
 
     Returns:
         A rotation with a translation, and the transform from local coordinates to that frame, both of shape (4, 4).

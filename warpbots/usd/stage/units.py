@@ -2,7 +2,8 @@
 
 A scene is in SI units with z up (y up in 2D); the units and axes of a stage are given by `metersPerUnit`,
 `kilogramsPerUnit` and `upAxis`. A 2D scene (x, y) lies in the plane y = 0 of a z-up stage: (x, y) is (x, 0, y) there.
-*Lifted* scene coordinates are three-dimensional: those of a 3D scene as they are, those of a 2D scene in that plane.
+*Lifted* scene coordinates are three-dimensional: coordinates of a 3D scene are unchanged, and those of a 2D scene lie
+in this plane.
 """
 
 import dataclasses
@@ -51,7 +52,7 @@ class StageUnits:
         dim: 2 or 3: dimension of the scene.
         meters: Metres per unit of length.
         kilograms: Kilograms per unit of mass.
-        to_scene: Stage coordinates to lifted scene coordinates [m], shape (4, 4).
+        to_scene: Transform from stage coordinates to lifted scene coordinates [m], shape (4, 4).
     """
 
     dim: int
@@ -65,7 +66,7 @@ class StageUnits:
         return self.kilograms**kilogram * self.meters**metre
 
     def matrix(self, prim: Usd.Prim) -> np.ndarray:
-        """Local coordinates of `prim` to lifted scene coordinates [m], shape (4, 4)."""
+        """Transform from local coordinates of `prim` to lifted scene coordinates [m], shape (4, 4)."""
         world = UsdGeom.XformCache(START).GetLocalToWorldTransform(prim)
         return snap(self.to_scene @ np.array(world).T)
 
@@ -85,7 +86,7 @@ def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None
     Args:
         stage: The stage.
         dim: 2 or 3: dimension of the scene in it.
-        meters_per_unit: Metres per unit of length; None for that of the stage.
+        meters_per_unit: Metres per unit of length; None for the unit of the stage.
 
     Raises:
         SceneError: The stage does not define its unit of length, or a unit is not a positive number.
@@ -107,12 +108,12 @@ def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None
 
 
 def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Local coordinates of `prim` to the target of `parent`, shape (4, 4).
+    """Transform from local coordinates of `prim` to a target frame, shape (4, 4).
 
     Args:
         prim: A prim.
-        parent: Coordinates of the parent of `prim` to the target, shape (4, 4).
-        root: Coordinates of the stage to the target, shape (4, 4); used if the prim resets its transform.
+        parent: Transform from coordinates of the parent of `prim` to the target frame, shape (4, 4).
+        root: Transform from stage coordinates to the target frame, shape (4, 4); used if the prim resets its transform.
     """
     xformable = UsdGeom.Xformable(prim)
     if not xformable:

@@ -1,9 +1,9 @@
 """Physics in a file that no reader asked for: it is reported, so that nothing is lost silently.
 
-Physics is every authored attribute and relationship in the namespaces of physics schemas, and every applied schema of
-theirs. What readers took is in the ledger; all else is named with its value, whatever it is called and on whatever prim
-it is. Quiet is only what changes nothing: values that equal the fallback of their schema or are without effect, and
-attributes that control how another program computes, such as tolerances and identifiers.
+Physics means every authored attribute and relationship in the namespaces of physics schemas, and every applied physics
+schema. The ledger lists the properties that readers took. All other properties are reported with their values, on every
+prim and under any name, except those without effect: values that equal the fallback of their schema or change nothing
+here, and attributes that control how another program computes, such as tolerances and identifiers.
 """
 
 import functools
@@ -96,19 +96,19 @@ _ENDLESS = 1e30
 _MASS = frozenset(
     row.name for what in ("mass", "center", "diagonal", "axes") for row in rows(f"Inertia.{what}")
 ) | {row.name for row in rows("RigidBody.density")}  # fmt: skip
-"""Attributes without effect on what does not move."""
+"""Attributes without effect on static prims."""
 
 _SEVERAL = 3
-"""Different values of one attribute that are listed one by one."""
+"""Largest number of different values of one attribute that are listed one by one."""
 
 
 def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[tuple[str, str]]:
-    """Paths of prims, and what of their physics no reader asked for.
+    """Paths of prims, each with a description of physics that no reader asked for.
 
     Args:
         stage: The stage.
-        ledger: What readers took from it.
-        settings: The PhysicsScene that counts, or None.
+        ledger: Record of the properties that readers took from it.
+        settings: The PhysicsScene of the scene, or None.
     """
     found: list[tuple[str, str]] = []
     values: dict[str, list[tuple[str, Any]]] = {}
@@ -120,7 +120,7 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
         if path in ledger.named or RESULT_API in schemas(prim):
             continue
         if prim.IsA(UsdShade.Material) and path not in ledger.materials:
-            continue  # nothing of physics is made of it
+            continue  # no solid of the scene has this material
         lost = [schema for schema in _own_schemas(prim) if not _KNOWN.fullmatch(schema)]
         found += [(str(path), f"{s}, {_EXPLANATIONS.get(s, 'which warpbots does not support')}") for s in lost]
         found += [(str(path), reason) for reason in _roles(prim, ledger)]
@@ -130,10 +130,10 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
                 "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not support"
             )
             found.append((str(path), f"a {kind}{motors}"))
-            continue  # its attributes go with it
+            continue  # its attributes are part of this note
         for name in prim.GetAuthoredPropertyNames(lambda name: bool(_PROPERTY.match(name))):
             if any(schema.lower().startswith(name.partition(":")[0].lower()) for schema in lost):
-                continue  # it goes with its schema
+                continue  # it is part of the note on its schema
             if (path, name) in ledger.read:
                 found += [(str(path), reason) for reason in _changes_in_time(prim, name)]
             elif not _changes_nothing(prim, name, settings):
@@ -142,16 +142,16 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
 
 
 def _own_schemas(prim: Usd.Prim) -> list[str]:
-    """Names of the applied schemas of physics of other programs, without those of their instances."""
+    """Names of the physics schemas applied to `prim`, without the names of instances."""
     applied = (schema.partition(":")[0] for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas())
     return list(dict.fromkeys(schema for schema in applied if _SCHEMA.match(schema)))
 
 
 def _roles(prim: Usd.Prim, ledger: Ledger) -> Iterator[str]:
-    """What `prim` is by its schemas and did not become."""
+    """Roles that `prim` has by its schemas but not in the scene."""
     soft = _above(prim, is_soft)
     if soft and soft != prim and is_soft(prim):
-        yield f"a soft body inside the soft body {soft.GetPath()}, which it is taken as part of"
+        yield f"a soft body inside the soft body {soft.GetPath()}; it is taken as part of that body"
     if prim.IsA(UsdGeom.Gprim) and is_collider(prim) and not soft and prim.GetPath() not in ledger.solids:
         yield "a collider that became part of no body and no obstacle"
     if prim.IsA(UsdGeom.Subset) and prim.GetParent().GetPath() in ledger.solids:
@@ -162,13 +162,13 @@ def _roles(prim: Usd.Prim, ledger: Ledger) -> Iterator[str]:
 
 
 def _above(prim: Usd.Prim, has: Any) -> Usd.Prim | None:
-    """The topmost of `prim` and the prims above it that `has` something, or None."""
+    """The topmost of `prim` and its ancestors for which `has` is true, or None."""
     prims = (prim.GetStage().GetPrimAtPath(path) for path in prim.GetPath().GetPrefixes())
     return next((p for p in prims if has(p)), None)
 
 
 def _changes_in_time(prim: Usd.Prim, name: str) -> Iterator[str]:
-    """That an attribute which was read has other values at later times."""
+    """A note if an attribute that was read has other values at later times."""
     attribute = prim.GetAttribute(name)
     if not attribute or MOTION_API in schemas(prim) or not attribute.ValueMightBeTimeVarying():
         return
@@ -202,13 +202,13 @@ def _changes_nothing(prim: Usd.Prim, name: str, settings: Usd.Prim | None) -> bo
 
 
 def _is_static(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a collider or a body that does not move, which needs no mass."""
+    """Whether `prim` is a collider or a body that does not move and so needs no mass."""
     still = schemas(prim) & {"PhysicsCollisionAPI", "PhysicsRigidBodyAPI"} and not _above(prim, is_soft)
     return bool(still) and body_of(prim) is None
 
 
 def _is_fallback(prim: Usd.Prim, name: str, value: Any) -> bool:
-    """Whether an attribute has the value that its schema gives it where nothing is authored."""
+    """Whether `value` equals the fallback value in the schema of the attribute."""
     said = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
     if said is None:  # its schema is not applied
         said = next((other for pattern, other in _fallbacks() if pattern.fullmatch(name)), None)
@@ -217,7 +217,7 @@ def _is_fallback(prim: Usd.Prim, name: str, value: Any) -> bool:
 
 @functools.cache
 def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
-    """Names and fallbacks of the attributes of the registered schemas of physics, those of applied schemas first."""
+    """Names and fallback values of the attributes of all registered physics schemas, applied schemas first."""
     registry, applied, typed = Usd.SchemaRegistry(), [], []
     for kind in Tf.Type.FindByName("UsdSchemaBase").GetAllDerivedTypes():
         schema = registry.GetSchemaTypeName(kind)
@@ -233,13 +233,13 @@ def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
 
 
 def _value(prim: Usd.Prim, name: str) -> Any:
-    """What a property says: a value, or targets."""
+    """The value of an attribute, or the targets of a relationship."""
     link = prim.GetRelationship(name)
     return [str(path) for path in link.GetForwardedTargets()] if link else prim.GetAttribute(name).Get(START)
 
 
 def _lines(name: str, where: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
-    """A note for each prim, with its value unless the values are many."""
+    """A note for each prim, with its value unless there are many different values."""
     several = {_shown(value) for _, value in where}
     if len(several) > _SEVERAL:
         numbers = [value for _, value in where if isinstance(value, float | int)]
