@@ -50,7 +50,7 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
         e = first + n
         c = constants(own, elements, activation, h, control, w, e)
         f = forces()
-        if wp.static(points == 1):  # a loop would cost one more evaluation of the stress in the backward pass
+        if wp.static(points == 1):  # a loop would cost one more evaluation of the stress in the adjoint
             q = row(elements.place, w, e)
             G = elements.gradient[q]
             F = deformed(elements.place, elements.node[e], G, x, u, w)
