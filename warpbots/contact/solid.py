@@ -52,9 +52,9 @@ class Solids:
 
     kind: Which closed form, or how samples are interpolated.
     body: Body to which it is fixed, -1 for the world.
-    rotation: Orientation of its frame in that of the body.
-    position: Origin of its frame in that of the body [m]: a point of a plane, whose normal is z; a centre; the first
-        sample.
+    rotation: Orientation of its frame in the frame of the body.
+    position: Origin of its frame in the frame of the body [m]: a point of a plane, whose normal is z; a centre; the
+        first sample.
     size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
     resolution: Samples along each axis.
     rounding: Radius of edges and rims [m].

@@ -215,7 +215,7 @@ def _topology(
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
-    """Parameters of the fluid; all are empty where there is none."""
+    """Parameters of the fluid; all are empty without a fluid."""
     if scene.fluid is None:
         return {"density": np.zeros(0), "velocity": np.zeros((0, 3)), "drag": np.zeros(0), "thrust": np.zeros(0)}
     tables = {name: np.array(getattr(scene.fluid, name))[:, 1] for name in ("drag", "thrust")}

@@ -17,7 +17,7 @@ __all__ = ["components_of"]
 
 
 def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Components:
-    """Components of a scene; bones that joints connect are in one.
+    """Components of a scene; bones that joints connect are in one component.
 
     Args:
         scene: The scene.

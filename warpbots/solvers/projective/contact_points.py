@@ -1,7 +1,7 @@
 """Points that may be in contact when a step begins: nodes, vertices of bone surfaces, and ends of edges of obstacles.
 
 The position of a vertex of a bone surface follows from the joint coordinates, and so does its gradient. Its only forces
-are those of its contacts. Edges of obstacles stay where they are.
+are contact forces. Edges of obstacles stay where they are.
 """
 
 import warp as wp
@@ -87,7 +87,7 @@ def clear_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Vertices of bone surfaces have no forces but those of contacts."""
+    """Vertices of bone surfaces have only contact forces."""
     w, s = wp.tid()
     if active[w] == 1:
         residual_out[w * handles.stride + soft_nodes + s] = NODE()

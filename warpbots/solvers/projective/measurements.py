@@ -86,7 +86,7 @@ class SkeletalReadings(ProjectiveReadings[Array]):
         velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
         angular_velocity: Angular velocities of the bones [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass of the bones [m], shape (worlds, n_bodies), vector.
-        bone_kinetic_energy: Kinetic energies of the bones, without those of rotors [J], shape (worlds, n_bodies).
+        bone_kinetic_energy: Kinetic energies of the bones, without rotors [J], shape (worlds, n_bodies).
         bone_potential_energy: Their potential energies in the field of gravity [J], shape (worlds, n_bodies).
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
     """
@@ -264,7 +264,7 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
 
     Args:
         model: From `ProjectiveDynamics.build`.
-        state: What to measure.
+        state: The state to measure.
         control: Control signals, shape (worlds, channels).
         readings_out: Where to write.
 

@@ -81,13 +81,13 @@ class Mesh(Matter):
         attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
         motors: Nodes of the sides of motors, side after side, shape (n, 1), int.
-        motor_side: Side of each of them, stator and rotor of the first motor, and so on, shape (n,), int.
+        motor_side: Side of each entry of `motors`: stator, rotor of the first motor, and so on, shape (n,), int.
         motor_first: First of each side, one more for the end, shape (2 * n_motors + 1,), int.
         motor_end: Nodes of the elements at both ends of each axis, shape (n_motors, 8), int.
         motor_weight: Their weights, negative for the first end [1], shape (n_motors, 8).
         motor_channel: Control channels of the motors, shape (n_motors,), int.
         motor_node: Nodes that any motor drives, shape (n_driven,), int.
-        motor_row: First entry of each of them in `motor_item`, one more for the end, shape (n_driven + 1,), int.
+        motor_row: First entry of each driven node in `motor_item`, one more for the end, shape (n_driven + 1,), int.
         motor_item: Indices of the driven nodes in `motors`, shape (n,), int.
         motor_slope: Torque at standstill over speed without load of the motors [N m s], shape (n_motors,).
         motor_resistance: Resistance of `motors` in the matrix of the global step [N s/m], shape (n,).
@@ -96,11 +96,12 @@ class Mesh(Matter):
         thrust_at: Sines of the angles of attack of the table of thrust [1], shape (n,).
         cavities: Nodes of the faces around cavities, cavity after cavity, counter-clockwise seen from outside of them,
             shape (n_walls, 3), int.
-        cavity: Cavity of each of them, shape (n_walls,), int.
+        cavity: Cavity of each face, shape (n_walls,), int.
         cavity_run: First face of each run of such faces, and the one after its last, shape (n_runs, 2), int.
         cavity_runs: First run of each cavity, and the one after its last, shape (n_cavities, 2), int.
         cavity_channel: Control channels of the cavities, shape (n_cavities,), int.
-        cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (n_cavities,), int.
+        cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (n_cavities,),
+            int.
         cavity_gas_ratio: Amount of gas at u = 1 over that at u = 0 [1], 0 for a given pressure, shape (n_cavities,).
         cavity_least_volume: Volume below which the walls of a cavity have passed through one another [m^3], shape
             (n_cavities,).

@@ -111,8 +111,8 @@ class ProjectiveModel(ArrayModel):
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
-        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
+        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without a fluid.
+        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without a fluid, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of solid elements, as a Warp struct.

@@ -1,4 +1,4 @@
-"""A warning of parts that linear tetrahedra make too stiff in bending, by how much, and what helps.
+"""A warning of parts that linear tetrahedra make too stiff in bending, with the excess and the remedy.
 
 A linear tetrahedron has no curvature: where matter bends it shears instead. The bending stiffness of a part of
 thickness t is too large by the fraction

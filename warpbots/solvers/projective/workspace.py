@@ -59,7 +59,7 @@ class StepEnd:
     spare: wp.array
 
     def arrays(self) -> list[wp.array]:
-        """All of them."""
+        """All arrays."""
         return [self.z, *(getattr(self, name) for name in PAIRS)]
 
     def pairs(self, search: SurfaceSearch) -> list[tuple[wp.array, wp.array]]:

@@ -196,7 +196,7 @@ def _inside(scene: Scene, mesh: object) -> list[list[int]]:
 
 
 def _joined(scene: Scene) -> list[set[int]]:
-    """For each bone those that joints connect it with, also through bodies without a shape."""
+    """For each bone the bones that joints connect it with, also through bodies without a shape."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = [(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None]
     next_to = [{b for a, b in (*ends, *((b, a) for a, b in ends)) if a == k} for k in range(len(number))]

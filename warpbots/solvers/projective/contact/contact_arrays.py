@@ -23,10 +23,10 @@ class ContactTopology:
         shape (points,).
     share: Their weights [1], shape (points,).
     node: Points that may be in contact, shape (n,).
-    skin: Their part of the compliance of a contact that shares its force with others [m/N], shape (n,).
-    row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
+    skin: Part of each point in the compliance of a contact that shares its force with others [m/N], shape (n,).
+    row: Row of each point of `node` in the factored matrix, -1 for points bound to bones, shape (n,).
     place: Index of a point in `node`, -1 for a point that is fixed or inside a body, shape (nodes,).
-    sample: First corner of a surface sample at each of them, one more for the end, shape (n + 1,).
+    sample: First corner of a surface sample at each point of `node`, one more for the end, shape (n + 1,).
     corner: These corners: four times the number of the sample, plus the number of its corner, shape (corners,).
     """
 

@@ -62,7 +62,7 @@ def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real,
 
 @wp.func
 def place_of(topology: ContactTopology, node: int):
-    """Number of a node of a contact among those that may be in contact and move, -1 for none."""
+    """Number of a node of a contact among the points that may be in contact and move, -1 for none."""
     place = int(-1)
     if node >= 0:
         place = topology.place[node]
@@ -172,7 +172,7 @@ def need_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Ask for columns of the compliance for nodes of active contacts; those that move with bones have none."""
+    """Ask for columns of the compliance for nodes of active contacts; nodes that move with bones have none."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts.listed[k] == 0:

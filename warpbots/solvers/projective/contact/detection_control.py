@@ -1,4 +1,4 @@
-"""Control of collision detection: when a step asks for it, and how it goes on after the result."""
+"""Control of collision detection: when a step asks for a search, and how it continues after the result."""
 
 import warp as wp
 

@@ -59,7 +59,7 @@ class PairArrays:
     friction: Coulomb coefficient of a body that is not an obstacle [1], shape (worlds * movers,).
     obstacle_friction: Coulomb coefficient of an obstacle [1], shape (worlds * obstacles,).
     condition: Code of the condition of an obstacle, shape (obstacles,).
-    count: Pairs of a world, those without room included, shape (worlds,).
+    count: Pairs of a world, including pairs without room, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
     node: Its nodes: a vertex and the corners of a face, or the ends of two edges, shape (worlds * capacity,).
     side: 1 or -1, the side of the plane on which it began, shape (worlds * capacity,).
@@ -158,7 +158,7 @@ class HitArrays:
     """Pairs that become contacts after a search, in the order in which its threads find them; all worlds in one row.
 
     room: Room for pairs of one world.
-    count: Number of pairs of a world, those without room included, shape (worlds,).
+    count: Number of pairs of a world, including pairs without room, shape (worlds,).
     key: Number of a pair among all possible ones, vertices and faces before edges, shape (worlds * room,).
     slot: Number of a pair among the present contacts, -1 for a new one, shape (worlds * room,).
     kind: Kind of contact that it becomes, shape (worlds * room,).

@@ -75,7 +75,7 @@ class SurfaceSearch:
     """Pairs that are contacts in this step, and the state of collision detection.
 
     Attributes:
-        count: Number of pairs, those without room included, shape (worlds,).
+        count: Number of pairs, including pairs without room, shape (worlds,).
         kind: Their kinds, shape (worlds * capacity,).
         node: Their nodes, shape (worlds * capacity,).
         side: Their sides, shape (worlds * capacity,).
@@ -83,7 +83,7 @@ class SurfaceSearch:
         weight: Their weights at that time [1], shape (worlds * capacity,).
         spare: 1 for redundant pairs: an earlier pair has the same shortest connection, shape (worlds * capacity,).
         check: 1 where a search is asked for, shape (worlds,).
-        any: 1 if one is asked for anywhere, shape (1,).
+        any: 1 if a search is asked for in any world, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
         searches: Number of searches in this step at converged points, plus the first search, shape (worlds,).
         asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step has failed, shape

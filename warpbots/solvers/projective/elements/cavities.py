@@ -51,7 +51,7 @@ class CavityArrays:
     cavity_run: First face of each run of faces, and the one after its last, shape (runs,).
     cavity_runs: First run of each cavity, and the one after its last, shape (cavities,).
     cavity_channel: Control channel of each cavity, shape (cavities,).
-    cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (cavities,).
+    cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (cavities,).
     cavity_gas_ratio: Factor r of the amount of gas at u = 1 [1], 0 for a given pressure, shape (cavities,).
     cavity_least_volume: Volume below which walls have passed through one another, slightly negative [m^3], shape
         (cavities,).

@@ -1,7 +1,7 @@
 """Hinges: the bending of a sheet at every edge between two triangles (Bergou et al. 2006, with a fold at rest).
 
 Triangles x_0 x_1 x_2 and x_1 x_0 x_3 share the edge e = x_1 - x_0. With the weights of Bergou et al. at rest, sums of
-cotangents, and the unit normal n half way between those of the triangles,
+cotangents, and the unit normal n half way between the normals of the triangles,
 
     v = sum_i w_i x_i,   w_2 = |e|^2 / a_2,   w_3 = |e|^2 / a_3,   a_2, a_3: twice the areas
     w_1 = -e . (x_2 - x_0) / a_2 - e . (x_3 - x_0) / a_3,   w_0 = -w_1 - w_2 - w_3

@@ -45,7 +45,7 @@ class MotorArrays:
     motor_weight: Their weights, negative for the first end [1], shape (motors,).
     motor_channel: Control channel of each motor, shape (motors,).
     motor_node: Nodes that any motor drives, shape (driven,).
-    motor_row: First item of each of them in `motor_item`, one more for the end, shape (driven + 1,).
+    motor_row: First item of each driven node in `motor_item`, one more for the end, shape (driven + 1,).
     motor_item: Elements of a driven node, shape (count,).
     motor_slope: T_max / w_max in the matrix of the global step [N m s], shape (motors,).
     torque: T_max [N m], shape (worlds * motors,).

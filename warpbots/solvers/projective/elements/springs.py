@@ -33,4 +33,4 @@ def stress(F: _line, k: real, L: real):
 
 
 SPRING = Energy("spring", density, stress, one)
-"""Psi = k/2 (|y| - L)^2 for the stretch L at rest. Crushed to a point, a spring has no force, the mean of all directions."""
+"""Psi = k/2 (|y| - L)^2 for the stretch L at rest. Crushed to a point, it has no force, the mean of all directions."""

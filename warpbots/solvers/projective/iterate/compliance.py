@@ -32,16 +32,16 @@ class ComplianceArrays:
     column: Column of a point that may be in contact, -1 for none, shape (n,).
     asked: Number of the last iteration in which a point was in contact, shape (n,).
     iteration: Number of iterations, shape (1,).
-    value: Displacement of the second point per force on that of a column [m/N], shape (room, n).
+    value: Displacement of the second point per force on the point of a column [m/N], shape (room, n).
     owner: Point of a column, -1 for none, shape (room,).
     placed: Number of places that were given to columns or passed over, shape (1,).
     fresh: Points whose columns are computed next, shape (n,).
-    count: Number of them, shape (1,).
+    count: Number of these points, shape (1,).
     missing: Number of points without room for a column since a step began, shape (1,).
     work: Columns in computation, shape (threads * rows,).
     partial: Sums of the threads of a column, two for each, shape (threads * 2 * lanes,).
     threads: Columns that are computed at the same time.
-    lanes: Threads for each of them.
+    lanes: Threads for each of these columns.
     side: Number of contacts of a world up to which their compliances are stored during Gauss-Seidel sweeps.
     mutual: Displacement of each active contact per force of another [m/N], in order, shape (worlds * side * side,).
     """
@@ -104,7 +104,7 @@ def place_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Find a place for each requested column: a free one, or that of a point without contact."""
+    """Find a place for each requested column: a free place, or the place of a point without contact."""
     room = compliance_out.owner.shape[0]
     now = compliance_out.iteration[0]
     for k in range(compliance_out.count[0]):
@@ -136,7 +136,7 @@ def comply_kernel(
 ):
     """Compute the columns that have just been given a place, each by the threads of a warp, or by one.
 
-    Rows of points that may be in contact are -1 for those bound to bones.
+    Rows of points that may be in contact are -1 for points bound to bones.
     """
     t, lane = wp.tid()
     n = row.shape[0]

@@ -52,7 +52,7 @@ class CoupledArrays:
     any: Number of such islands, shape (1,).
     solved: 1 for an island that they have solved, shape (worlds * components,).
     spent: Iterations without a factor, shape (worlds * components,).
-    patience: Iterations without a factor that cost as much as one.
+    patience: Iterations without a factor that cost as much as a factor.
     """
 
     node: wp.array[int]

@@ -51,13 +51,13 @@ class KrylovArrays:
     length: Length of the step along w.
     sum: Parts of a product, shape (worlds * components * chunks,).
     v: v_j, and then v_j+1.
-    v_last: The one before.
+    v_last: The vector v before.
     z: z_j / gamma_j.
     y: z_j+1.
     q: -H z_j.
     w: Direction.
-    w_last: The one before.
-    zero: 0.
+    w_last: The direction before.
+    zero: A zero vector.
     """
 
     active: wp.array[int]
@@ -152,7 +152,7 @@ def minres(
         prepare: Function that is called if there is such an island.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
-        tolerance: Norm of the residual in A^-1, relative to that of g, at which an island has converged.
+        tolerance: Norm of the residual in A^-1, relative to the norm of g, at which an island has converged.
         limit: Number of iterations after which an island has failed.
     """
     arrays, worlds, units, device = it.arrays, it.worlds, it.units, it.device

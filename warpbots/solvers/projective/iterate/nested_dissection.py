@@ -25,7 +25,7 @@ class Block:
 
     Attributes:
         nodes: Their numbers, shape (n,).
-        beyond: Numbers of the nodes that are eliminated later and share an element with those of this block or of a
+        beyond: Numbers of the nodes that are eliminated later and share an element with nodes of this block or of a
             block below it, shape (m,).
         below: Blocks of the domains that its cuts leave.
     """

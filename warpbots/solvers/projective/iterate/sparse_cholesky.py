@@ -220,7 +220,7 @@ def down_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
 
 @wp.func
 def up_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
-    """The unknown of column j from those below."""
+    """The unknown of column j from the unknowns below."""
     y = scale(factor.inverse[j], x[first + j])
     for p in range(factor.start[j], factor.start[j + 1]):
         y = multiply_add(y, -item(factor.value, p), fetch(x, first + index(factor.row, p)))

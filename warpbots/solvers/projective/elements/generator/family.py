@@ -108,5 +108,5 @@ def _struct(name: str, **fields: object) -> type:
 
 @wp.func
 def point_of_quadrature(place: Place, points: int, w: int, e: int, i: int):
-    """Index of what point i of an element has: points follow one another, element after element."""
+    """Index of point i of an element in arrays of points, element after element."""
     return points * row(place, w, e) + i

@@ -162,7 +162,7 @@ def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
 
 @functools.cache
 def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Kernel:
-    """Kernel over (worlds, solids of one energy): their energies, and their strains and stresses as means of points."""
+    """Kernel over (worlds, solids of one energy): their energies, and their mean strains and stresses."""
     Elements, deformed, density = family.arrays, family.deformed, energy.density
     constants, stress, piola = response.constants, response.stress, energy.stress
     nodes, points = family.nodes, family.points

@@ -89,7 +89,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
 
 
 def all_of(energy: Energy) -> Runs:
-    """All elements have one energy."""
+    """Runs of elements that all have one energy."""
     return lambda elements, _model: [(energy, 0, elements.place.count)]
 
 
