@@ -45,7 +45,7 @@ class PairArrays:
     capacity: Room for pairs of one world.
     clearance: Distance that the surface of a point keeps from others [m], shape (nodes,).
     margin: Additional distance that is certain if the first search finds nothing near [m], shape (nodes,).
-    size: Number of the element size of a point, or that an edge of an obstacle is made for, shape (nodes,).
+    size: Number of the element size of a point; for an edge of an obstacle, the size it is made for, shape (nodes,).
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
