@@ -1,21 +1,20 @@
 """Signed distances of solids on the device, with slope and curvature, for the contact of all solvers.
 
-A solid is a shape in a frame of its own. Its pose, a rotation R and a position p, and its velocity are arguments: a
-solid that moves needs other arguments, and one at rest those of its place in the scene. With the distance D in the
-frame of the solid,
+A solid is a shape in a frame of its own. Its pose, a rotation R and a position p, and its velocity are arguments; a
+solid at rest takes its place in the scene. With the distance D in the frame of the solid,
 
     d(x) = D(y),   n = R grad D(y),   C = R grad^2 D(y) R^T,   y = R^T (x - p),
 
-and as a point of velocity v passes a solid that moves by u = v_p + w x (x - p) there, d' = n . (v - u). The adjoint
+and d' = n . (v - u) for a point of velocity v and a solid that moves by u = v_p + w x (x - p) there. The adjoint
 follows from slope and curvature, which every kind of solid gives in closed form:
 
     x* = R y*,   p* = -x*,   R* = n* (R^T n)^T + (x - p) y*^T,   y* = d* grad D + grad^2 D R^T n*
 
 Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
-regular grid, and interpolated linearly, or by quadratic B-splines, so that the distance has a continuous slope. In
-double precision, whatever the precision of the process, and in space: a plane scene is the plane z = 0.
+regular grid, and interpolated linearly, or by quadratic B-splines, so that the distance has a continuous slope. All is
+in double precision, whatever the precision of the process, and in space: a 2D scene is the plane z = 0.
 
-Below the edge of a box two faces are equally near, and the slope would jump from one to the other: so would the force,
+Below the edge of a box two faces are equally near, and the slope would jump from one to the other. So would the force,
 and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders may be rounded, so
 that the slope is continuous down to the radius of the rounding.
 """
@@ -49,13 +48,13 @@ _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
 
 @wp.struct
 class Solids:
-    """Solids, each of shape (n_solids,) but the samples.
+    """Solids, all of shape (n_solids,) except for the samples.
 
     kind: Which closed form, or how samples are interpolated.
     body: Body to which it is fixed, -1 for the world.
-    rotation: Orientation of its frame in that of the body.
-    position: Origin of its frame in that of the body [m]: a point of a plane, whose normal is z; a centre; the first
-        sample.
+    rotation: Orientation of its frame in the frame of the body.
+    position: Origin of its frame in the frame of the body [m]: a point of a plane, whose normal is z; a centre; the
+        first sample.
     size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
     resolution: Samples along each axis.
     rounding: Radius of edges and rims [m].
@@ -78,7 +77,7 @@ class Solids:
 
 @wp.func
 def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
-    """Distance to the sphere of `radius` around the origin, of a y without the components where `flat` is 0."""
+    """Distance to the sphere of `radius` around the origin, for a y without the components where `flat` is 0."""
     r = wp.length(y)
     n = _vec3(flat[0], _ZERO, _ZERO)
     C = _mat33()
@@ -144,9 +143,9 @@ def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
 
 @wp.func
 def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
-    """Cell of samples around y, where in it y is, from 0 to 1, and 1 for axes along which that follows y.
+    """Cell of samples around y, position of y in it from 0 to 1, and 1 for axes along which this position follows y.
 
-    Beyond the samples all goes on as at their edge.
+    Beyond the samples, the values at their edge continue.
     """
     cell = wp.vec3i()
     t = _vec3()
@@ -163,7 +162,7 @@ def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
 
 @wp.func
 def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
-    """Number of the sample at corner k of a cell, its weight at t, and slope and curvature of that per spacing."""
+    """Number of the sample at corner k of a cell, its weight at t, and the weight's slope and curvature per spacing."""
     number = int(0)
     value = _vec3()
     side = _vec3()
@@ -211,7 +210,7 @@ def _spline(t: _scalar):
 
 @wp.func
 def _cell(solids: Solids, s: int, y: _vec3):
-    """Middle one of the samples around y, how far y is from it [samples], and from all cells with splines [m]."""
+    """Middle sample around y, position of y relative to it [samples], and distance from all cells with splines [m]."""
     h = solids.size[s]
     top = solids.resolution[s]
     cell = wp.vec3i()
@@ -267,7 +266,7 @@ def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
 def _add_sample_adjoint(
     solids: Solids, w: int, s: int, y: _vec3, d_adj: _scalar, n_adj: _vec3, sample_adj: wp.array2d[_scalar]
 ):
-    """Add to the gradient of the samples around y, from those of its distance and slope, which are linear in them."""
+    """Add to the gradient of the samples around y, in which distance and slope are linear, from their gradients."""
     if solids.kind[s] == LINEAR:
         base, at, _inside = _linear_cell(solids.resolution[s], solids.size[s], y)
         slope_adj = wp.cw_div(n_adj, solids.size[s])
@@ -295,9 +294,9 @@ def _add_sample_adjoint(
 def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     """Signed distance [m] of y in the frame of solid s of world w, its slope, and its curvature [1/m] if `curved` is 1.
 
-    The slope is the outward unit normal; for samples it is a unit vector as nearly as they are fine. On edges, axes and
-    centres, where there is none, it is that of one side. Outside of splines the distance is a lower bound without a
-    slope; outside of linear samples all goes on as at their edge.
+    The slope is the outward unit normal; for samples it is close to a unit vector if they are fine. On edges, axes and
+    centres, where there is no slope, it is taken from one side. Outside of splines the distance is a lower bound
+    without a slope; outside of linear samples the values at their edge continue.
     """
     kind = solids.kind[s]
     size = solids.size[s]
@@ -327,7 +326,7 @@ def solid_distance_adjoint(
     solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3,
     sample_adj: wp.array2d[_scalar],
 ):  # fmt: skip
-    """Adjoints of x and R from those of `solid_distance`; that of p is minus that of x.
+    """Adjoints of x and R from the adjoints of `solid_distance`; the adjoint of p is minus the adjoint of x.
 
     Adds to the gradient of the samples unless it is empty.
     """
@@ -347,10 +346,10 @@ def solid_distance_adjoint(
 def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
     """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its slope.
 
-    Differentiable with respect to x, R, p, and the samples of solids that are an argument of the kernel. Of solids in
-    another struct Warp hands no gradient of samples on: there `solid_distance_adjoint` is called with it.
+    Differentiable with respect to x, R, p, and the samples of solids that are an argument of the kernel. For solids in
+    another struct, Warp does not pass on the gradient of samples: call `solid_distance_adjoint` with it.
     """
-    if solids.kind[s] == PLANE:  # floors, at no cost of the frame
+    if solids.kind[s] == PLANE:  # floors, without the cost of the frame
         up = _vec3(R[0, 2], R[1, 2], R[2, 2])
         return wp.dot(up, x - p), up
     d, n, _C = shape_distance(solids, w, s, wp.transpose(R) @ (x - p), 0)
@@ -371,7 +370,7 @@ def _adj_solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: 
 def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
     """Whether x may be inside a solid with the axes R and the origin p, by the ball around it or the plane.
 
-    Warp copies a struct at each call, so that what is cheap takes its fields.
+    Warp copies a struct at each call, so that this cheap function takes its fields.
     """
     r = x - p
     if kind == PLANE:

@@ -1,6 +1,6 @@
 """Shapes as solids of the device: closed forms in a frame of their own, and samples of everything else.
 
-A shape in a plane is a solid about the plane z = 0: a rectangle is a box without ends.
+A shape in a plane is a solid across the plane z = 0: a rectangle is a box without ends.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SAMPLE = 40.0
 """Memory of a linear sample while it is computed, per dimension [bytes]."""
 
 _EDGES = {BOX: 3, CYLINDER: 2}
-"""Of kinds with edges, the number of sizes that bound their rounding."""
+"""Number of sizes that bound the rounding of each kind with edges."""
 
 
 class SolidForm(NamedTuple):
@@ -76,7 +76,7 @@ def _frame_along(z: np.ndarray) -> np.ndarray:
 
 
 def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: float, name: str) -> SolidForm:
-    """The signed distance of a shape on a grid in a box, beyond which it goes on as at its edge.
+    """The signed distance of a shape on a grid in a box, beyond which the values at its edge continue.
 
     Args:
         shape: The shape.
@@ -151,14 +151,14 @@ def _reach(kind: int, size: np.ndarray) -> float:
 def solids_of(
     shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device, room: float = 0.0
 ) -> Solids:
-    """Solids on the device, of which those without a closed form are splines through samples.
+    """Solids on the device; solids without a closed form are splines through samples.
 
     Args:
         shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
         samples: Samples along the longest edge of a shape without a closed form.
-        rounding: As of `solid_arrays` [1].
+        rounding: As for `solid_arrays` [1].
         device: Device of the arrays.
-        room: How much farther than needed samples reach around a shape, with which `widths` are larger [m].
+        room: Additional distance around a shape that samples cover; it makes `widths` larger [m].
 
     Raises:
         SceneError: A shape without a closed form has no end, or its samples do not fit into memory.

@@ -1,4 +1,4 @@
-"""All bodies of a scene as one mesh, with what connects and drives them."""
+"""All bodies of a scene as one mesh, with attachments, cables, motors, cavities and wetted faces."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
 
     Args:
         scene: The scene.
-        cell_size: Length of the edges of shapes that are no meshes yet [m].
+        cell_size: Edge length for shapes that are not meshes yet [m].
         solid: The kind of elements of solids.
 
     Raises:
@@ -33,7 +33,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     """
     whole = [piece_of(body.shape, cell_size, solid) for body in scene.soft]
     for body, piece in zip(scene.soft, whole, strict=True):
-        if len(getattr(piece, solid.name)):  # sheets and bars have theirs by definition
+        if len(getattr(piece, solid.name)):  # sheets and bars fill their volume by definition
             filled, remedy = piece.volume(solid.name).sum(), "use a smaller ProjectiveDynamics(cell_size=...)"
             refuse_lost(body, filled, solid.title, remedy, without_sheets(body.shape))
     pieces = [hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
@@ -129,7 +129,7 @@ def _plates(piece: MeshPiece, triangles: dict | None) -> np.ndarray:
 
 
 def edges_of(tables: list[np.ndarray]) -> np.ndarray:
-    """Ends of all edges of elements, each of them once, shape (n, 2).
+    """Ends of all edges of elements, each edge once, shape (n, 2).
 
     Args:
         tables: Nodes of elements of several kinds, each of shape (n_elements, n_corners).

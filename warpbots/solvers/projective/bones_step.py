@@ -1,4 +1,4 @@
-"""Bones in a step: their part in its iteration and in its adjoint; without bones nothing runs."""
+"""Bones in a step: their part in the iteration and in the adjoint; without bones nothing runs."""
 
 import warp as wp
 
@@ -21,7 +21,7 @@ from warpbots.solvers.projective.states import ProjectiveState, SkeletalState
 __all__ = ["Skeleton", "sense_bones"]
 
 _NUMBER = 1
-"""Of the only stage that implicit Euler has."""
+"""Number of the only stage of implicit Euler."""
 
 
 class Skeleton:
@@ -35,7 +35,7 @@ class Skeleton:
         Args:
             model: The model.
             state: Where the step starts.
-            points: Its nodes and vertices of bone surfaces.
+            points: Nodes and vertices of bone surfaces at the start of the step.
             control: Control signals, shape (worlds, channels).
             dt: Length of the step [s].
         """
@@ -97,7 +97,7 @@ class Skeleton:
             self._launch(handles.join_kernel, None, [self._handles, active, self._scaling], [self._bones.work[0]])
 
     def correct(self, active: wp.array, f: wp.array, transposed: bool = False) -> None:
-        """Write the correction of the joints, and add that of nodes that follow the bones."""
+        """Write the correction of the joints, and add the corrections of nodes that follow the bones."""
         if self._there:
             work = self._bones.work[int(transposed)]
             inputs = [self._handles, active, self._residual]
@@ -133,7 +133,7 @@ class Skeleton:
         """The Jacobian of the joints and the inverse of their matrix, at the residual in `Workspace.residual`.
 
         Args:
-            a: No adjoint yet, all zero.
+            a: The adjoint, zero so far.
         """
         if not self._there:
             return
@@ -148,7 +148,7 @@ class Skeleton:
         self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
 
     def residual(self, active: wp.array, z: wp.array) -> None:
-        """Residual of the adjoint `z` at the joints, and displacements of bound nodes in it."""
+        """Residual of the adjoint `z` at the joints; also writes the displacements of bound nodes in `z`."""
         if self._there:
             plain, exchanged = self._bones.work
             inputs = [self._handles, active, self._bones.tangent, self._stage.x.grad, z]
@@ -157,7 +157,7 @@ class Skeleton:
             self._launch(handles_adjoint.velocity_kernel, self._handles.bound, inputs, [z])
 
     def adjoint(self, z: wp.array) -> None:
-        """Gradients with respect to the start of bones, their parameters and the signals of their motors.
+        """Gradients with respect to the start state, the parameters and the motor signals of the bones.
 
         `Workspace.residual` has the gradients with respect to the displacements of bound nodes.
         """
@@ -188,7 +188,7 @@ class Skeleton:
         coupling: JointCoupling,
         transposed: bool,
     ) -> None:
-        """How contacts and joints move one another."""
+        """Coupling of contacts with joints."""
         if self._there:
             inputs = [topology, self._handles, self._bones.work[int(transposed)], contacts, active]
             self._launch(joint_coupling_kernel, topology.contacts, inputs, [coupling])

@@ -56,11 +56,11 @@ from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refu
 __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
-_NUMBERS = 2**31  # that indices can tell apart
-_FACTORED_NODES, _FACTORS = 20_000, 5e8  # most nodes, and memory of all worlds [bytes], of an adaptive linear solver
+_NUMBERS = 2**31  # numbers that an index can address
+_FACTORED_NODES, _FACTORS = 20_000, 5e8  # limits of the adaptive linear solver: nodes, memory of all worlds [bytes]
 _ACTUATORS = (Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo)  # besides stresses
 _SUNK = 1e-3  # how deep a node may start in an obstacle [mean edges]
-_MOST_PAIRS = 64  # contacts for each vertex that a step may have: node on node, there are seven
+_MOST_PAIRS = 64  # largest number of contacts per vertex in a step; with nodes on nodes there are seven
 
 
 def build(
@@ -75,9 +75,9 @@ def build(
     device: wp.Device,
     chosen: bool = True,
 ) -> ProjectiveModel:
-    """Arrays of `scene` with solids of elements of one kind, of size `cell_size` [m].
+    """Arrays of `scene`, with solids meshed by one kind of element of size `cell_size` [m].
 
-    Where nobody has `chosen` that kind, parts are warned of that it makes too stiff.
+    If the user has not `chosen` this kind, a warning names the parts that it makes too stiff in bending.
 
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
@@ -121,7 +121,7 @@ def build(
 
     across = widths(model_solids)[:, 1]
     angular = np.array([collisions and is_angular(part) for _, part in hard], dtype=bool)
-    across[angular] = 0.0  # their edges leave nothing to surface samples
+    across[angular] = 0.0  # contacts at their edges need no surface samples
     solid_shapes = across, angular
     topology = _topology(mesh, surfaces, edges, components, solid_shapes, held, collisions, skeleton, worlds, device)
     if linear_solver == "direct":
@@ -192,7 +192,7 @@ def _topology(
     worlds: int,
     device: wp.Device,
 ) -> MeshTopology:
-    """Who may be in contact, and numbers of everything."""
+    """Points that may be in contact, and all sizes."""
     fixed, (across, angular) = held[0], solid_shapes
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
@@ -215,7 +215,7 @@ def _topology(
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
-    """Parameters of the fluid; all are empty where there is none."""
+    """Parameters of the fluid; all are empty without a fluid."""
     if scene.fluid is None:
         return {"density": np.zeros(0), "velocity": np.zeros((0, 3)), "drag": np.zeros(0), "thrust": np.zeros(0)}
     tables = {name: np.array(getattr(scene.fluid, name))[:, 1] for name in ("drag", "thrust")}
@@ -252,7 +252,7 @@ def _vertices(mesh: Mesh, surfaces: BoneSurfaces) -> int:
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
-    """Obstacle of each solid, and the solids: a union is several."""
+    """Obstacle of each solid, and the solids; a union consists of several."""
     parts = [(i, part) for i, o in enumerate(scene.obstacles) for part in parts_of(o.shape)]
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
@@ -325,7 +325,7 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if the region of an actuator has no solid elements, on which all but cables, cavities and motors act."""
+    """Raise if the region of an actuator has no solid elements; cables, cavities and motors do not need them."""
     for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Motor | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of(mesh.solid.name)].any():

@@ -1,7 +1,7 @@
-"""Components: what elements, cables, attachments, motors, chambers and bones connect, on the host; they never change.
+"""Components: nodes that elements, cables, attachments, motors, chambers or bones connect, on the host.
 
-Whatever a step measures in edges, as its tolerance and the clearance of surfaces, it measures in those of a component:
-what is elsewhere in a world changes none of it.
+Components never change. Lengths that a step measures in edges, such as its tolerance and the clearance of surfaces,
+refer to the edges of one component: matter elsewhere in a world has no effect on them.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from warpbots.solvers.articulated.robot import ArticulatedRobot
 __all__ = ["Components"]
 
 _ALIKE = 1e-9
-"""Relative difference of lengths that are one, but for rounding."""
+"""Relative difference below which lengths count as equal."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Components:
     """Components of one world.
 
     Attributes:
-        of: Component of each point, of nodes and then of vertices of bone surfaces, shape (points,), int.
+        of: Component of each point, first the nodes, then the vertices of bone surfaces, shape (points,), int.
         bones: Component of each bone, shape (n_bones,), int.
         length: Mean length of the edges of elements [m], shape (count,).
         symmetric: Whether the second derivative of the energy is symmetric, shape (count,), bool.
@@ -50,7 +50,7 @@ class Components:
 
     @property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lengths that differ by more than rounding [m], and the number of that of each component, shape (count,)."""
+        """Distinct mean edge lengths [m], and the index of the length of each component, shape (count,)."""
         _, first, number = np.unique(np.round(np.log(self.length) / _ALIKE), return_index=True, return_inverse=True)
         return self.length[first], number
 

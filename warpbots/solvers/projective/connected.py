@@ -17,7 +17,7 @@ __all__ = ["components_of"]
 
 
 def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Components:
-    """Components of a scene; bones that joints connect are in one.
+    """Components of a scene; bones that joints connect are in one component.
 
     Args:
         scene: The scene.
@@ -42,7 +42,7 @@ def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Component
 
 
 def _connected(mesh: Mesh, points: int, trees: list[np.ndarray]) -> tuple[int, np.ndarray]:
-    """Number of components, and that of each point, for points that are bound to these trees of bones."""
+    """Number of components, and the component of each point; `trees` are the points bound to each tree of bones."""
     walls = [mesh.cavities[mesh.cavity == k] for k in np.unique(mesh.cavity)]
     motor, axis = mesh.motor_side // 2, mesh.motor_weight != 0.0
     driven = [np.append(mesh.motors[motor == k].reshape(-1), mesh.motor_end[k][axis[k]]) for k in range(len(axis))]
@@ -56,7 +56,7 @@ def _connected(mesh: Mesh, points: int, trees: list[np.ndarray]) -> tuple[int, n
 
 
 def _lengths(mesh: Mesh, label: np.ndarray, count: int) -> np.ndarray:
-    """Mean length of the edges of components [m], shape (count,); of all edges where there is none."""
+    """Mean edge length of each component [m], shape (count,); the mean of all edges for a component without edges."""
     of = label[mesh.edges[:, 0]]
     order = np.argsort(of, kind="stable")
     own = np.split(mesh.edges[order], np.searchsorted(of[order], np.arange(1, count)))

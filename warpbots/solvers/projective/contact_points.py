@@ -1,7 +1,7 @@
 """Points that may be in contact when a step begins: nodes, vertices of bone surfaces, and ends of edges of obstacles.
 
 The position of a vertex of a bone surface follows from the joint coordinates, and so does its gradient. Its only forces
-are those of its contacts. Edges of obstacles stay where they are.
+are contact forces. Edges of obstacles stay where they are.
 """
 
 import warp as wp
@@ -59,7 +59,7 @@ def gather_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """Positions and velocities of points: those of vertices of bone surfaces by their bones."""
+    """Positions and velocities of points; vertices of bone surfaces move with their bones."""
     w, i = wp.tid()
     k = w * handles.nodes + i
     first_end = handles.nodes - edge_ends.shape[0]
@@ -87,22 +87,22 @@ def clear_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Vertices of bone surfaces have no forces but those of contacts."""
+    """Vertices of bone surfaces have only contact forces."""
     w, s = wp.tid()
     if active[w] == 1:
         residual_out[w * handles.stride + soft_nodes + s] = NODE()
 
 
 class ContactPoints:
-    """Points of all worlds in a step from `state`; where these are its nodes alone, nothing runs.
+    """Points of all worlds in a step from `state`; if these are only its nodes, nothing runs.
 
     Attributes:
         position: Positions [m], shape (worlds * n_points,), with a gradient if the state has one.
-        velocity: Velocities [m/s], shape (worlds * n_points,), without a gradient where there are others than nodes.
+        velocity: Velocities [m/s], shape (worlds * n_points,), without a gradient if not all points are nodes.
     """
 
     def __init__(self, model: ProjectiveModel, state: ProjectiveState, dt: float):
-        """Evaluate them.
+        """Evaluate the points.
 
         Args:
             model: The model.
@@ -131,13 +131,13 @@ class ContactPoints:
         launch(self._kernel, self._each, self._gather, [], model.device)
 
     def clear(self, active: wp.array, residual: wp.array) -> None:
-        """Begin the sum of the forces on vertices of bone surfaces, or of what replaces them in the adjoint."""
+        """Set the residual at vertices of bone surfaces to zero, before contacts add to it in a step or its adjoint."""
         if self._vertices:
             inputs = [self._handles, self._model.topology.sizes.nodes, active]
             launch(clear_kernel, (self._model.worlds, self._vertices), inputs, [residual], self._model.device)
 
     def adjoint(self) -> None:
-        """Gradients with respect to the state from those of `position`."""
+        """Gradients with respect to the state from the gradient with respect to `position`."""
         if self._others:
             device = self._model.device
             launch_all(self._pose, device)

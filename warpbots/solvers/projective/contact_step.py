@@ -1,4 +1,4 @@
-"""Contacts in a step: their part in its iteration and in its adjoint; without contact nothing runs."""
+"""Contacts in a step: their part in the iteration and in the adjoint; without contact nothing runs."""
 
 from collections.abc import Callable
 
@@ -39,8 +39,8 @@ class ContactStep:
 
         Args:
             model: The model.
-            skeleton: Its bones, through which contacts move one another.
-            points: Its points when the step begins.
+            skeleton: The bones, which couple contacts with one another.
+            points: The points at the start of the step.
             dt: Length of the step [s].
         """
         self._model, self._skeleton, self._points, self._h = model, skeleton, points, real(dt)
@@ -66,7 +66,7 @@ class ContactStep:
             launch(kernel, (*self._each(self._sizes.capacity), *rows), inputs, outputs, self._device)
 
     def begin(self, where: wp.array) -> None:
-        """Which contacts with obstacles are closed in the worlds in which `where` is 1; pairs have to be searched."""
+        """Find closed contacts with obstacles in worlds in which `where` is 1; pairs have to be searched there."""
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
         if self._sizes.solid_contacts:
@@ -90,7 +90,7 @@ class ContactStep:
             launch(coulomb_law.gather_kernel, each, inputs, [self._workspace.residual], self._device)
 
     def solve_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Write the correction of the forces after that of displacements."""
+        """Write the correction of the contact forces, after the correction of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
         self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, f)
@@ -126,7 +126,7 @@ class ContactStep:
         launch(solving, self._each(lanes), inputs, outputs, self._device, lanes)
 
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Distances and normals of all contacts, and compliances of those that are active."""
+        """Distances and normals of all contacts, and compliances of active contacts."""
         contacts, columns = self._arrays.contacts, self._matrix.compliance
         self._solids(node_contact.evaluate_obstacles_kernel, [self._model.obstacles, active, self._x, z, f], [contacts])
         self._pairs(pairs.evaluate_pairs_kernel, [active, self._x, z, f], [contacts])
@@ -138,7 +138,7 @@ class ContactStep:
             launch(compliance.comply_kernel, each, inputs, [columns], self._device, columns.lanes)
 
     def _respond(self, active: wp.array, transposed: bool) -> None:
-        """How contacts move with their forces, through soft bodies, joints and free rotations."""
+        """Response of contacts to their forces, through soft bodies, joints and free rotations."""
         if self._sizes.contacts:
             contacts, coupling = self._arrays.contacts, self._arrays.coupling
             self._skeleton.couple(active, self._topology, contacts, coupling, transposed)
@@ -166,7 +166,7 @@ class ContactStep:
             launch(compliance.forbid_kernel, self._matrix.iteration.units, inputs, outputs, self._device)
 
     def keep(self, end: StepEnd, z: wp.array) -> None:
-        """Keep displacements, forces and pairs for the adjoint; none of components whose step was not found."""
+        """Keep displacements, forces and pairs for the adjoint, but not for components whose step failed."""
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
@@ -196,12 +196,12 @@ class ContactStep:
         self._pairs(pairs_adjoint.differentiate_pairs_kernel, [self._x, u], outputs, 3)
 
     def refuse_detached(self, u: wp.array) -> None:
-        """Take back that the adjoint has converged where no gradient goes through a contact at the end `u`."""
+        """Mark the adjoint as not converged where a contact at the end `u` has no gradient."""
         outputs = [self._matrix.iteration.progress]
         self._pairs(contacts_without_gradient.detached_kernel, [self._x, u, self._arrays.contacts], outputs)
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
-        """Add the part of contacts to the residual of the adjoint `z` at the end `u`."""
+        """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""
         self._points.clear(active, self._workspace.residual)
         self._pull(active, u, z)
 
@@ -212,7 +212,7 @@ class ContactStep:
         self._gather(active)
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Write the correction of the adjoint forces after that of adjoint displacements."""
+        """Write the correction of the adjoint forces, after the correction of adjoint displacements."""
         self._solve(contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel, active, z, f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:

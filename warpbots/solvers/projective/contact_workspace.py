@@ -14,12 +14,12 @@ from warpbots.solvers.projective.topology import MeshTopology, constant_array
 __all__ = ["ContactWorkspace", "EmbeddedObstacles"]
 
 _PART = 64
-"""Contacts that each of many threads lists."""
+"""Number of contacts that one thread lists, on devices with many threads."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddedObstacles:
-    """How deep obstacles are inside faces, and inside bars, whose second end is there twice.
+    """Depths of obstacles inside faces and bars; a bar is a face whose last two corners are the same node.
 
     Attributes:
         corners: Points of the faces, on the host, shape (faces, 3).
@@ -39,7 +39,7 @@ class ContactWorkspace:
     """Arrays of contacts that a step fills anew.
 
     Attributes:
-        topology: Says who may be in contact.
+        topology: Defines which points may be in contact.
     """
 
     topology: MeshTopology
@@ -66,7 +66,7 @@ class ContactWorkspace:
 
     @functools.cached_property
     def coupling(self) -> JointCoupling:
-        """How contacts and joints move one another."""
+        """Coupling of contacts with joints."""
         sizes = self.topology.sizes
         coupling = JointCoupling()
         coupling.freedom = sizes.freedom

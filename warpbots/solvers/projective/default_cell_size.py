@@ -1,4 +1,4 @@
-"""The size of cells for a scene to which none was given."""
+"""The default size of cells of a scene."""
 
 from warpbots.contact import cells_across
 from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union

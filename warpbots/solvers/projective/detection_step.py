@@ -9,7 +9,7 @@ from warpbots.solvers.projective.model import ProjectiveModel
 __all__ = ["Detection"]
 
 _THREADS = 1024
-"""Threads of a world that sort the pairs that a search has found."""
+"""Number of threads of a world that sort the pairs of a search."""
 
 
 class Detection:
@@ -34,7 +34,7 @@ class Detection:
                 setattr(self._control, name, getattr(self._search, name))
 
     def begin(self, where: wp.array) -> None:
-        """No pair is a contact in the worlds in which `where` is 1, and all have to be searched."""
+        """Remove all contacts of pairs in worlds in which `where` is 1, and ask for a search there."""
         if self._sizes.capacity:
             search, contacts = self._search, self._contact.contacts
             outputs = [self._pairs, search.check, search.any, search.searches, search.asked, search.rounds]

@@ -10,10 +10,10 @@ from warpbots.solvers.projective.report import where_embedded, where_lost
 __all__ = ["diagnosis"]
 
 _LONG_MEMORY = 40
-"""A memory of the acceleration that helps long steps."""
+"""Memory of the acceleration that helps with long steps."""
 
 _EMPTY = 0.05
-"""Part of its volume at rest below which a chamber is all but empty."""
+"""Fraction of its rest volume below which a chamber counts as collapsed."""
 
 
 def diagnosis(
@@ -24,14 +24,14 @@ def diagnosis(
     max_iterations: int,
     memory: int,
 ) -> str:
-    """One sentence on why a world is lost in `after`, one step on from `before`.
+    """Say in one sentence why a world is lost in `after`, one step after `before`.
 
     Args:
-        model: Where the step was the last thing that ran.
+        model: The model; the step must be the last thing that ran with it.
         before: Fields of the last state as NumPy arrays.
         after: Fields of the state in which a world is lost.
         dt: Length of the step [s].
-        max_iterations: Number of iterations after which it has failed.
+        max_iterations: Number of iterations after which a step fails.
         memory: Number of corrections that the acceleration remembers.
     """
     for name, values in before.items():
@@ -63,7 +63,7 @@ def diagnosis(
     if converged and not inverted:
         return (
             f"the step did not converge in world {w}: {iterations} iterations leave none for the Newton step that "
-            f"tells its error; use more (max_iterations, now {max_iterations})"
+            f"estimates its error; use more (max_iterations, now {max_iterations})"
         )
     if converged:
         return (
@@ -89,7 +89,7 @@ def diagnosis(
 
 
 def _failed_island(model: ProjectiveModel, progress: IterationState, w: int) -> int:
-    """The first island of a world that has not converged, or its first one."""
+    """The first island of a world that has not converged; the first island if all have."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)
     roots = islands.root.numpy()[own] == np.arange(count)
@@ -124,7 +124,7 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
 
 
 def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) -> str:
-    """Which chamber has lost its air where nothing keeps its walls apart; empty for none."""
+    """Which chamber has collapsed because nothing keeps its walls apart; empty for none."""
     mesh = model.matter
     if model.topology.sizes.capacity:
         return ""

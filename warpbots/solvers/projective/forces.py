@@ -18,7 +18,7 @@ def rest_launches(model: ProjectiveModel, point: Point, step: bool = True) -> li
     Args:
         model: The model.
         point: Where a step begins; its displacements have no effect.
-        step: Whether there is a step, so that what follows from its start is written, too.
+        step: Whether a step follows; if so, quantities at its start are written, too.
     """
     workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
     signals, signal = signal_launches(model, point)
@@ -63,11 +63,11 @@ def residual_launches(model: ProjectiveModel, point: Point, v: wp.array) -> list
 
 
 def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array) -> None:
-    """Write the residual forces at a point, without those of contacts, to `Workspace.residual`.
+    """Write the residual forces at a point, without contact forces, to `Workspace.residual`.
 
     Args:
         model: The model; `evaluate_rest` has run.
-        point: Where.
+        point: Where forces are evaluated.
         v: Velocities of nodes when the step began [m/s], shape (worlds * n_nodes,).
     """
     for kernel, dim, inputs in residual_launches(model, point, v):

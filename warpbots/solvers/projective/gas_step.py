@@ -1,12 +1,13 @@
-"""The gas in cavities in a global step and in an adjoint: a change of the volume anywhere moves all walls.
+"""Gas in cavities in a global step and in an adjoint: a change of volume at one wall acts on all walls.
 
-A given amount of gas adds c_k V_k' V_k'^T to the second derivative of the energy, with c_k = -dp_k/dV_k > 0, which no
-product over pairs of nodes of an element has. Soft walls around a stiff gas are far from the matrix A of the global
-step without it, so that the gas is part of the global step, too (Woodbury's formula):
+A given amount of gas adds c_k V_k' V_k'^T to the second derivative of the energy, with c_k = -dp_k/dV_k > 0. This term
+couples all nodes of the walls, not only nodes that share an element. Without it, the matrix A of the global step is a
+poor approximation for soft walls around a stiff gas, so that the gas is part of the global step, too (Woodbury's
+formula):
 
     (A + V' C V'^T)^-1 = A^-1 - W Q W^T,   W = A^-1 V',   Q = (C^-1 + V'^T W)^-1,
 
-as it is at the start of a step, or for its adjoint at its end. Rotations of a body do not change volumes.
+evaluated at the start of a step, or, for the adjoint, at its end. Rotations of a body do not change volumes.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ class Gas:
         inputs = [model.nodes, cavities, point.x, point.u]
         each = model.worlds, count, model.topology.sizes.nodes
         launch(gas_stiffness.gradient_kernel, each, inputs, [gas], self._device)
-        size = model.worlds * model.topology.sizes.stride  # guides find worlds where those of an iterate are
+        size = model.worlds * model.topology.sizes.stride  # guides expect the layout of an iterate
         for first in range(0, count * size, size):
             b, x = gas.gradient[first : first + size], gas.moved[first : first + size]
             self._solve(model.workspace.everywhere, b, x)

@@ -25,7 +25,7 @@ from warpbots.solvers.projective.topology import MeshTopology, constant_array
 __all__ = ["GlobalMatrices", "GlobalMatrix"]
 
 _SKIN = 0.01
-"""Compliance of a contact that shares its force with others, relative to that of a node."""
+"""Compliance of a contact that shares its force with others, relative to the compliance of a node."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,15 +34,15 @@ class GlobalMatrix:
 
     Attributes:
         factor: The factored matrix.
-        stiff: Stiffness of every point alone [N/m], on the host, shape (n_points,); that of a vertex of a bone surface
-            is the mean of the nodes of its component, plus what its bone has by its mass.
+        stiff: Stiffness of every point by itself [N/m], on the host, shape (n_points,); for a vertex of a bone surface,
+            the mean over the nodes of its component, plus m / h^2 with the mass m of its bone.
         iteration: The iteration of a step and of its adjoint.
         compliance: Columns of the inverse matrix for points in contact.
         rotation: Free rotations of unconstrained bodies.
         normals: Free normals of sheets.
-        contact: Who may be in contact, with the compliance of contacts; None without contact.
+        contact: Points that may be in contact, with the compliances of contacts; None without contact.
         handles: Bones as handles of all nodes; None without bones.
-        guides: Nodes that are held to lines or planes; None without.
+        guides: Nodes that are held to lines or planes; None without such nodes.
     """
 
     factor: Factor
@@ -58,10 +58,10 @@ class GlobalMatrix:
 
 @dataclasses.dataclass(frozen=True)
 class GlobalMatrices:
-    """Matrices of the global step, each of which is factored when the first step of its length asks for it.
+    """Matrices of the global step, each factored at the first step of its length.
 
     Attributes:
-        topology: Which nodes share elements, and who may be in contact.
+        topology: Which nodes share elements, and which points may be in contact.
         skeleton: The bones, or None.
         splitting: Whether a diagonal replaces the stiffness of the elements.
         slots: Changes that the acceleration remembers.
@@ -89,7 +89,7 @@ class GlobalMatrices:
         return self._assembled(viscous=True)
 
     def _assembled(self, viscous: bool) -> csr_matrix:
-        """Sum of the blocks of the kinds that are viscous, or of those that are not."""
+        """Sum of the blocks of all viscous kinds, or of all others."""
         nodes, topology = self.topology.sizes.nodes, self.topology
         blocks = [topology.blocks[k.name] * (k.viscous == viscous) for k in topology.kinds]
         values = np.concatenate([b.reshape(-1) for b in blocks])
@@ -144,7 +144,7 @@ class GlobalMatrices:
         )
 
     def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
-        """Stiffness of every point alone [N/m], shape (n_points,)."""
+        """Stiffness of every point by itself [N/m], shape (n_points,)."""
         components, bone, nodes = self.topology.components, self.topology.bone_surfaces.bone, len(factor.diagonal)
         of_nodes = components.of[:nodes]
         means = np.array([factor.diagonal[of_nodes == c].mean() for c in range(len(components))])
@@ -155,7 +155,7 @@ class GlobalMatrices:
 
 
 def _rotation(topology: MeshTopology, A: csc_matrix) -> RotationArrays:
-    """Free rotations for a matrix of the global step; bodies in a fluid are left out, which resists them as well."""
+    """Free rotations for a matrix of the global step; without bodies in a fluid, which resists their rotation."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     solid = np.zeros(sizes.nodes, dtype=bool)
     solid[mesh.solids.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
@@ -204,14 +204,14 @@ def _normals(topology: MeshTopology) -> NormalArrays:
 
 
 def _wet(mesh: Mesh) -> np.ndarray:
-    """Which nodes are on the surface of a fluid, shape (n_nodes,), bool."""
+    """Which nodes a fluid wets, shape (n_nodes,), bool."""
     wet = np.zeros(len(mesh.position), dtype=bool)
     wet[mesh.faces.reshape(-1)] = True
     return wet
 
 
 def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
-    """Who may be in contact, for points with these stiffnesses [N/m] and nodes with these rows in the matrix."""
+    """Points that may be in contact, for these stiffnesses of points [N/m] and these rows of nodes in the matrix."""
     sizes, candidates, samples = topology.sizes, topology.candidates, topology.samples
     contact, place = ContactTopology(), np.full(sizes.points, -1)
     place[candidates] = np.arange(len(candidates))

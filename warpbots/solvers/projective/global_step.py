@@ -47,7 +47,7 @@ class GlobalStep:
             launch_lanes(free_rotation.gain_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
 
     def shorten_flight(self, z: wp.array) -> None:
-        """Reduce free flight `z` to a part that tears no element, and rotate bodies in it."""
+        """Shorten the free flight `z` so that it tears no element, and add the rotations of free bodies."""
         worlds, sizes, flight = self._model.worlds, self._sizes, self._workspace.flight
         islands = self._model.matrices.islands
         for kind, elements in self._model.elements:
@@ -63,7 +63,7 @@ class GlobalStep:
             )
 
     def guide(self, f: wp.array) -> None:
-        """Take from displacements, or forces, what nodes on lines or planes may not have."""
+        """Project displacements, or forces, of guided nodes onto their lines and planes."""
         if self._guides is not None:
             self._guides.project(f)
 

@@ -1,13 +1,13 @@
 """Nodes that constraints hold to lines or planes: their displacements are orthogonal to the normals of their guides.
 
-With a row of N for each normal, the matrix A of the global step and a right-hand side r, the least of 1/2 f.A f - r.f
-under N f = 0 is
+With a row of N for each normal, the matrix A of the global step and a right-hand side r, the minimum of 1/2 f.A f - r.f
+under N f = 0 is at
 
     f = A^-1 r - A^-1 N^T S^-1 N A^-1 r,   S = N A^-1 N^T.
 
-A couples nodes and not their coordinates, so that S_ij = n_i . n_j (A^-1)_ij for any directions; it is inverted once,
-and costs an iteration a second solve with A. Forces of guides have no effect on f, so that neither the residual nor the
-law of contacts needs to know them. Corrections are projected once more, against rounding.
+A couples nodes but not their coordinates, so that S_ij = n_i . n_j (A^-1)_ij for any directions. S is inverted once;
+the constraints cost a second solve with A in each iteration. Forces of guides have no effect on f, so that neither the
+residual nor the law of contacts needs to know them. Corrections are projected once more, against rounding.
 """
 
 import numpy as np
@@ -151,7 +151,7 @@ class Guides:
         arrays.force, arrays.moved = (wp.zeros(worlds * stride, dtype=NODE, device=device) for _ in range(2))
 
     def project(self, f: wp.array) -> None:
-        """Take the parts along their normals from displacements, or forces, of guided nodes."""
+        """Remove the parts along the normals from displacements, or forces, of guided nodes."""
         launch(project_kernel, (self._worlds, self.arrays.node.size), [self.arrays], [f], self._device)
 
     def hold(self, active: wp.array, scaling: wp.array, f: wp.array, nodes: int) -> None:
@@ -207,7 +207,7 @@ def normals_of(scene: Scene, regions: dict[str, np.ndarray]) -> dict[int, np.nda
 
 
 def anchored_in(scene: Scene, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """Which of `count` nodes a constraint holds at a place of their own, not only to lines and planes; bool."""
+    """Which of `count` nodes a constraint holds at a point, not only on a line or plane; bool."""
     held = (regions[c.region] for c in scene.constraints if c.direction is None)
     return np.logical_or.reduce([np.zeros(count, dtype=bool), *held])
 

@@ -1,8 +1,9 @@
-"""Which components of a world take shorter steps in the place of one, while others keep the end that they have found.
+"""Which components of a world take shorter steps, while the others keep the end of the full step.
 
-Components whose step was not found take shorter ones, and with them all that they might touch: those into whose box
-they reach. The box of a component has in it where it begins, where it would fly and where its step has ended, and a few
-edges around. Where one leaves its box after all, all of the world begins again in shorter steps.
+Components whose step failed take shorter steps, together with all components that they might touch: those whose boxes
+overlap with theirs. The box of a component contains its positions at the start of the step, after free flight and at
+the end of the step, with a margin of a few edges. If a component leaves its box nevertheless, the whole world starts
+again in shorter steps.
 """
 
 import warp as wp
@@ -24,7 +25,7 @@ __all__ = [
 
 _vec = vector(3)
 _REACH = wp.constant(wp.float64(4.0))
-"""How far boxes reach beyond what is in them [mean edges of the component]."""
+"""Margin of a box around its contents [mean edges of the component]."""
 
 
 @wp.struct
@@ -46,7 +47,7 @@ def choose_members_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Components whose step was not found; all of a world that is lost."""
+    """Components whose step failed; all components of a lost world."""
     w, c = wp.tid()
     u = w * islands.count + c
     outcome = clock_out.outcome[w]
@@ -69,7 +70,7 @@ def box_kernel(
     # out
     boxes_out: Boxes,
 ):
-    """Boxes of components; `x`, `v` and `ended` are those of nodes, the first points."""
+    """Boxes of components; `x`, `v` and `ended` are given for nodes only, which are the first points."""
     w, c = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
@@ -87,7 +88,7 @@ def box_kernel(
 
 @wp.func
 def overlap(boxes: Boxes, a: int, b: int):
-    """Whether two boxes have a place in common."""
+    """Whether two boxes overlap."""
     apart = bool(False)
     for k in range(3):
         if boxes.lower[a][k] > boxes.upper[b][k] or boxes.lower[b][k] > boxes.upper[a][k]:
@@ -104,7 +105,7 @@ def join_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Add those whose box overlaps with that of a member, until there are none."""
+    """Add components whose box overlaps with the box of a member, until there are no more."""
     w = wp.tid()
     first = w * islands.count
     if clock_out.outcome[w] == HALVED:
@@ -158,14 +159,14 @@ def members_kernel(
     # out
     members_out: wp.array[int],
 ):
-    """1 for what belongs to a component that is a member."""
+    """1 for entries of components that are members."""
     w, i = wp.tid()
     members_out[w * component.shape[0] + i] = clock.members[w * islands.count + component[i]]
 
 
 @wp.kernel(enable_backward=False)
 def others_kernel(members: wp.array[int], others_out: wp.array[int]):
-    """1 for what does not."""
+    """1 for all other entries."""
     i = wp.tid()
     others_out[i] = 1 - members[i]
 

@@ -25,11 +25,11 @@ __all__ = ["implicit_step"]
 _NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
 _NEAR = 1e-3
-"""Correction at which they begin, and at which one tells the error of later points [mean edges]."""
+"""Correction at which Newton steps begin, and at which they estimate the error of later points [mean edges]."""
 _NEAR_WITH_FACTOR = 0.1
-"""The same for solids where they may be factored; sheets are too often near a saddle, to which early ones lead."""
+"""The same for solids with a direct solver; sheets are too often near a saddle point, to which early steps lead."""
 _FORCING = 1e-4
-"""Residual that is left of them, relative to the one before."""
+"""Relative residual at which the linear solve of a Newton step ends."""
 
 
 def implicit_step(
@@ -44,20 +44,20 @@ def implicit_step(
 ) -> wp.array:
     """One step, without its adjoint.
 
-    Worlds in which `where` is 0, and components that do not move or whose step is not found, stay as they are.
+    Worlds in which `where` is 0, and components that do not move or whose step fails, stay as they are.
 
     Args:
         model: The model.
         state: Where to start; not changed.
         control: Control signals, shape (worlds, channels).
         state_out: Where to write; different arrays from `state`.
-        dt: Its length [s].
-        where: 1 for a world that takes it, shape (worlds,).
-        tolerance: Estimated error at which it has converged [mean edges].
-        limit: Number of iterations after which it has failed.
+        dt: Length of the step [s].
+        where: 1 for a world that takes the step, shape (worlds,).
+        tolerance: Estimated error at which the step has converged [mean edges].
+        limit: Number of iterations after which the step has failed.
 
     Returns:
-        1 for a world whose step was found, shape (worlds,).
+        1 for a world whose step succeeded, shape (worlds,).
     """
     workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
     matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()

@@ -1,14 +1,14 @@
 """The initial guess of a step: free flight, or as much of it as tears no element.
 
-Free flight takes what moves freely to its end, and what is held just as far from it: a bar that hangs on a wall falls
-by h^2 g except for its root, in a step of a second 200 times the length of an element. From there the iteration
-converges to another end than matter would reach, inverted or snapped through, or does not converge. With F where the
-step begins and its change dF in free flight, without the rotation of an unconstrained body, the iteration begins after
-the part
+Free flight is a good guess for matter that moves freely, and a bad one for matter that is held: a bar that is fixed to
+a wall falls by h^2 g except at its root, in a step of one second by 200 times the length of an element. From there the
+iteration converges to a wrong end, inverted or snapped through, or not at all. With the deformation gradient F at the
+start of the step and its change dF in free flight, without the rotation of an unconstrained body, the iteration begins
+after the part
 
     min(1, most / |dF F^+|)
 
-of free flight, the least at all points of the elements that have a mass. Below 1, |dF F^+| keeps F + dF from being
+of free flight, the smallest over all quadrature points of elements with mass. If |dF F^+| is below 1, F + dF is not
 inverted.
 """
 
@@ -31,7 +31,7 @@ _MOST = wp.constant(real(0.5))
 
 @wp.func
 def edge(place: Place, x: wp.array[_vec], w: int, i: int, k: int):
-    """From node i to node k at the start of the step."""
+    """Edge from node i to node k at the start of the step."""
     return x[w * place.nodes + k] - x[w * place.nodes + i]
 
 
@@ -74,7 +74,7 @@ def _part_of(m: int) -> wp.Function:
 
 @functools.cache
 def flight_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements) that limits the part of free flight, over `count` points: not unrolled."""
+    """Kernel over (worlds, elements) that limits the part of free flight; the loop over points is not unrolled."""
     Elements, nodes, points, mat = family.arrays, family.nodes, family.points, family.deformation_gradient
     square_of = _part_of(family.columns)
 
@@ -119,7 +119,7 @@ def shorten_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """Reduce nodes and joints to a part of free flight; fixed nodes stay at their anchors."""
+    """Scale displacements of nodes and joints to a part of free flight; fixed nodes stay at their anchors."""
     w, i = wp.tid()
     part = flight[w * islands.count + islands.component[i]]
     if part == real(1.0) or (i < nodes and held[i] >= 0):

@@ -1,8 +1,8 @@
 """Islands: parts of a world that nothing couples in the present step, each of which is iterated on its own.
 
-An island is a component (`components`) with all others that pairs of surfaces in contact connect it to in this step.
-Its correction, its error, the changes that its acceleration remembers and its Newton steps are its own: what happens in
-one world elsewhere changes none of them.
+An island is a component (`components`) with all others to which pairs of surfaces in contact connect it in this step.
+It has its own correction, error, memory of the acceleration and Newton steps: the rest of its world has no effect on
+them.
 
 An island has the number of its first component; island and component c of world w are entry w * count + c.
 """
@@ -41,14 +41,14 @@ class Islands:
     own_thin: 1 if it has sheets, shape (count,).
     pair: Component of a pair of surfaces, shape (worlds * pairs,).
     root: Island of a component.
-    length: Least mean length of edges in an island [m].
+    length: Smallest mean edge length of the components of an island [m].
     symmetric: 1 if its second derivative is symmetric.
     thin: 1 if it has sheets.
     touching: Number of its pairs of surfaces.
     changed: 1 for a component with a contact that the last search added or changed.
     moves: 1 for a component that takes the present step; others of its world rest where they are.
-    sound: 1 for a component whose last step has been found.
-    strayed: 1 for a world in which one that moves came near to one that rests, shape (worlds,).
+    sound: 1 for a component whose last step succeeded.
+    strayed: 1 for a world in which a component that moves came near one that rests, shape (worlds,).
     """
 
     count: int
@@ -73,12 +73,12 @@ class Islands:
 
 
 def islands_of(components: Components, others: np.ndarray, pairs: int, worlds: int, device: wp.Device) -> Islands:
-    """Islands that are components.
+    """Islands of one component each.
 
     Args:
         components: The components.
-        others: Component of each entry of an iterate behind those of their points, and before the contacts of pairs,
-            shape (n,), int; any for an entry that never moves.
+        others: Component of each entry of an iterate after the points and before the contacts of pairs, shape (n,),
+            int; arbitrary for an entry that never moves.
         pairs: Room for pairs of surfaces of one world.
         worlds: Number of worlds.
         device: Device of the arrays.
@@ -132,7 +132,7 @@ def island_of(islands: Islands, w: int, i: int):
 
 @wp.func
 def unite(islands: Islands, w: int, a: int, b: int):
-    """Make one island of those of two components; the one that is no more, -1 for none."""
+    """Merge the islands of two components; returns the island that is removed, -1 for none."""
     first = w * islands.count
     low = wp.min(islands.root[first + a], islands.root[first + b])
     high = wp.max(islands.root[first + a], islands.root[first + b])
@@ -189,7 +189,7 @@ def conclude_kernel(
     # out
     islands_out: Islands,
 ):
-    """Components whose step has been found."""
+    """Components whose step succeeded."""
     w, c = wp.tid()
     u = w * islands_out.count + c
     islands_out.sound[u] = islands_out.moves[u] * converged[root_of(islands_out, w, c)]

@@ -40,10 +40,10 @@ _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity",
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProjectiveReadings(ArrayFields[Array]):
-    """Measurements of a state in the axes of the world; energies and momenta are those of all bodies, bones included.
+    """Measurements of a state in the axes of the world; energies and momenta are sums over all bodies, bones included.
 
-    Forces of contacts are no function of a state: they are unknowns of the step that ended there, and those of another
-    step that ends there differ. `ProjectiveDynamics.report` has those of the last step.
+    Contact forces are not a function of a state: they are unknowns of the step that led to it, and another step to the
+    same state has other forces. `ProjectiveDynamics.report` has the forces of the last step.
 
     Attributes:
         kinetic_energy: Kinetic energy [J], shape (worlds,).
@@ -52,11 +52,11 @@ class ProjectiveReadings(ArrayFields[Array]):
         potential_energy: Potential energy in the field of gravity, 0 at the origin [J], shape (worlds,).
         momentum: Momentum [N s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [N m s], shape (worlds,), vector.
-        strain: Green-Lagrange strain (F^T F - 1) / 2 of solid elements, the mean over each of them, relative to their
-            shape at rest as expansions have changed it [1], shape (worlds, n_solids), matrix.
-        stress: Cauchy stress of solid elements, likewise, active stress included, but neither that of fibres and
-            pneumatic cells, which are elements of their own, nor that of damping, which belongs to a step [Pa], shape
-            (worlds, n_solids), matrix.
+        strain: Green-Lagrange strain (F^T F - 1) / 2 of solid elements, averaged over each element, relative to the
+            rest shape as changed by expansions [1], shape (worlds, n_solids), matrix.
+        stress: Cauchy stress of solid elements, averaged over each element. It includes active stress, but not the
+            stress of fibres and pneumatic cells, which are separate elements, nor the stress of damping, which belongs
+            to a step [Pa], shape (worlds, n_solids), matrix.
         volume: Volumes of cavities, in the order of their channels [m^3], shape (worlds, n_cavities).
         pressure: Gauge pressures in cavities at their present control [Pa], shape (worlds, n_cavities).
     """
@@ -78,7 +78,7 @@ class ProjectiveReadings(ArrayFields[Array]):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SkeletalReadings(ProjectiveReadings[Array]):
-    """Measurements of soft bodies and bones; those of bones in double precision, as `Articulated` has them.
+    """Measurements of soft bodies and bones; bones are measured in double precision, as by `Articulated`.
 
     Attributes:
         position: Origins of the bones' frames [m], shape (worlds, n_bodies), vector.
@@ -86,7 +86,7 @@ class SkeletalReadings(ProjectiveReadings[Array]):
         velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
         angular_velocity: Angular velocities of the bones [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass of the bones [m], shape (worlds, n_bodies), vector.
-        bone_kinetic_energy: Kinetic energies of the bones, without those of rotors [J], shape (worlds, n_bodies).
+        bone_kinetic_energy: Kinetic energies of the bones, without rotors [J], shape (worlds, n_bodies).
         bone_potential_energy: Their potential energies in the field of gravity [J], shape (worlds, n_bodies).
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
     """
@@ -157,7 +157,7 @@ def bone_kernel(
     # out
     terms_out: wp.array2d[_terms],
 ):
-    """The same of a bone, with the momentum p = m v_c and the angular momentum c x p + R I R^T w."""
+    """The same terms for a bone, with the momentum p = m v_c and the angular momentum c x p + R I R^T w."""
     w, b = wp.tid()
     k = w * robot.tree.bodies + b
     o = angular_velocity[w, b]
@@ -264,7 +264,7 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
 
     Args:
         model: From `ProjectiveDynamics.build`.
-        state: What to measure.
+        state: The state to measure.
         control: Control signals, shape (worlds, channels).
         readings_out: Where to write.
 
@@ -296,7 +296,7 @@ def _launches(model: ProjectiveModel, state: ProjectiveState, control: wp.array,
     """Launches (kernel, dim, inputs) that measure a state whose bones have been measured."""
     workspace, worlds = model.workspace, model.worlds
     x, v = state.position.flatten(), state.velocity.flatten()
-    point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # nothing measured is a rate
+    point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # no reading depends on h
     terms, bones, runs, energies = workspace.sums
     launches = rest_launches(model, point, step=False)
     for kind, elements in model.elements:

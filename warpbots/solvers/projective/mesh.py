@@ -24,8 +24,8 @@ class BodySurface:
     Attributes:
         body: Index of the body in the scene.
         nodes: Its nodes among all.
-        faces: Nodes of its surface, counted from the first of the body, counter-clockwise from outside, and those of
-            its sheets, shape (n, 3).
+        faces: Nodes of the faces of its surface, counter-clockwise from outside, and of its sheets, counted from the
+            first node of the body, shape (n, 3).
     """
 
     body: int
@@ -35,7 +35,7 @@ class BodySurface:
 
 @dataclasses.dataclass(frozen=True)
 class Mesh(Matter):
-    """All soft matter of a scene; the points of `Matter` are its nodes, whose volume and density are of their share.
+    """All soft matter of a scene; the points of `Matter` are its nodes, each with its share of volume and density.
 
     Elements are solids, all of one kind, then triangles, then bars. Hinges, fibres, cells, cables, wetted faces and
     walls of cavities have no matter.
@@ -45,7 +45,8 @@ class Mesh(Matter):
         quadratic_tets: Nodes of the quadratic tetrahedra, corners first, shape (n_quadratic_tets, 10), int.
         hexahedra: Nodes of the hexahedra, shape (n_hexahedra, 8), int.
         triangles: Nodes of the triangles of sheets, shape (n_triangles, 3), int.
-        hinges: Nodes of their inner edges: the two ends and the tips of the triangles, shape (n_hinges, 4), int.
+        hinges: Nodes of the inner edges of sheets: the two ends, then the tips of both triangles, shape (n_hinges, 4),
+            int.
         bars: Nodes of the bars, shape (n_bars, 2), int.
         youngs_modulus: Young's modulus of the elements [Pa], shape (n_elements,).
         poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
@@ -56,7 +57,7 @@ class Mesh(Matter):
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
         thickness: Thickness of the triangles [m], shape (n_triangles,).
         bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
-        plate: The one of a plate of their material [N m], shape (n_hinges,).
+        plate: Flexural rigidity of a plate of the material of each hinge [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,), int.
         fibres: Nodes of the solids of fibres, shape (n_fibres, n_nodes), int.
@@ -80,33 +81,34 @@ class Mesh(Matter):
         attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
         motors: Nodes of the sides of motors, side after side, shape (n, 1), int.
-        motor_side: Side of each of them, stator and rotor of the first motor, and so on, shape (n,), int.
+        motor_side: Side of each entry of `motors`: stator, rotor of the first motor, and so on, shape (n,), int.
         motor_first: First of each side, one more for the end, shape (2 * n_motors + 1,), int.
         motor_end: Nodes of the elements at both ends of each axis, shape (n_motors, 8), int.
         motor_weight: Their weights, negative for the first end [1], shape (n_motors, 8).
         motor_channel: Control channels of the motors, shape (n_motors,), int.
         motor_node: Nodes that any motor drives, shape (n_driven,), int.
-        motor_row: First entry of each of them in `motor_item`, one more for the end, shape (n_driven + 1,), int.
-        motor_item: Their places in `motors`, shape (n,), int.
-        motor_slope: Torques over speeds of the motors [N m s], shape (n_motors,).
+        motor_row: First entry of each driven node in `motor_item`, one more for the end, shape (n_driven + 1,), int.
+        motor_item: Indices of the driven nodes in `motors`, shape (n,), int.
+        motor_slope: Torque at standstill over speed without load of the motors [N m s], shape (n_motors,).
         motor_resistance: Resistance of `motors` in the matrix of the global step [N s/m], shape (n,).
         faces: Nodes of the wetted faces, shape (n_faces, 3), int; sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
-        thrust_at: Those of the table of thrust [1], shape (n,).
+        thrust_at: Sines of the angles of attack of the table of thrust [1], shape (n,).
         cavities: Nodes of the faces around cavities, cavity after cavity, counter-clockwise seen from outside of them,
             shape (n_walls, 3), int.
-        cavity: Cavity of each of them, shape (n_walls,), int.
+        cavity: Cavity of each face, shape (n_walls,), int.
         cavity_run: First face of each run of such faces, and the one after its last, shape (n_runs, 2), int.
         cavity_runs: First run of each cavity, and the one after its last, shape (n_cavities, 2), int.
         cavity_channel: Control channels of the cavities, shape (n_cavities,), int.
-        cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (n_cavities,), int.
+        cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (n_cavities,),
+            int.
         cavity_gas_ratio: Amount of gas at u = 1 over that at u = 0 [1], 0 for a given pressure, shape (n_cavities,).
         cavity_least_volume: Volume below which the walls of a cavity have passed through one another [m^3], shape
             (n_cavities,).
         cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
         cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
         ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
-        shapes: Shape of each soft body, with the tetrahedra that fill it where another machine would make others.
+        shapes: Shape of each soft body; its mesh of tetrahedra where another machine would mesh it differently.
         meshes: Surfaces of the bodies.
         edges: Ends of the edges of linear tetrahedra, triangles and bars, each once, shape (n_edges, 2), int.
         edge: Mean length of the edges [m].
@@ -187,7 +189,7 @@ class Mesh(Matter):
 
     @property
     def solid(self) -> ReferenceElement:
-        """The kind of the solids, which is one for all; linear tetrahedra where there are none."""
+        """The kind of all solid elements; linear tetrahedra if there are none."""
         return next((e for name, e in SOLIDS.items() if len(getattr(self, name))), TETRAHEDRON)
 
     @property
@@ -231,7 +233,7 @@ class Mesh(Matter):
         return self.bars if self.damped else self.bars[:0]
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
-        """A copy whose surfaces are those of the tetrahedra and triangles whose centres at rest are not hidden."""
+        """A copy with the surfaces of only those tetrahedra and triangles whose centres at rest are not hidden."""
         x = self.position
         shown, triangles = ~hidden(x[self.solids].mean(axis=1)), self.triangles
         tets, triangles = self.cut[shown].reshape(-1, 4), triangles[~hidden(x[triangles].mean(axis=1))]
@@ -246,7 +248,7 @@ class Mesh(Matter):
 
     @property
     def elements(self) -> np.ndarray:
-        """Nodes of all elements with a material, -1 behind those of kinds with fewer, shape (n_elements, n), int."""
+        """Nodes of all elements with a material, padded with -1, shape (n_elements, n), int."""
         tables = [t for t in self._material if len(t)]
         most = max(4, *(t.shape[1] for t in tables))
         return np.concatenate([np.pad(t, ((0, 0), (0, most - t.shape[1])), constant_values=-1) for t in tables])
@@ -256,7 +258,7 @@ class Mesh(Matter):
         return [getattr(self, kind) for kind in MATERIAL]
 
     def of(self, kind: str) -> slice:
-        """Where solids, ``"triangles"`` or ``"bars"``, or their dampers, are among elements; nowhere for others."""
+        """Range of solids, ``"triangles"``, ``"bars"`` or their dampers among elements; empty for other kinds."""
         kind = kind.removeprefix("damped_")
         if kind not in MATERIAL:
             return slice(0, 0)

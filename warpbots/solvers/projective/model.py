@@ -49,7 +49,7 @@ _PARAMETERS = {
     "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
     "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
     "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
-    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "attachment point", "stiffness of it", inclusive=True),
+    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "attachment point", "spring constant", inclusive=True),
     "cavity_pressure": Parameter("Pa", *_POSITIVE, "cavity", "gauge pressure of cavities at u = 1", inclusive=True),
     "cavity_gas": Parameter("J", *_POSITIVE, "cavity with gas", "amount of gas n R T in cavities at u = 0"),
     "ambient_pressure": Parameter("Pa", *_POSITIVE, "cavity with gas", "absolute pressure outside", inclusive=True),
@@ -71,7 +71,7 @@ _PARAMETERS = {
 }
 
 SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith(("contact_", "solid_")))
-"""Parameters of bones: those of articulated bodies without contacts and without a gravity of their own."""
+"""Parameters of bones: the parameters of articulated bodies except for contacts and gravity."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ProjectiveModel(ArrayModel):
         attachment_stiffness: Spring constants of points of attachments [N/m], shape (worlds, n_points).
         cavity_pressure: Gauge pressures at u = 1 [Pa], shape (worlds, n_cavities of given pressure).
         cavity_gas: Amounts of gas n R T at u = 0 [J], shape (worlds, n_cavities of given gas).
-        ambient_pressure: Absolute pressures outside of these [Pa], shape (worlds, n_cavities of given gas).
+        ambient_pressure: Absolute pressures outside of these cavities [Pa], shape (worlds, n_cavities of given gas).
         amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
         frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
@@ -111,19 +111,19 @@ class ProjectiveModel(ArrayModel):
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
-        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
+        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without a fluid.
+        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without a fluid, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of solid elements, as a Warp struct.
-        growth: Actuators that change their lengths at rest, as a Warp struct; where there are oscillations, its
-            channels are their signals.
-        signals: The signals that they follow, as a Warp struct.
+        growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
+            refer to `signals`.
+        signals: The signals that these actuators follow, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,), int.
         condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
         extra: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
-        skeleton: The bones, or None; its parameters are those of this model, too.
+        skeleton: The bones, or None; its parameters are also parameters of this model.
         topology: Tables that never change.
         matrices: Matrices of the global step.
         workspace: Arrays that a step fills anew.
@@ -191,7 +191,7 @@ class ProjectiveModel(ArrayModel):
 
     @property
     def tables(self) -> dict[str, np.ndarray]:
-        """Nodes of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
+        """Node indices of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
         mesh, node = self.matter, np.arange(len(self.matter))[:, None]
         return {
             "node": node, "fixed node": node[self.topology.anchored], "element": mesh.elements,
@@ -209,7 +209,7 @@ class ProjectiveModel(ArrayModel):
         return dataclasses.replace(bones, body=_numbers(self.scene, RigidBody)[bones.body])
 
     def _surfaces(self) -> Places:
-        """Soft bodies, then bones with a surface: corners of the boxes about them."""
+        """Soft bodies, then bones with a surface: corners of their bounding boxes."""
         bones = self.topology.bone_surfaces.bones
         body = np.append(_numbers(self.scene, SoftBody), _numbers(self.scene, RigidBody)[bones])
         boxes = [b.shape.bounds for b in self.scene.soft] + [self.scene.rigid[k].bounds for k in bones]
@@ -220,7 +220,7 @@ class ProjectiveModel(ArrayModel):
         return getattr(self.skeleton if name in SKELETON else self, name)
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy with `arrays` instead of its own, by name of the parameter, those of the skeleton in it."""
+        """A copy with new `arrays` by names of parameters; parameters of bones go to the skeleton."""
         bones = {name: array for name, array in arrays.items() if name in SKELETON}
         own = {name: array for name, array in arrays.items() if name not in SKELETON}
         if bones:
@@ -228,7 +228,7 @@ class ProjectiveModel(ArrayModel):
         return dataclasses.replace(self, **own)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with its meshes, and with what does not enter the matrix of the global step."""
+        """The scene with its meshes, and with all parameters that do not enter the matrix of the global step."""
         scene = with_friction(super().recorded(values), values)
         shapes = iter(self.matter.shapes)
         bodies = [dataclasses.replace(b, shape=next(shapes)) if isinstance(b, SoftBody) else b for b in scene.bodies]
@@ -238,15 +238,15 @@ class ProjectiveModel(ArrayModel):
 
     @functools.cached_property
     def bones(self) -> ArticulatedModel:
-        """The bones, which feel the gravity of this model."""
+        """The bones, with the gravity of this model."""
         return dataclasses.replace(self.skeleton, gravity=self.workspace.bones.gravity)
 
     def parameters(self) -> dict[str, Parameter]:
         """Differentiable parameters: field name -> unit, range and meaning.
 
         Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
-        sheets, sections without bars, damping where no material has any, those of oscillations, motors, fibres, cells,
-        cables, cavities and the fluid without these, and friction without contacts on which it acts.
+        sheets, sections without bars, damping where no material has any, parameters of oscillations, motors, fibres,
+        cells, cables, cavities and the fluid without these, and friction without contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
@@ -296,7 +296,7 @@ class ProjectiveModel(ArrayModel):
         return obstacles
 
     def grown(self) -> Self | None:
-        """The model with room for all pairs in contact, twice of that before at least; None where it was enough."""
+        """The model with room for all pairs in contact, at least doubled up to a limit; None if the room was enough."""
         capacity, most = self.topology.sizes.capacity, self.topology.sizes.most
         if not capacity or capacity >= most:
             return None
@@ -316,7 +316,7 @@ class ProjectiveModel(ArrayModel):
 
     @functools.cached_property
     def pairs(self) -> PairArrays:
-        """Surfaces that may be in contact as a Warp struct."""
+        """Surfaces that may be in contact, as a Warp struct."""
         pairs, surfaces, sizes = PairArrays(), self.topology.bone_surfaces, self.topology.sizes
         pairs.nodes, pairs.stride, pairs.capacity = sizes.points, sizes.stride, sizes.capacity
         edge = self.topology.point_edge

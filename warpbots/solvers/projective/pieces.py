@@ -1,4 +1,4 @@
-"""Bodies as nodes and elements of their own, before they have materials and numbers in a scene."""
+"""Nodes and elements of single bodies, before they have materials and numbers in a scene."""
 
 import dataclasses
 
@@ -31,11 +31,11 @@ class MeshPiece:
         quadratic_tets: Nodes of the quadratic tetrahedra, shape (n_quadratic_tets, 10), int.
         hexahedra: Nodes of the hexahedra, shape (n_hexahedra, 8), int.
         triangles: Nodes of the triangles of sheets, shape (n_triangles, 3), int.
-        hinges: Nodes of their inner edges, shape (n_hinges, 4), int.
+        hinges: Nodes of the inner edges of sheets, shape (n_hinges, 4), int.
         sides: Triangles on both sides of each hinge, shape (n_hinges, 2), int.
         bars: Nodes of the bars, shape (n_bars, 2), int.
         thickness: Thickness of the triangles [m], shape (n_triangles,).
-        bending: Flexural rigidity of the hinges, NaN for that of the material [N m], shape (n_hinges,).
+        bending: Flexural rigidity of the hinges, NaN to take it from the material [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
     """
 
@@ -78,7 +78,7 @@ def _made(**fields: np.ndarray) -> MeshPiece:
 
 
 def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece:
-    """The elements of a shape: those of its sheets, of a truss, and of its solid parts."""
+    """The elements of a shape: of a truss, or of its sheets and its solid parts."""
     truss = bars_of(shape)
     if truss is not None:
         return _made(position=truss.joints, bars=truss.bars, section=truss.section)
@@ -103,7 +103,7 @@ def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece
 
 
 def hollow(piece: MeshPiece, bone: np.ndarray) -> MeshPiece:
-    """A piece without the solid elements inside a bone, which replaces them, and without nodes of these alone."""
+    """A piece without the solid elements inside a bone, which replaces them, and without nodes that only these use."""
     tables = {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
     for name in SOLIDS:
         table = getattr(piece, name)
@@ -129,7 +129,7 @@ def _cloth(sheet: Sheet) -> MeshPiece:
 
 
 def with_tetrahedra(shape: Shape, cell_size: float) -> Shape:
-    """A shape whose solid part is the mesh that fills it, if only this machine knows that mesh."""
+    """The shape, its solid part replaced by its mesh if another machine would mesh it differently."""
     solid = None if bars_of(shape) is not None else without_sheets(shape)
     if solid is None or repeatable(solid):
         return shape
@@ -151,7 +151,7 @@ def without_sheets(shape: Shape) -> Shape | None:
 
 
 def _joined(pieces: list[MeshPiece], slack: float) -> MeshPiece:
-    """Pieces of one body as one; where nodes of two pieces are at one place they are one node."""
+    """Pieces of one body as one piece; coincident nodes of two pieces become one node."""
     whole = pieces[0]
     for piece in pieces[1:]:
         distance, nearest = cKDTree(whole.position).query(piece.position)

@@ -1,8 +1,8 @@
 """Parameters of projective dynamics in the records of its scene.
 
-Only those that do not enter the constant matrix of the global step: with another matrix a step takes other iterations,
-and ends at the same state only to its tolerance. Stiffness is left to the fields of the scene, therefore, and so are
-frames and masses of bones, to which nodes are bound.
+Only parameters that do not enter the constant matrix of the global step are recorded: with another matrix a step takes
+other iterations, and ends at the same state only within its tolerance. Stiffness therefore stays in the fields of the
+scene, as do the frames and masses of bones, to which nodes are bound.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ def with_records(
         robot: Its bones and joints.
         bones: Indices of the bones with a surface, shape (n,).
         values: Parameters by name.
-        never: What stands for no limit of a joint [rad or m].
+        never: Value of a joint limit that stands for no limit [rad or m].
     """
     scene = with_actuators(scene, Cable, {"cable_length": "rest_length"}, values)
     scene = with_actuators(scene, Oscillation, {name: name for name in ("amplitude", "frequency", "phase")}, values)

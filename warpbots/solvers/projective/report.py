@@ -17,13 +17,13 @@ class StepReport:
     """The end of the last step of every world, as NumPy arrays; nothing here is differentiable.
 
     Attributes:
-        iterations: Number of iterations, of all attempts together, shape (worlds,). Parts of a world that nothing
-            couples iterate at the same time, and rest when they have converged.
-        shorter_steps: Number of shorter steps in the place of the last one, 0 where it was found as a whole, shape
-            (worlds,). All that follows is of the last of them.
+        iterations: Number of iterations, of all attempts together, shape (worlds,). Uncoupled parts of a world iterate
+            at the same time, and rest when they have converged.
+        shorter_steps: Number of shorter steps that replaced the last step, 0 where it converged as a whole, shape
+            (worlds,). The attributes below describe the last shorter step.
         correction: Largest displacement of a node by the last correction, or its estimated error if that is larger
-            [m], shape (worlds,). A step has converged when it is at most the tolerance. Parts of a world that nothing
-            couples have the tolerance of their own edges: the largest counts, in tolerances, times `tolerance`.
+            [m], shape (worlds,). A step has converged when it is at most the tolerance. Uncoupled parts of a world have
+            tolerances in proportion to their own edges: this is the largest ratio to a tolerance, times `tolerance`.
         tolerance: The tolerance of the part with the shortest edges [m].
         residual: Largest residual force on a node before the last correction [N], shape (worlds,).
         contacts: Number of active contacts, shape (worlds,).
@@ -49,8 +49,8 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
 
     Args:
         model: The model.
-        dt: Its length [s].
-        tolerance: Its tolerance [mean edges].
+        dt: Length of the step [s].
+        tolerance: Tolerance of the step [mean edges].
 
     Raises:
         RuntimeError: No step of this length has run, or an adjoint has run since.
@@ -89,7 +89,7 @@ def _worst(model: ProjectiveModel, progress: IterationState, w: int) -> float:
     own = slice(w * count, (w + 1) * count)
     roots = (islands.root.numpy()[own] == np.arange(count)) & (islands.moves.numpy()[own] == 1)
     size, enough = (a.numpy()[own][roots] for a in (progress.size, progress.enough))
-    with np.errstate(over="ignore"):  # one that is not known yet is beyond all tolerances
+    with np.errstate(over="ignore"):  # an error that is not known yet is huge
         return float((size / np.where(enough > 0.0, enough, np.inf)).max(initial=0.0))
 
 
@@ -103,7 +103,7 @@ def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     """Say which bodies could not be kept apart in the last step of a world, and where.
 
     Args:
-        model: Where it ran; it has at least one pair in contact, or an edge that intersects a face.
+        model: The model of the step; it has at least one pair in contact, or an edge that intersects a face.
         w: The world.
         position: Nodes before the step [m], shape (n_nodes, 3).
     """

@@ -30,8 +30,8 @@ class SecondDerivative:
 
         Args:
             model: The model.
-            global_step: Of the same step.
-            point: Where it is taken.
+            global_step: The global step of the same step.
+            point: Where the derivative is taken.
         """
         self._model, self._global_step, self._point = model, global_step, point
         self._factor = None if self.iterative else model.workspace.coupled
@@ -70,7 +70,7 @@ class SecondDerivative:
 
     @property
     def iterative(self) -> bool:
-        """Whether `solve` never factors it."""
+        """Whether `solve` never factors H."""
         return self._model.matrices.linear_solver == "iterative"
 
     def solve(
@@ -82,10 +82,10 @@ class SecondDerivative:
             where: 1 for an island to solve in, shape (worlds * components,).
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
-            tolerance: Norm of the residual, relative to that of g, at which an island has converged; in A^-1, or in
-                H^-1 where H is factored.
+            tolerance: Norm of the residual relative to the norm of g at which an island has converged, in the norm of
+                A^-1, or of H^-1 where H is factored.
             limit: Number of iterations after which an island has failed.
-            evaluated: Whether `evaluate` has been called; otherwise it is, if there is such an island.
+            evaluated: Whether `evaluate` has been called; if not, it is called when there is such an island.
         """
         how = self._model.matrices.linear_solver
         krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
@@ -113,7 +113,7 @@ class SecondDerivative:
             self._rest(where, lambda rest: factor(rest, lambda: None))
 
     def _rest(self, where: wp.array, solve: Callable[[wp.array], None]) -> None:
-        """Call `solve` with those islands of `where` that minimal residuals have not solved, if there are any."""
+        """Call `solve` with the islands of `where` that MINRES has left unsolved, if there are any."""
         factor, krylov, each, device = (
             self._factor,
             self._model.workspace.krylov,
@@ -129,7 +129,7 @@ class SecondDerivative:
         if_then(factor.any, solve_rest)
 
     def _factorise(self) -> None:
-        """Factor H where it is to be solved with."""
+        """Factor H in the worlds that solve with it."""
         model = self._model
         active, column = model.workspace.krylov.arrays.running, model.workspace.column
         coupled_cholesky.factorise(self._factor, model.nodes.mass, self._point.h, column, active, model.device)
@@ -161,7 +161,7 @@ def sum_kernel(
     # out
     column_out: wp.array[NODE],
 ):
-    """Blocks of pairs of nodes from those of elements, added in one order whatever that of the threads is."""
+    """Sum the blocks of elements to blocks of pairs of nodes, in an order that does not depend on threads."""
     w, p = wp.tid()
     a = NODE()
     b = NODE()

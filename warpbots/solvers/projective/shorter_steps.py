@@ -1,10 +1,10 @@
-"""Shorter steps in the place of one that is not found, in the worlds in which it is not, with their adjoint.
+"""Shorter steps in the worlds in which a step fails, with their adjoint.
 
-A step that is not found is taken as two of half its length, each of which is halved in turn if it is not found either,
-down to a limit. Every world has a clock of its own, so that none depends on the others: it ticks in the shortest steps,
-and the next one to be tried is the longest that ends where a recursion would end it.
+A step that fails is replaced by two steps of half its length. Each of these is halved in turn if it fails, down to a
+limit. Every world counts its own time, in units of the shortest step, so that worlds do not depend on one another. The
+next step of a world is the longest that a recursive halving would take at its time.
 
-The adjoint takes the shorter steps again, to the last bit, and then goes back through them one by one.
+The adjoint repeats the shorter steps, bit by bit the same, and then goes back through them one by one.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ from warpbots.solvers.world_rows import add_rows, copy_rows, load_rows, store_ro
 __all__ = ["ShorterSteps"]
 
 _PATIENCE = 0.25
-"""Part of all iterations after which a step is rather halved, where it can be."""
+"""Fraction of `max_iterations` after which a step is halved, if it can be halved."""
 
 
 class ShorterSteps:
-    """A step of all worlds, in shorter ones where it has to be."""
+    """A step of all worlds, divided into shorter ones where necessary."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ShorterSteps:
             control: Control signals, shape (worlds, channels).
             state_out: Where to write; different arrays from `state`.
             dt: Length of the step [s].
-            solver: A `ProjectiveDynamics`, which has the tolerance and the limits of a step.
+            solver: The `ProjectiveDynamics` with the tolerance and the limits of a step.
         """
         self._model, self._state, self._control, self._out, self._dt = model, state, control, state_out, dt
         self._solver, self._halvings = solver, solver.max_halvings
@@ -65,7 +65,7 @@ class ShorterSteps:
         return self._dt / 2**level
 
     def take(self) -> None:
-        """Take the step, or shorter ones; worlds in which the shortest are not found stay as they are and are lost."""
+        """Take the step, or shorter ones; worlds in which the shortest steps fail stay as they are and are lost."""
         clock, state, out = self._clock, self._state, self._out
         self._each(step_clock.begin_kernel, [state.lost], [self._islands, clock])
         clock.unusual.zero_()
@@ -81,7 +81,7 @@ class ShorterSteps:
     def _step(
         self, state: ProjectiveState, out: ProjectiveState, level: int
     ) -> tuple[IterationState, wp.array, wp.array]:
-        """One step of the length of a level, in chosen worlds; how it ended, and where there was no room for it."""
+        """One step of the length of a level, in chosen worlds; returns how it ended, and where room was missing."""
         h, where = self._length(level), self._clock.where
         limit = self._solver.max_iterations
         if level < self._halvings:
@@ -108,7 +108,7 @@ class ShorterSteps:
         launch(kernel, (self._model.worlds, self._islands.count), inputs, outputs, self._device)
 
     def _copy(self, source: list[wp.array | None], destination: list[wp.array]) -> None:
-        """Copy what belongs to components that take shorter steps; without a source, clear it."""
+        """Copy the entries of components that take shorter steps; without a source, set them to zero."""
         *of_state, of_worlds, of_others = self._members
         worlds = self._model.worlds
         for component, mask in zip(self._model.topology.state_components, of_state, strict=True):
@@ -126,16 +126,16 @@ class ShorterSteps:
         self._each(step_clock.choose_kernel, [int(first), int(last)], [self._clock])
 
     def _march(self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None) -> None:
-        """From the start of the step to its end in `here`, in those worlds that take shorter steps.
+        """Take the shorter steps from the start to the end of the step, in worlds that take them; the end is in `here`.
 
         Args:
-            here: Where they are.
-            there: Where the present step ends.
+            here: The state before a shorter step, and the end.
+            there: The state after a shorter step.
             kept: Called after each step with its level.
         """
         clock = self._clock
         for level in range(1, self._halvings + 1):
-            self._model.matrices.of(self._length(level))  # arrays cannot be made while a loop is captured
+            self._model.matrices.of(self._length(level))  # no allocation while a loop is captured
         for a, b in zip(self._state.motion(), here.motion(), strict=True):
             copy(b, a)
         clock.any.zero_()
@@ -166,7 +166,7 @@ class ShorterSteps:
         while_loop(clock.any, pass_levels)
 
     def adjoint(self) -> None:
-        """Gradients of the step from those of its end, which is left without one where the step was not a plain one."""
+        """Gradients of the step from the gradient at its end, which is cleared where the step was halved or lost."""
         taken = self._taken
         rarely(taken.unusual, self._hide)
         self._step_adjoint(self._state, self._out, 0)
@@ -177,7 +177,7 @@ class ShorterSteps:
         step_adjoint(self._model, state, self._control, out, self._length(level), *limits)
 
     def _hide(self) -> None:
-        """Let worlds without a plain step rest, so that its adjoint finds a gradient of zero at a valid state."""
+        """Let halved or lost components rest: the adjoint of the full step sees a valid state with zero gradient."""
         out, shelf = self._out.motion(), self._shelf()
         self._recall()
         clear_gradients(shelf)
@@ -188,16 +188,16 @@ class ShorterSteps:
         copy_rows(self._members[0], [None], [self._out.velocity])
 
     def _recall(self) -> None:
-        """Which components took shorter steps, or were lost with their world."""
+        """Recall which components took shorter steps, or were lost with their world."""
         copy(self._clock.outcome, self._taken.outcome)
         copy(self._clock.members, self._taken.members)
 
     def _shelf(self) -> list[wp.array]:
-        """Where the end of the step and its gradient are kept meanwhile."""
+        """Buffer for the end of the step and its gradient."""
         return self._model.workspace.scratch(self._state, gradient=True)[2].motion()
 
     def _go_back(self) -> None:
-        """Gradients of worlds without a plain step: through the shorter ones, or to the start where they were lost."""
+        """Gradients of halved or lost worlds: back through the shorter steps, or straight to the start where lost."""
         clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
         here, there, _ = workspace.scratch(self._state, gradient=True)
         self._recall()

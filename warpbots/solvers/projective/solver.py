@@ -31,9 +31,9 @@ _TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 _ROUNDING = {"float32": 5e-7, "float64": 1e-15}
 """Least tolerances [mean edges]."""
 _SHORT = 0.01
-"""Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
+"""Step length below which the tolerance shrinks in proportion, which limits the error of velocities [s]."""
 _MOST_HALVINGS = 10
-"""The adjoint has room for as many steps as that makes."""
+"""Largest `max_halvings`: the adjoint stores up to 2^max_halvings shorter steps."""
 _LINEAR_SOLVERS = "iterative", "direct", "adaptive"
 _ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAHEDRON, "hexahedra": HEXAHEDRON}
 """Elements of solids by their names."""
@@ -43,84 +43,85 @@ _ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAH
 class ProjectiveDynamics:
     """Finite elements with bones and implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021).
 
-    A step ends where Phi(x) = 1/(2 h^2) |x - s|_M^2 + E(x) is least (eq. 2): local steps evaluate the stress of every
+    A step minimises Phi(x) = 1/(2 h^2) |x - s|_M^2 + E(x) (eq. 2): local steps evaluate the stress of every
     element, global steps solve with a constant matrix that is factored once (eq. 5), and Anderson's acceleration makes
-    a few dozen iterations enough. For other laws than the corotated one this is a quasi-Newton method (Liu et al.
+    a few dozen iterations enough. For laws other than the corotated one this is a quasi-Newton method (Liu et al.
     2017).
 
     Elements are tetrahedra of solids, triangles and hinges of a `Sheet`, and bars of a `Truss`. Whatever the law of
     their material, sheets and bars follow Hooke's law in a corotated frame; bending has its own rigidity, which does
     not change with Young's modulus. The middle surface of a sheet and the joints of a truss are in contact with
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
-    vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive those of regions, cavities press
-    on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not the
-    folding of sheets. A step of thin cloth that buckles has many solutions, and may be taken in shorter ones.
+    vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive the nodes of regions, cavities
+    press on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not
+    the folding of sheets. A step of thin cloth that buckles has many solutions, and may be divided into shorter ones.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
     The surface of a bone outside of its soft body is in contact with obstacles and with other bodies, with edges of
     about `cell_size` and the friction of `RigidBody`; bones never collide with their own soft body or their joint
     neighbours. Where several contacts hold the same matter, between soft surfaces, at bones and in corners of
-    obstacles, each has a compliance of up to a hundredth of that of a node, or of the bone by its mass.
+    obstacles, each contact has a compliance of up to a hundredth of the compliance of a node, or of the bone with its
+    mass.
 
-    Coulomb's law holds to a relative 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing
-    creeps below the angle of friction. On a slope of exactly the coefficient a moving body does not stop, and it keeps
-    the velocity that it gets when loads set in: a block of 1 MPa to which gravity is applied suddenly is compressed,
-    oscillates and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
+    Coulomb's law holds to 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing creeps below
+    the angle of friction. On a slope at exactly the angle of friction a moving body does not stop, and keeps the
+    velocity that sudden loads give it: a block of 1 MPa to which gravity is applied suddenly is compressed, oscillates
+    and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
 
     Constraints hold exactly; where the regions of several overlap, all of them hold. Nodes of fixed regions go to their
-    `anchor`; those in lines and planes keep to these through the place where a step begins, and stay there where three
-    planes leave no direction. The speed of motors is that at the end of a step, so that they are stable in long steps;
-    their axis and arms are those at its start. Like implicit Euler itself, which takes (w h)^2 of the angular momentum
-    of matter that spins by w h in a step, they have an error of second order in that angle.
+    `anchor`. Nodes on lines and planes stay on the line or plane through their position at the start of a step, and do
+    not move where three planes leave no direction. Motors use their speed at the end of a step, so that they are stable
+    in long steps, and their axis and arms at its start. Their error is of second order in the rotation w h per step,
+    like that of implicit Euler itself, by which spinning matter loses (w h)^2 of its angular momentum in a step.
 
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite there, but no motion
-    leads to such a state, and the path of the iteration would choose among them.
+    leads to such a state, and the result would depend on the path of the iteration.
 
-    A gradient through a contact whose plane had to be frozen within a step, which corners on edges rarely need, is
+    A gradient through a contact whose plane was frozen within a step, as is rarely necessary for corners on edges, is
     refused.
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
-    faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction alone.
+    faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction only.
     Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that would end with
     an edge that intersects the face of another surface, or with an obstacle deep inside a face, fails with the place in
     its message.
 
     Attributes:
-        margin: Safe part of the stability bound [1]; there is no bound.
-        cell_size: Length of the edges of shapes that are no meshes yet [m]; None to choose it for a scene (`sized`).
+        margin: Safe fraction of the stability bound [1]; the method is implicit and has no bound.
+        cell_size: Edge length for shapes that are not meshes yet [m]; None to choose it for a scene (`sized`).
             Tetrahedra, sheets and trusses stay as they are.
-        tolerance: A step has converged when neither the last correction nor the estimated error of a node is larger
-            [mean edges], in steps below 10 ms in proportion to their length; None for 1e-5 in single and 1e-8 in double
-            precision, not below 5e-7 and 1e-15. The adjoint converges at the same size relative to its solution, or to
-            its first residual without contact.
+        tolerance: A step has converged when neither the last correction nor the estimated error of a node exceeds this
+            [mean edges]; it shrinks in proportion to the length of steps below 10 ms. None for 1e-5 in single and 1e-8
+            in double precision; at least 5e-7 and 1e-15. The adjoint has converged at this error relative to its
+            solution, or, without contact, at this residual relative to its first one.
         max_iterations: Number of iterations after which a step has failed; a quarter of it where it can be halved.
         memory: Number of corrections that the acceleration remembers.
-        max_halvings: How often a step that is not found is halved: two of half its length take its place, each of
-            which may be halved in turn, in the worlds in which it is not found. 0 for never.
+        max_halvings: How often a step that fails is halved, in the worlds in which it fails: two steps of half its
+            length replace it, each of which may be halved in turn. 0 for never.
         collisions: Whether there is contact between soft bodies and bones, and self-contact of soft bodies; otherwise
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
             iterations.
         elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending.
-            None takes them, and warns where slender parts and walls have so few across that their bending stiffness is
-            a fifth too large or more, with the figure, the place and the remedy. ``"quadratic_tetrahedra"`` have ten
-            nodes, those of the same mesh and the middles of its edges, and bend without locking. ``"hexahedra"``,
-            trilinear and of eight nodes, fill a `Box` (also `Posed`) with one for each cell. All actuators act on all
-            of them.
+            None takes these, and warns of slender parts and walls with so few of them across that the bending stiffness
+            is too large by a fifth or more; the warning gives the figure, the place and the remedy.
+            ``"quadratic_tetrahedra"`` have ten nodes, the corners and the middles of the edges of the same mesh, and
+            bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill a `Box` (also `Posed`) with one
+            element for each cell. All actuators act on all kinds.
         linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative.
-            ``"iterative"`` is minimal residuals, preconditioned by the matrix of the global step, which couples nodes
-            and not their components: some dozens of iterations for uniform matter, and hundreds where moduli of
-            neighbouring cells spread over decades (topology optimisation) or Poisson's ratio is near 1/2. ``"direct"``
-            factors the second derivative itself, anew for each system, and takes an iteration or two. ``"adaptive"``
-            begins with the first and changes to the second when it has cost as much as a factor does. Both take Newton
-            steps earlier, so that bending takes a few global steps instead of some dozens, and at least one in every
-            step. A factor takes 48 bytes (96 in double precision) for each entry of every world: 0.6 MB for 425 nodes
-            of hexahedra, 11 MB for 2,673. Where the second derivative is not positive definite, as in buckling, all
-            are iterative. Bones and a fluid, whose systems are not symmetric, have no factor: ``"direct"`` is refused,
-            and ``"adaptive"`` is ``"iterative"`` there, with `splitting`, on a GPU, for more than 20,000 nodes, and
-            where all worlds would need more than 0.5 GB.
+            ``"iterative"`` is MINRES, preconditioned by the matrix of the global step, which couples nodes but not
+            their coordinates: some dozens of iterations for uniform matter, and hundreds where moduli of neighbouring
+            cells spread over decades (topology optimisation) or Poisson's ratio is near 1/2. ``"direct"`` factors the
+            second derivative itself, anew for each system, and takes an iteration or two. ``"adaptive"`` begins
+            iteratively and factors once the iterations have cost as much as a factor does. ``"direct"`` and
+            ``"adaptive"`` take Newton steps earlier, and at least one in every step, so that bending needs a few global
+            steps instead of some dozens. A factor takes 48 bytes (96 in double precision) for each entry of every
+            world: 0.6 MB for 425 nodes of hexahedra, 11 MB for 2,673. Where the second derivative is not positive
+            definite, as in buckling, all solves are iterative. Bones and a fluid, whose systems are not symmetric, have
+            no factor: ``"direct"`` is refused, and ``"adaptive"`` is ``"iterative"`` there, with `splitting`, on a GPU,
+            for more than 20,000 nodes, and where all worlds would need more than 0.5 GB.
 
     Raises:
         ValueError: A value is outside its range.
@@ -176,11 +177,11 @@ class ProjectiveDynamics:
         )
 
     def sized(self, scene: Scene) -> "ProjectiveDynamics":
-        """With a `cell_size`: its own, that of the scene's task, or one that follows from the shapes.
+        """A solver with a `cell_size`: the given one, the one of the scene's task, or one from the shapes.
 
         Where all soft bodies are meshes already, this is the mean length of their edges. Otherwise there are 4 cells
-        across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across that of the
-        thinnest bone; fewer where there would be more than 1,500 cells.
+        across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across the width of
+        the thinnest bone; fewer where there would be more than 1,500 cells.
         """
         return self if self.cell_size else dataclasses.replace(self, cell_size=default_cell_size(scene))
 
@@ -189,7 +190,7 @@ class ProjectiveDynamics:
 
         Raises:
             SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
-            ValueError: `worlds` is below 1, or `cell_size` is open.
+            ValueError: `worlds` is below 1, or `cell_size` is None.
         """
         refuse_worlds("ProjectiveDynamics", worlds)
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
@@ -218,7 +219,7 @@ class ProjectiveDynamics:
         return math.inf
 
     def diagnose(self, model: ProjectiveModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step on from `before`, is not finite.
+        """Say in one sentence why `after`, one step after `before`, is not finite.
 
         Args:
             model: From `build`.
@@ -233,8 +234,8 @@ class ProjectiveDynamics:
     ) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 
-        A step that is not found is taken in shorter ones, see `max_halvings`. Worlds in which the shortest are not
-        found either stay as they are, and are `lost` from then on; `warpbots.Simulation` says why.
+        A step that fails is divided into shorter ones, see `max_halvings`. Worlds in which the shortest steps fail,
+        too, stay as they are and are `lost` from then on; `warpbots.Simulation` gives the reason.
 
         Args:
             model: From `build`.
@@ -283,7 +284,7 @@ class ProjectiveDynamics:
 
         Args:
             model: The model.
-            dt: Its length [s].
+            dt: Length of the step [s].
 
         Raises:
             RuntimeError: The last thing that ran was not a step of this length.
@@ -291,9 +292,9 @@ class ProjectiveDynamics:
         return report_of(model, dt, self.tolerance_of(dt))
 
     def grown(self, model: ProjectiveModel) -> ProjectiveModel | None:
-        """The model with room for all pairs of surfaces in contact, if a step of it has had too little; else None.
+        """The model with room for all pairs of surfaces in contact, if a step ran out of room; else None.
 
-        `warpbots.Simulation` asks after each control interval, and takes it again.
+        `warpbots.Simulation` calls this after each control interval, and repeats the interval with the new model.
         """
         return model.grown()
 

@@ -31,8 +31,8 @@ class ProjectiveState(NodalState[Array]):
 
     Attributes:
         time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
-        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
-        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
+        lost: 1 where a step failed; such a world stays as it was before that step [1], shape (worlds,).
+        shorter_steps: Number of shorter steps taken so far in place of failed ones [1], shape (worlds,).
     """
 
     time: Array

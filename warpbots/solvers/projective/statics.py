@@ -14,7 +14,7 @@ __all__ = ["Equilibrium", "equilibrium"]
 
 @dataclasses.dataclass(frozen=True)
 class Equilibrium:
-    """Where bodies rest.
+    """A static equilibrium.
 
     Attributes:
         state: The state, without motion, as Warp arrays.
@@ -38,20 +38,20 @@ def equilibrium(
     steps: int = 200,
     tolerance: float | None = None,
 ) -> Equilibrium:
-    """The equilibrium that long steps of implicit Euler lead to, each of which starts without motion.
+    """The equilibrium that long steps of implicit Euler lead to, each started without motion.
 
-    A step from rest ends where E(x) + 1/(2 dt^2) |x - x_last|_M^2 is least, with the energy E of matter, loads and
-    actuators, and with Coulomb's law at contacts. The distance from the equilibrium falls by 1 + (omega dt)^2 in each,
-    with the angular frequency omega of the slowest motion. The sequence ends when no node moves further than
-    `tolerance`. Contacts are included; where friction leaves several equilibria, it is the one into which
-    bodies creep from `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
+    A step from rest minimises E(x) + 1/(2 dt^2) |x - x_last|_M^2, with the energy E of matter, loads and actuators, and
+    with Coulomb's law at contacts. Each step divides the distance from the equilibrium by 1 + (omega dt)^2, with the
+    angular frequency omega of the slowest motion. The sequence ends when no node moves further than `tolerance`.
+    Contacts are included; where friction allows several equilibria, the result is the one that bodies reach from
+    `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
 
     Args:
-        solver: A `ProjectiveDynamics`, which has the tolerance of a step.
-        model: What is loaded.
+        solver: The `ProjectiveDynamics` with the tolerance of a step.
+        model: The model.
         control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
-        state: Where to start; None for rest. Its velocities do not count.
-        dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
+        state: Where to start; None for rest. Its velocities are ignored.
+        dt: Length of a step [s]. A body that only contact and friction hold may need shorter steps.
         steps: Number of steps after which to give up.
         tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.
 
@@ -103,7 +103,7 @@ def _signals(model: ProjectiveModel, control: np.ndarray | None) -> np.ndarray:
 
 
 def _stop(state: ProjectiveState[wp.array]) -> None:
-    """Take all motion out of a state."""
+    """Set all velocities of a state to zero."""
     for name, values in vars(state).items():
         if name in ("velocity", "qd"):
             values.zero_()

@@ -37,16 +37,16 @@ def step_adjoint(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Gradients of a step from those of `state_out`.
+    """Propagate the gradients of `state_out` back through a step.
 
     Args:
         model: The model.
         state: Where the step began.
         control: Control signals, shape (worlds, channels).
-        state_out: Where it ended.
-        dt: Its length [s].
+        state_out: Where the step ended.
+        dt: Length of the step [s].
         tolerance: Relative tolerance of the adjoint.
-        limit: Number of iterations after which it has failed.
+        limit: Number of iterations after which the adjoint has failed.
     """
     workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
     matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
@@ -73,7 +73,7 @@ def step_adjoint(
     global_step.free_normals(point)
     it.history.z.zero_()
     if model.torque.size:
-        evaluate_residual(model, point, v)  # the turns of motors, which their adjoint reads
+        evaluate_residual(model, point, v)  # the adjoint of motors reads their angles
     if model.skeleton is not None:
         evaluate_residual(model, point, v)
         contact.push(everywhere, u)
@@ -108,7 +108,7 @@ def solve_adjoint(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = u*: by minimal residuals where H is symmetric, else by the iteration of the step.
+    """Solve H a = u*: by MINRES where H is symmetric, else by the iteration of the step.
 
     For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones. The
     residual at nodes that are bound to bones stays in `Workspace.residual`.

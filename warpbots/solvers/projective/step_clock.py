@@ -1,4 +1,4 @@
-"""Clocks of worlds that take shorter steps in the place of one: which step is next, and how far they are."""
+"""Progress of worlds that take shorter steps: the time that each has reached, and its next step."""
 
 import warp as wp
 
@@ -26,29 +26,28 @@ __all__ = [
 ]
 
 FOUND, HALVED, LOST = (wp.constant(k) for k in range(3))
-"""Outcomes of a step: it was found; shorter ones took its place; these were not found either, or the world had been
-lost before."""
+"""Outcomes of a step: it succeeded; shorter steps replaced it; these failed, or the world was lost before."""
 
 
 @wp.struct
 class StepClock:
-    """Clocks of all worlds; steps of level k have 2^-k of the length of the whole step.
+    """Progress of all worlds; steps of level k have 2^-k of the length of the full step.
 
     outcome: `FOUND`, `HALVED` or `LOST`, shape (worlds,).
-    unusual: Number of worlds with one of the last two, shape (1,).
+    unusual: Number of worlds that are `HALVED` or `LOST`, shape (1,).
     where: 1 for a world that takes the present step, shape (worlds,).
     here: Number of such worlds, shape (1,).
-    going: 1 while a world has not arrived, shape (worlds,).
+    going: 1 while a world has not reached the end of the full step, shape (worlds,).
     any: Number of such worlds, shape (1,).
-    level: Level of its next step, or of the last one that it tried, shape (worlds,).
-    ticks: How far it is, in steps of the last level, shape (worlds,).
-    took: 1 if the last step was found, shape (worlds,).
-    taken: Level of that step, shape (worlds,).
-    steps: Number of steps so far, shape (worlds,).
-    before: The same without the last one, shape (worlds,).
+    level: Level of the next step of a world, or of the last step that it tried, shape (worlds,).
+    ticks: Time that a world has reached, in units of the shortest step, shape (worlds,).
+    took: 1 if the last step was accepted, shape (worlds,).
+    taken: Level of the last accepted step, shape (worlds,).
+    steps: Number of accepted steps so far, shape (worlds,).
+    before: The same before the last of them, shape (worlds,).
     iterations: Number of iterations so far, shape (worlds,).
     members: 1 for a component that takes shorter steps, shape (worlds * components,).
-    again: 1 for a world that has just begun again with all of its components, shape (worlds,).
+    again: 1 for a world that has just restarted with all of its components, shape (worlds,).
     """
 
     outcome: wp.array[int]
@@ -69,7 +68,7 @@ class StepClock:
 
 
 def step_clock(worlds: int, components: int, device: wp.Device) -> StepClock:
-    """Clocks of so many worlds with so many components each."""
+    """Arrays for a number of worlds with `components` each."""
     clock = StepClock()
     for name in StepClock.vars:
         size = {"unusual": 1, "here": 1, "any": 1, "members": worlds * components}.get(name, worlds)
@@ -85,7 +84,7 @@ def begin_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Worlds that are not lost try the whole step."""
+    """Worlds that are not lost try the full step."""
     w = wp.tid()
     clock_out.where[w] = wp.where(lost[w] == real(0.0), 1, 0)
     clock_out.level[w] = 0
@@ -105,7 +104,7 @@ def judge_kernel(
     # out
     clock_out: StepClock,
 ):
-    """How the whole step has ended; nothing helps where there is no room for its contacts."""
+    """Outcome of the full step; it is not halved where there was no room for its contacts."""
     w = wp.tid()
     outcome = HALVED
     if progress.found[w] == 1:
@@ -139,7 +138,7 @@ def set_off_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Worlds whose step was not found set off in steps of half its length, with their members alone."""
+    """Worlds whose step failed start with steps of half its length, only with their members."""
     w = wp.tid()
     islands_out.strayed[w] = 0
     for c in range(islands_out.count):
@@ -182,7 +181,7 @@ def some_rest(islands: Islands, w: int):
 
 @wp.func
 def begin_again(islands: Islands, clock: StepClock, w: int):
-    """A world begins again with all of its components."""
+    """Restart a world with all of its components."""
     islands.strayed[w] = 0
     for c in range(islands.count):
         islands.moves[w * islands.count + c] = 1
@@ -206,7 +205,7 @@ def advance_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Go on after a step of this level: as far and as long as a recursion does, or in half the length."""
+    """Advance after a step of this level: to the next step of a recursive halving, or to half the length."""
     w = wp.tid()
     clock_out.again[w] = 0
     if clock_out.where[w] == 0:
@@ -253,7 +252,7 @@ def end_kernel(
     lost_out: wp.array[real],
     shorter_steps_out: wp.array[real],
 ):
-    """Note in the state what has become of the step."""
+    """Write the outcome of the step to the state."""
     w = wp.tid()
     taken = int(0)
     if clock.outcome[w] == HALVED:
@@ -267,7 +266,7 @@ def turn_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Worlds that have arrived go back."""
+    """Worlds that have reached the end start to go back."""
     w = wp.tid()
     if clock_out.outcome[w] == HALVED:
         clock_out.before[w] = clock_out.steps[w] - 1
@@ -284,7 +283,7 @@ def back_at_level_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Choose the worlds whose last step that they have not gone back through is of this level."""
+    """Choose the worlds whose next step on the way back is of this level."""
     w = wp.tid()
     chosen = int(0)
     if clock_out.steps[w] > 0 and taken[clock_out.before[w], w] == level:
@@ -298,7 +297,7 @@ def step_back_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Chosen worlds have gone back through a step."""
+    """Chosen worlds have gone back by a step."""
     w = wp.tid()
     if clock_out.where[w] == 1:
         clock_out.steps[w] = clock_out.steps[w] - 1

@@ -1,12 +1,12 @@
-"""A warning of parts that linear tetrahedra make too stiff in bending, by how much, and what helps.
+"""A warning of parts that linear tetrahedra make too stiff in bending, with the excess and the remedy.
 
 A linear tetrahedron has no curvature: where matter bends it shears instead. The bending stiffness of a part of
-thickness t is too large by the share
+thickness t is too large by the fraction
 
     e = (A l^2 + B h^2) / t^2,   A = 0.92, B = 0.9,
 
 with the sizes l along the part and h through it (`warpbots.meshing.elements_across`): 2.5 / n^2 with n cubes across.
-The constants are those of cantilevers, and hold within a quarter for any Poisson's ratio up to 0.49
+The constants come from cantilevers, and hold within a quarter for any Poisson's ratio up to 0.49
 (docs/design/projective.md).
 """
 
@@ -28,16 +28,16 @@ __all__ = ["excess_stiffness", "warn_of_stiff_bending"]
 _ALONG, _THROUGH = 0.92, 0.9
 """A and B."""
 _ALLOWED = 0.2
-"""Excess stiffness that is not warned of [1]: four cubes across have 0.16."""
+"""Excess stiffness up to which there is no warning [1]: four cubes across have 0.16."""
 _ENOUGH = 5.0
-"""Elements across with an excess of a tenth [1]."""
+"""Number of elements across at which the excess is a tenth [1]."""
 
 
 class StiffPart(NamedTuple):
     """Part of a body that is too stiff in bending.
 
     Attributes:
-        excess: Bending stiffness that is too much, over the right one [1].
+        excess: Excess of the bending stiffness, relative to the correct one [1].
         thickness: Its thickness [m].
         layers: Elements across it.
         place: A point of its surface, shape (3,).
@@ -52,7 +52,7 @@ class StiffPart(NamedTuple):
 
 
 def excess_stiffness(across: Across) -> np.ndarray:
-    """The share e of bending stiffness that is too much under each face [1], shape (n,)."""
+    """Relative excess e of the bending stiffness under each face [1], shape (n,)."""
     return (_ALONG * across.aside + _THROUGH * across.along) / across.thickness**2
 
 
@@ -79,7 +79,7 @@ def warn_of_stiff_bending(scene: Scene, mesh: Mesh) -> None:
     size = said[0][2].thickness / _ENOUGH
     warn_user(
         f"{said[0][1]}{others}: use ProjectiveDynamics(elements='quadratic_tetrahedra'), which take 15 to 30 times as "
-        f"long, or edges of at most {size:.2g} m there; elements='tetrahedra' says that it is meant"
+        f"long, or edges of at most {size:.2g} m there; elements='tetrahedra' accepts the error"
     )
 
 
@@ -116,7 +116,7 @@ def stiff_part(position: np.ndarray, tets: np.ndarray, bound: np.ndarray) -> Sti
 
 
 def _described(body: SoftBody, part: StiffPart) -> str:
-    """What is wrong where."""
+    """Describe a part that is too stiff."""
     inside = [name for name, at in regions_at(body, part.place[None], slack=0.05 * part.thickness).items() if at[0]]
     where = f" in region {inside[0]!r}" if inside else ""
     near = ", ".join(f"{x:.4g}" for x in part.place)

@@ -1,4 +1,4 @@
-"""Tables that never change: which node belongs to which element, sparsity patterns, and who may be in contact."""
+"""Tables that never change: nodes of elements, sparsity patterns, and points that may be in contact."""
 
 import dataclasses
 import functools
@@ -29,7 +29,7 @@ def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.arr
 
 @dataclasses.dataclass(frozen=True)
 class ProjectiveSizes:
-    """Numbers of things in one world.
+    """Sizes of one world.
 
     An iterate consists of the displacements of points (nodes, vertices of bone surfaces, and ends of edges of
     obstacles, which never move), the displacements of the joints, and the forces of contacts (with solids, then of
@@ -45,7 +45,7 @@ class ProjectiveSizes:
         samples: Surface samples that may be in contact with thin solids.
         solids: Solids of the obstacles.
         capacity: Room for contacts of pairs, which grows as needed.
-        most: Contacts of pairs above which a step counts as not found, whatever the room.
+        most: Contacts of pairs above which a step fails, whatever the room.
     """
 
     worlds: int
@@ -99,16 +99,16 @@ class MeshTopology:
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         obstacle_edges: Sharp edges of obstacles.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
-        anchored: Which of them have an anchor; lines and planes that leave no direction hold the others where they are.
-            Shape (n_nodes,), bool.
+        anchored: Which of them have an anchor; lines and planes that leave no direction hold the others in place. Shape
+            (n_nodes,), bool.
         guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
         across: Second smallest widths of the solids that surface samples may find [m], 0 for others, shape (n_solids,).
-        angular: Whether all that sticks out of a solid are edges that are contacts, shape (n_solids,), bool.
-        components: What nothing but contact couples.
+        angular: Whether a solid protrudes only at edges that detect contact themselves, shape (n_solids,), bool.
+        components: Parts of a world that only contact couples.
         of_joints: Components of the coordinates and of the velocities of joints.
-        sizes: Numbers of things.
+        sizes: Sizes of one world.
         device: Device of the arrays.
     """
 
@@ -216,7 +216,7 @@ class MeshTopology:
 
     @functools.cached_property
     def other_components(self) -> np.ndarray:
-        """Components of the entries of an iterate behind those of points that move: joints, contacts with solids."""
+        """Components of entries of an iterate after the points that move: fixed ends, joints, contacts with solids."""
         _, velocities = self.of_joints
         ends = np.zeros(self.sizes.edge_ends, dtype=int)
         return np.concatenate([ends, velocities, np.repeat(self._of_contact_points, self.sizes.solids)])
@@ -236,18 +236,18 @@ class MeshTopology:
 
     @functools.cached_property
     def contact_edge(self) -> wp.array:
-        """Mean edge of the component of each of these [m], shape (contact_points,), double precision."""
+        """Mean edge of the component of each contact point [m], shape (contact_points,), double precision."""
         edge = self.components.length[self._of_contact_points]
         return wp.array(edge, dtype=wp.float64, device=self.device)
 
     @functools.cached_property
     def point_edge(self) -> np.ndarray:
-        """Mean edge of the component of each point, or of those for which an edge is [m], shape (n_points,)."""
+        """Mean edge of the component of each point, or that an obstacle's edge is made for [m], shape (n_points,)."""
         return np.append(self.components.edge, self.obstacle_edges.edge)
 
     @functools.cached_property
     def point_size(self) -> np.ndarray:
-        """Number of that mean edge among those that differ, shape (n_points,), int."""
+        """Index of that mean edge among the distinct ones, shape (n_points,), int."""
         lengths, number = self.components.sizes
         return np.append(number[self.components.of], np.searchsorted(lengths, self.obstacle_edges.edge))
 
@@ -268,7 +268,7 @@ class MeshTopology:
 
     @functools.cached_property
     def corner_pairs(self) -> tuple[wp.array, wp.array]:
-        """Pairs of corners by pairs of nodes: the first of each and the end, shape (pairs + 1,); all of them, (n,)."""
+        """Pairs of corners, grouped by pairs of nodes: first of each group, shape (pairs + 1,); the pairs, (n,)."""
         pair = np.asarray(self.pattern[self.node_pairs]).reshape(-1).astype(int) - 1
         first, order = _grouped(pair, self.pairs)
         return self._array(first, int), self._array(order, int)
@@ -292,7 +292,7 @@ class MeshTopology:
 
     @functools.cached_property
     def outer_faces(self) -> tuple[wp.array, wp.array]:
-        """Faces around every point that have an outer side, those of solids and bones: first, (n_points + 1,); all."""
+        """Faces with an outer side (of solids and bones) around every point: first, shape (n_points + 1,); all."""
         sheets = {tuple(sorted(t)) for t in self.mesh.triangles.tolist()}
         outer = np.array([k for k, f in enumerate(self.faces.tolist()) if tuple(sorted(f)) not in sheets], dtype=int)
         first, order = _grouped(self.faces[outer].reshape(-1), self.sizes.points)
@@ -305,5 +305,5 @@ class MeshTopology:
 
 
 def _grouped(key: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Entries by keys below `count`, in their order: the first of each key and the end, (count + 1,); all of them."""
+    """Entries grouped by keys below `count`: the first of each key and the end, (count + 1,); all entries in order."""
     return np.searchsorted(np.sort(key), np.arange(count + 1)), np.argsort(key, kind="stable")

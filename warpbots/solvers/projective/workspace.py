@@ -31,7 +31,7 @@ _terms = wp.types.vector(8, wp.float64)
 """Kinetic and potential energy [J], momentum [N s] and angular momentum [N m s]."""
 
 _PARTS = 256
-"""Parts in which many threads determine a maximum, a power of two."""
+"""Number of parts of a maximum on a device with many threads, a power of two."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class StepEnd:
         side: Their sides, shape (worlds * capacity,).
         normal: Their normals, shape (worlds * capacity,).
         weight: Their weights, shape (worlds * capacity,).
-        spare: 1 for spare ones, shape (worlds * capacity,).
+        spare: 1 for redundant pairs, shape (worlds * capacity,).
     """
 
     z: wp.array
@@ -59,7 +59,7 @@ class StepEnd:
     spare: wp.array
 
     def arrays(self) -> list[wp.array]:
-        """All of them."""
+        """All arrays."""
         return [self.z, *(getattr(self, name) for name in PAIRS)]
 
     def pairs(self, search: SurfaceSearch) -> list[tuple[wp.array, wp.array]]:
@@ -69,12 +69,12 @@ class StepEnd:
 
 @dataclasses.dataclass(frozen=True)
 class Taken:
-    """What was taken in the place of a step, as its adjoint needs it.
+    """How a step was taken, as its adjoint needs it.
 
     Attributes:
         outcome: See `StepClock`, shape (worlds,).
-        unusual: Number of worlds without a plain step, shape (1,).
-        members: Components without one, shape (worlds * components,).
+        unusual: Number of worlds that were halved or lost, shape (1,).
+        members: 1 for a component that was halved or lost, shape (worlds * components,).
     """
 
     outcome: wp.array
@@ -84,10 +84,10 @@ class Taken:
 
 @dataclasses.dataclass(frozen=True)
 class StepPath:
-    """All shorter steps in the place of one; each array has a slot for each of them.
+    """All shorter steps that replaced one; each array has a slot for each shorter step.
 
     Attributes:
-        states: Fields that move before each step, and at the end.
+        states: Arrays of `ProjectiveState.motion` before each step, and at the end.
         steps: Their levels, shape (slots, worlds), and the arrays of `StepEnd` after each.
     """
 
@@ -100,7 +100,7 @@ class ProjectiveWorkspace:
     """Arrays that a step fills anew.
 
     Attributes:
-        topology: Gives their sizes.
+        topology: The tables from which the sizes follow.
         skeleton: The bones, or None.
         motors: Channels of the actuators that drive joints.
         signals: Number of signals that strains at rest follow, 0 without oscillations.
@@ -198,7 +198,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def sums(self) -> tuple[wp.array, wp.array, wp.array, wp.array]:
-        """What measurements add up, each with a gradient.
+        """Terms and partial sums of measurements, each with a gradient.
 
         Terms of nodes, shape (worlds * n_nodes,), and of bones, shape (worlds, n_bones); sums of runs of the terms of
         nodes, and of the energies of elements, each of shape (worlds, runs).
@@ -231,7 +231,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def zero(self) -> wp.array:
-        """No displacement at all, shape (worlds * stride,)."""
+        """Zero displacements, shape (worlds * stride,)."""
         return self._iterate()
 
     @functools.cached_property
@@ -254,14 +254,14 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def ratios(self) -> wp.array:
-        """Largest ratios of stiffnesses in the parts of many threads [1], shape (worlds, parts); `scaling` for one."""
+        """Largest ratio of stiffnesses in each part [1], shape (worlds, parts); `scaling` if there is one part."""
         if not parallel(self.topology.device):
             return self.scaling.reshape((self.topology.sizes.worlds, 1))
         return wp.zeros((self.topology.sizes.worlds, _PARTS), dtype=real, device=self.topology.device)
 
     @functools.cached_property
     def flight(self) -> wp.array:
-        """Part of free flight with which a step of components begins [1], shape (worlds * components,)."""
+        """Part of free flight with which the iteration of a component begins [1], shape (worlds * components,)."""
         return self._zeros(len(self.topology.components), real)
 
     @functools.cached_property
@@ -314,7 +314,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def clock(self) -> StepClock:
-        """Clocks of worlds that take shorter steps."""
+        """Progress of worlds that take shorter steps."""
         return step_clock(self.topology.sizes.worlds, len(self.topology.components), self.topology.device)
 
     @functools.cached_property
@@ -326,7 +326,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def members(self) -> tuple[wp.array, ...]:
-        """1 for what takes shorter steps: nodes, coordinates and velocities of joints, and worlds; and for other nodes.
+        """1 for nodes, joint coordinates, joint velocities and worlds that take shorter steps; last, 1 for other nodes.
 
         Each has one row for all worlds.
         """
@@ -338,7 +338,7 @@ class ProjectiveWorkspace:
         return {}
 
     def scratch(self, like: State, gradient: bool) -> list[State]:
-        """Three states such as `like`, with gradients or without, for shorter steps."""
+        """Three states with the shapes of `like`, with gradients or without, for shorter steps."""
         if gradient not in self._shorter:
             states = [like.mapped(lambda a: wp.zeros_like(a, requires_grad=gradient)) for _ in range(3)]
             self._shorter[gradient] = states
@@ -349,7 +349,7 @@ class ProjectiveWorkspace:
         return {name: array.numpy() for name, array in vars(self._shorter[False][0]).items()}
 
     def path(self, like: State, halvings: int) -> StepPath:
-        """Where shorter steps are kept on the way to the adjoint of one with so many halvings."""
+        """Storage for the shorter steps of a step with up to `halvings` halvings, for its adjoint."""
         name, slots = f"path of {halvings}", 2**halvings
         if name not in self._shorter:
             end = self.end(self.scratch(like, gradient=True)[1])
@@ -364,7 +364,7 @@ class ProjectiveWorkspace:
         return AdjointCache()
 
     def taken(self, state_out: State) -> Taken | None:
-        """Where the step to `state_out` keeps what took its place; None if there is no adjoint."""
+        """Record of how the step to `state_out` was taken, for its adjoint; None if there is no adjoint."""
         if not state_out.position.requires_grad:
             return None
         return self._outcomes.of(
@@ -377,7 +377,7 @@ class ProjectiveWorkspace:
         return AdjointCache()
 
     def end(self, state_out: State) -> StepEnd | None:
-        """Where the step to `state_out` keeps what its adjoint needs; None if there is no adjoint or no need."""
+        """Storage for the end of the step to `state_out`, for its adjoint; None if there is no adjoint or no need."""
         if not ((self.topology.sizes.contacts or self.skeleton) and state_out.position.requires_grad):
             return None
 
@@ -389,5 +389,5 @@ class ProjectiveWorkspace:
 
 
 def _slots(count: int, like: wp.array) -> wp.array:
-    """So many copies of an array."""
+    """Room for `count` copies of an array."""
     return wp.zeros((count, *like.shape), dtype=like.dtype, device=like.device)

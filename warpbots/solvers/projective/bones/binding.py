@@ -27,13 +27,13 @@ from warpbots.solvers.scene_parts import is_bone, remedy
 __all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "refuse_unbound", "skeleton_of"]
 
 _SAMPLES, _ROUNDING = 4, 0.0
-"""Of the solids of bones, which are never in contact themselves."""
+"""Samples and rounding of the solids of bones; these solids never detect contact."""
 _NEAR = 1e-6
-"""Distance of nodes at one place per mean edge."""
+"""Distance below which nodes coincide [mean edges]."""
 
 
 def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> np.ndarray:
-    """Index of the bone that contains each point, the one in which it is deepest if there are several; -1 for none.
+    """Index of the bone that contains each point, the bone in which it is deepest if there are several; -1 for none.
 
     Args:
         bones: Rigid bodies where all joints are at zero.
@@ -53,10 +53,10 @@ def motors_of(scene: Scene) -> list[int]:
 
 
 def refuse_unbound(scene: Scene, mesh: object) -> None:
-    """Raise where bones are not what this solver takes.
+    """Raise if this solver cannot simulate the bones of a scene.
 
     Args:
-        scene: Has the bones.
+        scene: The scene with the bones.
         mesh: The soft bodies, a `Mesh`.
 
     Raises:
@@ -73,17 +73,17 @@ def skeleton_of(
 ) -> ArticulatedModel | None:
     """The bones of a scene as an articulated model without contacts; None without bones.
 
-    A floating bone without a velocity of its own starts with that of the nodes that are bound to it.
+    A floating bone without a given velocity starts with the mean velocity of the nodes that are bound to it.
 
     Args:
-        scene: Has the bones.
+        scene: The scene with the bones.
         mesh: The soft bodies, a `Mesh`.
-        components: What bones and soft bodies are connected to.
+        components: Components of the scene.
         worlds: Number of worlds.
         device: Device of the arrays.
 
     Raises:
-        SceneError: Bodies that one skeleton runs through touch and are not joined.
+        SceneError: Soft bodies on one skeleton touch but are not joined.
     """
     if not scene.rigid:
         return None
@@ -99,7 +99,7 @@ def skeleton_of(
 
 
 def _soft_matter(mesh: object, own: np.ndarray) -> Moments:
-    """Mass of these nodes, its centre and its moments: what a limit of a joint may have to stop."""
+    """Mass, centre and moments of inertia of these nodes, which a limit of a joint may have to stop."""
     m, x = (mesh.density * mesh.volume)[own], mesh.position[own]
     center = m @ x / m.sum()
     second = np.einsum("n,ni,nj->ij", m, x - center, x - center)
@@ -117,7 +117,7 @@ def handles_of(
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
         factor: Its factors for nodes that are neither fixed nor bound.
-        sizes: Numbers of things in one world, `Sizes`.
+        sizes: Sizes of one world, `ProjectiveSizes`.
     """
     bones, ends = len(skeleton.scene.rigid), np.full(sizes.edge_ends, -1)
     bone_of = np.concatenate([mesh.bone, bone_surfaces.bone, ends])
@@ -155,7 +155,7 @@ class BoneWorkspace:
         pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
         moved: Gradients with respect to the displacements of bound nodes, shape (worlds * bound,).
         power: Powers at bound nodes [W], shape (worlds * bound,), with a gradient.
-        readings: Measurements of the bones, for what nobody asks of them.
+        readings: Measurements of the bones, as buffers for readings that are not asked for.
     """
 
     def __init__(self, skeleton: ArticulatedModel, bound: int, motor: list[int]):
@@ -190,13 +190,13 @@ class BoneWorkspace:
 
 
 def _all_joints(scene: Scene) -> list[Joint]:
-    """The joints of a scene, those of bones that float among them."""
+    """The joints of a scene, including the free joints of floating bones."""
     hung = {j.child for j in scene.joints}
     return [*scene.joints, *(joint_of(b, scene) for b in scene.rigid if b.name not in hung)]
 
 
 def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
-    """A joint; a free one without a velocity of its own starts with that of the nodes that are bound to its bone."""
+    """The joint; a free joint without a start velocity gets the mean velocity of the nodes bound to its bone."""
     if joint.kind != "free" or joint.parent is not None or joint.start_velocity is not None:
         return joint
     bone = [b.name for b in scene.rigid].index(joint.child)
@@ -205,7 +205,7 @@ def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
 
 
 def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
-    """Velocities of all nodes at time 0 [m/s], those of bound ones by the joints, shape (n_nodes, 3)."""
+    """Velocities of all nodes at time 0 [m/s], bound nodes with their bones, shape (n_nodes, 3)."""
     velocity = mesh.velocity.copy()
     launch_all(poses(skeleton, skeleton.workspace.at_rest(Articulated().state(skeleton))), skeleton.device)
     twists = skeleton.workspace.links.twist.numpy()[skeleton.tree.element.numpy()]
@@ -224,7 +224,7 @@ def _refuse_contacts(scene: Scene) -> None:
 
 
 def _refuse_starts(scene: Scene) -> None:
-    """Raise if a joint does not start where soft bodies are at rest."""
+    """Raise if a joint does not start at zero, where soft bodies are at rest."""
     for joint in scene.joints:
         if joint.start is not None and not np.allclose(joint.start, JOINTS[joint.kind].zero, atol=1e-9):
             raise SceneError(

@@ -1,8 +1,9 @@
 """Bones as handles of soft bodies: a global step that moves both together.
 
 A bone with the orientation R and the origin p is a handle with the four columns T = (R, p). The global matrix A gives
-every node i a weight v_ic for each column c of all bones, with which it follows them without other forces: of a bound
-node its place (r, 1) in the frame of its bone, of the others -A_ff^-1 A_fb times these. The global step
+every node i a weight v_ic for each column c of all bones, with which it follows them when no other forces act: for a
+bound node its position (r, 1) in the frame of its bone, for the others -A_ff^-1 A_fb times the weights of bound nodes.
+The global step
 
     B^T A B dz = B^T b,   B = (1, v G)
 
@@ -12,8 +13,8 @@ a small dense one for the joints,
     (K + G^T (v^T A v) G) dx = G^T v^T b - r,   du = y + v G dx,
 
 with the residual r and the Jacobian K of the articulated bodies alone, and the derivative G of the handles with respect
-to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G changes. Rows go with
-velocities of joints and columns with their displacements, which differ for balls (`articulated.joints`).
+to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G changes. Rows belong to
+velocities of joints and columns to their displacements, which differ for ball joints (`articulated.joints`).
 """
 
 import warp as wp
@@ -320,7 +321,7 @@ def joint_step_kernel(
     handle_out: HandleWork,
     f_out: wp.array[NODE],
 ):
-    """Corrections of joints, and of the handles with them."""
+    """Corrections of joints and of handles."""
     w = wp.tid()
     if active[w] == 0:
         return
@@ -355,7 +356,7 @@ def follow_kernel(
     # out
     f_out: wp.array[NODE],
 ):
-    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, which bound nodes have instead."""
+    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, or write it for bound nodes."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -378,7 +379,7 @@ def stay_kernel(
     # out
     after_out: wp.array[scalar],
 ):
-    """Coordinates, or velocities, of joints stay as they are where no step of their component was found."""
+    """Coordinates, or velocities, of joints stay as they are where the step of their component failed."""
     w, i = wp.tid()
     if islands.sound[w * islands.count + component[i]] == 0:
         k = w * component.shape[0] + i

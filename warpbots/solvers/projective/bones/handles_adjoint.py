@@ -1,8 +1,9 @@
 """The adjoint of a step with bones: rows and columns of its global step are exchanged (`handles`).
 
-The gradient with respect to the displacement of a bound node is the residual of the adjoint equations at it. It goes to
-the pose of its bone. With the power of soft bodies in virtual velocities of the joints, every gradient with respect to
-parameters of joints and bones is that of a power, as in the adjoint of articulated bodies (`articulated.power`).
+The residual of the adjoint equations at a bound node is the gradient with respect to its displacement, which is passed
+on to the pose of its bone. With the power of soft bodies in virtual velocities of the joints, every gradient with
+respect to parameters of joints and bones is the gradient of a power, as in the adjoint of articulated bodies
+(`articulated.virtual_power`).
 """
 
 import warp as wp
@@ -31,7 +32,7 @@ _vec = vector(3)
 
 @wp.func
 def tangent_of(handles: HandleArrays, tree: JointTree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
-    """Derivative of the force of soft bodies along velocity j by displacement l at constant forces on nodes."""
+    """Derivative of the force of soft bodies along velocity j by displacement l, for constant forces on nodes."""
     n = handles.freedom
     S = work.axis[w * n + j]
     e = tree.of_dof[j]
@@ -80,7 +81,7 @@ def adjoint_residual_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """What replaces -r and K in the adjoint: x* - K^T a and K^T."""
+    """Write x* - K^T a and K^T, which replace -r and K in the adjoint."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -102,7 +103,7 @@ def weigh_joints_kernel(
     # out
     weight_out: wp.array[scalar],
 ):
-    """Virtual velocities of joints whose power has the gradients of the step: -a."""
+    """Virtual velocities of joints, -a; the gradients of their power are the gradients of the step."""
     w, j = wp.tid()
     weight_out[w * handles.freedom + j] = -scalar(z[w * handles.stride + handles.nodes + j][0])
 
@@ -130,7 +131,7 @@ def release_kernel(
     # out
     x_adj_out: wp.array[_vec],
 ):
-    """The displacement of a bound node is from its start, x* -= t."""
+    """x* -= t, as displacements of bound nodes are measured from their start."""
     w, b = wp.tid()
     k = w * handles.nodes + handles.node[b]
     x_adj_out[k] = x_adj_out[k] - single(moved[w * handles.bound + b])
@@ -150,7 +151,7 @@ def soft_body_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """Power of soft bodies at a bound node in virtual velocities, and its gradient t times its position."""
+    """Position of a bound node times its gradient t, minus force times virtual velocity."""
     w, b = wp.tid()
     X = carried_to(handles, tree, links, w, b)
     L = sweep[w * tree.elements + tree.element[handles.bone[b]]]
@@ -168,7 +169,7 @@ def gather_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """Moments of the forces on the nodes of each bone alone, sum of b_i (r_i, 1)_c, instead of `force`."""
+    """Moments of the forces on the bound nodes of each bone only, sum of b_i (r_i, 1)_c, in place of `force`."""
     w, c = wp.tid()
     total = vec3()
     for b in range(handles.bound):
@@ -191,7 +192,7 @@ def velocity_kernel(
     # out
     z_out: wp.array[NODE],
 ):
-    """Velocities of bound nodes for those of the joints in `z`."""
+    """Velocities of bound nodes from the velocities of the joints in `z`."""
     w, b = wp.tid()
     if active[w] == 0:
         return

@@ -1,4 +1,4 @@
-"""How contacts and joints of bones move one another."""
+"""Coupling of contacts with joints of bones."""
 
 import warp as wp
 

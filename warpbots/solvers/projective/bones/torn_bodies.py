@@ -1,4 +1,4 @@
-"""Skeletons that run through soft bodies which touch and are not joined, so that they would come apart at a joint."""
+"""Refuses skeletons through soft bodies that touch but are not joined: the bodies would come apart at a joint."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from warpbots.scene import Scene, SceneError
 __all__ = ["refuse_torn", "skeletons_of"]
 
 _FACE = 3
-"""Nodes at one place from which on two bodies have a common face."""
+"""Number of coincident nodes from which two bodies have a common face."""
 
 
 def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.ndarray, slack: np.ndarray) -> None:
@@ -23,7 +23,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
         position: Nodes [m], shape (n, 3).
         body: Index of the body of each node in the scene, shape (n,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n,).
-        slack: How far a node at its place may be from another one [m], shape (n,).
+        slack: Distance up to which a node coincides with another one [m], shape (n,).
 
     Raises:
         SceneError: There are two such bodies; it names them and their bones.
@@ -47,7 +47,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
 
 
 def skeletons_of(scene: Scene) -> np.ndarray:
-    """Number of the skeleton of each rigid body, which is what joints connect, shape (n,)."""
+    """Number of the skeleton of each rigid body, shape (n,); joints connect the bodies of a skeleton."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = np.array([(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None], dtype=int)
     row, column = ends.reshape(-1, 2).T

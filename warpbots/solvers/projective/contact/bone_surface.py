@@ -1,7 +1,7 @@
 """Bone surfaces: the parts of the surfaces of bones that are outside of their soft bodies, on the host.
 
-Their vertices are points like the nodes of soft bodies: contacts know of both, everything else, states included, of
-nodes alone. A vertex moves with its bone.
+Their vertices are points like the nodes of soft bodies: contacts use both; everything else, states included, uses nodes
+only. A vertex moves with its bone.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ _BARE = 1e-3
 """Distance outside of a soft body from which a bone has a surface, and depth inside another that is refused [cells]."""
 
 _ASIDE = (0.31, 0.59, 0.74)
-"""A direction for a shift after which a surface that is intersected along edges is intersected inside faces."""
+"""Direction of a shift that turns intersections along edges into intersections inside faces."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float) -> BoneSurfac
     """The faces of bones that are not wholly inside the soft bodies that are bound to them.
 
     Args:
-        scene: Has the bones.
+        scene: The scene with the bones.
         mesh: The soft bodies, a `Mesh`.
         cell_size: Approximate length of the edges [m].
 
@@ -109,13 +109,13 @@ def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float) -> BoneSurfac
 
 
 def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
-    """Which bodies are never in contact: soft ones, then bones with a surface, shape (n, n), bool.
+    """Which pairs of bodies are never in contact, soft bodies first, then bones with a surface, shape (n, n), bool.
 
     These are soft bodies that are attached to one another, a bone and itself, a bone and soft bodies with nodes that
     are bound to it, and bones that a joint connects, directly or through bodies without a shape.
 
     Args:
-        scene: Has the bodies.
+        scene: The scene with the bodies.
         mesh: The soft bodies, a `Mesh`.
         bone_surfaces: From `bone_surfaces_of`.
     """
@@ -132,10 +132,10 @@ def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) ->
 
 
 def body_of(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
-    """Number of the body of every point: of soft bodies, then of bones with a surface.
+    """Number of the body of every point, soft bodies first, then bones with a surface.
 
     Args:
-        scene: Has the bodies.
+        scene: The scene with the bodies.
         mesh: The soft bodies, a `Mesh`.
         bone_surfaces: From `bone_surfaces_of`.
     """
@@ -147,13 +147,13 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
     """Raise if the surface of a bone starts inside another body or intersects its surface.
 
     Args:
-        scene: Has the bodies.
+        scene: The scene with the bodies.
         mesh: The soft bodies, a `Mesh`.
         bone_surfaces: From `bone_surfaces_of`.
         cell_size: Approximate length of the edges [m].
 
     Raises:
-        SceneError: It does; with the names of both.
+        SceneError: It does; the message names both bodies.
     """
     if not len(bone_surfaces):
         return
@@ -196,7 +196,7 @@ def _inside(scene: Scene, mesh: object) -> list[list[int]]:
 
 
 def _joined(scene: Scene) -> list[set[int]]:
-    """For each bone those that joints connect it with, also through bodies without a shape."""
+    """For each bone the bones that joints connect it with, also through bodies without a shape."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = [(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None]
     next_to = [{b for a, b in (*ends, *((b, a) for a, b in ends)) if a == k} for k in range(len(number))]

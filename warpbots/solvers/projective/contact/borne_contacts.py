@@ -1,14 +1,15 @@
-"""Contacts at bones alone, all together, by Newton's method for the displacements of joints.
+"""Contacts at bones only, solved together by Newton's method for the displacements of joints.
 
-Such contacts move one another through joints alone. For given displacements y of the joints each force is that of its
-own law with its own skin, lambda_i = l_i(q_i + J_i y), in closed form, and what is left is
+Such contacts are coupled through joints only. For given displacements y of the joints, the law of each contact with its
+skin gives its force in closed form, lambda_i = l_i(q_i + J_i y), which leaves
 
     y = sum R_i lambda_i(y)
 
-with as many unknowns as there are velocities of joints, however many contacts there are. Sweeps over the contacts,
-each of which moves the whole bone, change the distribution of a load among them by a thousandth of what it lacks.
+with as many unknowns as there are velocities of joints, however many contacts there are. Sweeps over single contacts
+would be slow: each contact moves the whole bone, so that a sweep removes only a thousandth of the error in the
+distribution of a load.
 
-The law is piecewise smooth, and its derivative that of the present piece. The adjoint is linear: one step solves it.
+The law is piecewise smooth; its derivative is taken on the present piece. The adjoint is linear: one step solves it.
 """
 
 import warp as wp
@@ -27,9 +28,9 @@ __all__ = ["adj_solve_borne", "solve_borne"]
 _vec, _mat = vector(3), matrix(3)
 _STEPS = wp.constant(20)
 _HALVINGS = wp.constant(10)  # of a step that overshoots, as one from slip to stick does
-_ENOUGH = wp.constant(scalar(0.1))  # part of a step by which what is left has to fall
+_ENOUGH = wp.constant(scalar(0.1))  # part of a step by which the residual has to decrease
 _STICKY, _SLIP, _FRICTION = (wp.constant(CODES[name]) for name in ("sticky", "slip", "friction"))
-_CLOSE = wp.constant(scalar(1e-4))  # last step relative to the deepest skin, at which the solution is found
+_CLOSE = wp.constant(scalar(1e-4))  # step relative to the deepest skin at which the method has converged
 
 
 @wp.func
@@ -65,7 +66,7 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
 
 @wp.func
 def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int):
-    """q of entry i of the list of active contacts after displacements of joints: the small rest of large ones."""
+    """q of entry i of the list of active contacts after displacements of joints: a difference of large numbers."""
     total = vec3(contacts.gap[i])
     for j in range(coupling.freedom):
         m = w * coupling.freedom + j
@@ -76,7 +77,7 @@ def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, 
 
 @wp.func
 def respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int, lam: _vec):
-    """Change of the force of a contact at the present guess, and how it changes with q."""
+    """Change of the force of a contact at the present guess, and its derivative with respect to q."""
     l, slope = on_skin(
         displaced(contacts, coupling, w, i, k), vec3(contacts.normal[k]), scalar(contacts.skin[k]),
         contacts.condition[k], scalar(contacts.friction[k]), scalar(contacts.extra[k]), contacts.closed[k],
@@ -103,7 +104,7 @@ def write_rest(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write what is left of the equations: sum R dlambda - dy."""
+    """Write the residual of the equations: sum R dlambda - dy."""
     n = coupling.freedom
     first = w * topology.contacts
     for b in range(lane, n, lanes):
@@ -121,7 +122,7 @@ def write_system(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write their derivative, 1 - sum R (dl/dq) J."""
+    """Write the matrix of the equations, 1 - sum R (dl/dq) J."""
     n = coupling.freedom
     first = w * topology.contacts
     for b in range(lane, n, lanes):
@@ -158,7 +159,7 @@ def find_step(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write Newton's step; how far contacts move in it [m]."""
+    """Write Newton's step; returns how far contacts move in it [m]."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
     write_system(topology, contacts, coupling, w, count, lane, lanes)
     eliminate(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom, lane, lanes)
@@ -173,7 +174,7 @@ def left(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """How far contacts would move in another step by the same derivative [m]."""
+    """How far contacts would move in another step with the same matrix [m]."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
     if lane == 0:
         solve(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom)
@@ -195,7 +196,7 @@ def begin(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """No displacement more than there is; the number of contacts that move with bones alone."""
+    """Start from no further displacement; returns the number of contacts that move only with bones."""
     for j in range(lane, coupling.freedom, lanes):
         coupling.guess[w * coupling.freedom + j] = scalar(0.0)
     sync()
@@ -211,7 +212,7 @@ def respond_all(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, adjoint: bool, lane: int, lanes: int,
 ):  # fmt: skip
-    """`respond` of all contacts that move with bones alone."""
+    """`respond` for all contacts that move only with bones."""
     first = w * topology.contacts
     for i in range(lane, count, lanes):
         c = contacts.order[first + i]
@@ -247,7 +248,7 @@ def accept(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, f: wp.array[NODE], w: int, count: int,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Change forces and displacements of joints; how many contacts there are, and their largest change [m]."""
+    """Update the forces, and displacements of joints; returns the number of contacts and their largest change [m]."""
     first = w * topology.contacts
     size = real(0.0)
     solved = int(0)
@@ -271,9 +272,9 @@ def solve_borne(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """Solve for the forces of contacts at bones alone; how many there are, and the largest change [m].
+    """Solve for the forces of contacts at bones only; returns their number and the largest change [m].
 
-    None where Newton's method does not converge: all stays as it is.
+    Returns 0 if Newton's method does not converge: no force changes.
     """
     if begin(topology, contacts, coupling, w, count, lane, lanes) == 0:
         return 0, real(0.0)

@@ -1,4 +1,4 @@
-"""Contacts as kernels see them: who may be in contact, the state of contacts, and how contacts move joints."""
+"""Arrays of contacts for kernels: points that may be in contact, state of contacts, coupling with joints."""
 
 import warp as wp
 
@@ -12,7 +12,7 @@ _vec4 = vector(4)
 
 @wp.struct
 class ContactTopology:
-    """Who may be in contact, the same in all worlds.
+    """Points that may be in contact, the same in all worlds.
 
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     first: Entry of the first contact in an iterate of one world.
@@ -23,10 +23,10 @@ class ContactTopology:
         shape (points,).
     share: Their weights [1], shape (points,).
     node: Points that may be in contact, shape (n,).
-    skin: Their part of the compliance of a contact that shares its force with others [m/N], shape (n,).
-    row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
-    place: Number of a point among them, -1 for one that is fixed or inside, shape (nodes,).
-    sample: First corner of a surface sample at each of them, one more for the end, shape (n + 1,).
+    skin: Part of each point in the compliance of a contact that shares its force with others [m/N], shape (n,).
+    row: Row of each point of `node` in the factored matrix, -1 for points bound to bones, shape (n,).
+    place: Index of a point in `node`, -1 for a point that is fixed or inside a body, shape (nodes,).
+    sample: First corner of a surface sample at each point of `node`, one more for the end, shape (n + 1,).
     corner: These corners: four times the number of the sample, plus the number of its corner, shape (corners,).
     """
 
@@ -53,7 +53,7 @@ class ContactArrays:
     any: Number of such worlds, shape (1,).
     listed: 1 for an active contact.
     closed: 1 for a contact with a solid that was closed when the step began.
-    borne: 1 for an active contact that moves with bones alone.
+    borne: 1 for an active contact that moves only with bones.
     shared: 1 for a contact with a solid that may share its force with others: at a bone, or in a corner.
     node: Nodes of a contact, -1 for none.
     weight: Their weights a_k [1].
@@ -75,7 +75,7 @@ class ContactArrays:
     by_displacement: dl/dq, or B of a contact with a solid [N/m].
     by_node: B_k of each node [N/m], shape (worlds * contacts * 4,).
     by_force: L [1].
-    pull: Force on each node [N], or what replaces it in the adjoint, shape (worlds * contacts * 4,).
+    pull: Force on each node [N], or its counterpart in the adjoint, shape (worlds * contacts * 4,).
     head: First corner of a pair at a point that may be in contact, -1 for none, shape (worlds * n,).
     tail: The last one, shape (worlds * n,).
     next: The corner after one, -1 for none, shape (worlds * contacts * 4,).
@@ -115,19 +115,19 @@ class ContactArrays:
 
 @wp.struct
 class JointCoupling:
-    """How contacts and joints of bones move one another, all worlds in one row.
+    """Coupling of contacts with joints of bones, all worlds in one row.
 
     freedom: Number of velocities of joints, 0 without bones.
     jacobian: Displacement of a contact per displacement of each joint [m, m/rad], shape (worlds * contacts * freedom,).
     response: Displacement of each joint per force of a contact [m/N, rad/N], shape (worlds * contacts * freedom,).
     displacement: Displacement of the joints in a sweep [m, rad], shape (worlds * freedom,).
-    guess: What Newton's method adds to it [m, rad], shape (worlds * freedom,).
-    way: Its last step [m, rad], shape (worlds * freedom,).
-    step: What is left of its equations, then another step [m, rad], shape (worlds * freedom,).
+    guess: Correction of `displacement` by Newton's method [m, rad], shape (worlds * freedom,).
+    way: Last step of Newton's method [m, rad], shape (worlds * freedom,).
+    step: Residual of its equations, then another step [m, rad], shape (worlds * freedom,).
     matrix: Its system, then the factors, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
-    change: Change of the force of a contact that moves with bones alone [N], shape (worlds * contacts,).
-    push: The same, or what replaces a force in the adjoint, shape (worlds * contacts,).
+    change: Change of the force of a contact that moves only with bones [N], shape (worlds * contacts,).
+    push: The same, or its counterpart in the adjoint, shape (worlds * contacts,).
     slope: Its derivative with respect to the displacement of the contact [N/m], shape (worlds * contacts,).
     """
 

@@ -1,4 +1,4 @@
-"""Forces of all contacts of a world by the method of Gauss and Seidel, one contact after the other."""
+"""Forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
 
 import warp as wp
 
@@ -25,8 +25,8 @@ __all__ = [
 _vec = vector(3)
 _SWEEPS = wp.constant(100)
 _INNER = wp.constant(20)  # iterations for the force of a contact whose response depends on the direction
-_SETTLED = wp.constant(real(0.001))  # change relative to that of the first sweep below which sweeps end
-_NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration accounts for the rest
+_SETTLED = wp.constant(real(0.001))  # change relative to the first sweep, below which sweeps end
+_NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration corrects the rest
 
 
 @wp.func
@@ -43,7 +43,7 @@ def moved(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE],
 
 @wp.func
 def part_of(topology: ContactTopology, contacts: ContactArrays, part: int):
-    """First contact of a part of those of a world, and the one after its last."""
+    """First contact of a part of the contacts of a world, and the one after its last."""
     length = (topology.contacts + contacts.parts - 1) / contacts.parts
     return part * length, wp.min((part + 1) * length, topology.contacts)
 
@@ -96,7 +96,7 @@ def list_kernel(
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """List the active contacts with their q; all others shall have no force."""
+    """List the active contacts with their q, and correct the forces of all others to zero."""
     w, part = wp.tid()
     count = int(0)
     if active[w] == 1:
@@ -188,7 +188,7 @@ def spread(
     rotation: RotationArrays, normals: NormalArrays, scaling: real, w: int, count: int, i: int, change: _vec,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Move active contacts, joints and bodies for a change of one force, that of number i."""
+    """Move active contacts, joints and bodies for a change of the force of active contact number i."""
     first = w * topology.contacts
     scaled = change / scaling
     for j in range(lane, count, lanes):
@@ -240,7 +240,7 @@ def carried(
 
 @wp.func
 def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, lane: int, lanes: int):
-    """No joint has moved yet, and no body has rotated."""
+    """Set displacements of joints and rotations of bodies to zero."""
     for j in range(lane, coupling.freedom, lanes):
         coupling.displacement[w * coupling.freedom + j] = real(0.0)
     for b in range(lane, rotation.count, lanes):

@@ -1,6 +1,6 @@
-"""Contacts through which no gradient goes: their planes are not where their pairs are when a step ends.
+"""Contacts without a gradient: their planes do not match their pairs at the end of a step.
 
-The adjoint differentiates the plane of a pair where the step ends. A pair of corners or edges may be held at the plane
+The adjoint differentiates the plane of a pair at the end of a step. A pair of corners or edges may be held at the plane
 of its first contact, and the planes of nearly parallel edges may still rotate when they are updated for the last time.
 The step then used another plane, whose rotation depends on the path of collision detection.
 """
@@ -35,7 +35,7 @@ def detached_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Take back that the adjoint of a world has converged if a contact force has such a plane at the end `z`."""
+    """Mark the adjoint of a world as not converged if a contact force has such a plane at the end `z`."""
     w, p = wp.tid()
     if contacts.listed[w * topology.contacts + first + p] == 0:
         return

@@ -1,7 +1,7 @@
 """Coulomb's law at contacts, solved exactly.
 
 A contact is a weighted sum of displacements u = sum a_k u_k of up to four nodes: a node and an obstacle, a vertex and a
-face, or two edges. With its distance phi and normal n where the step ends, and q = u - n (n . u) + phi n, the force
+face, or two edges. With its distance phi and normal n at the end of the step, and q = u - n (n . u) + phi n, the force
 lambda of the contact [N] obeys the law if, for any w > 0,
 
     lambda = l(q + c lambda - w lambda),   l(f) = (constrain(f) - f) / w,
@@ -10,14 +10,14 @@ with Coulomb's law `constrain` of `warpbots.contact` for displacements instead o
 section 5; Ly et al. 2020, "Projective dynamics with dry frictional contact").
 
 The compliance c of the contact itself is 0 for a soft body on an obstacle. Where several contacts hold the same matter,
-as between soft surfaces and at bones, the distribution of the force among them is not unique, and c, a hundredth of the
-compliance of a node, makes it so.
+as between soft surfaces and at bones, the distribution of the force among them is not unique; c, a hundredth of the
+compliance of a node, makes it unique.
 
-Forces are unknowns of the iteration of a step, beside displacements. After every global step they are solved for again
-(`gauss_seidel`). Contacts move one another through the compliance C = A^-1 of the global matrix: a change of the force
-on node j moves node i by C_ij. A column of C is computed when its node comes into contact, and kept as long as there is
-room (`compliance`). Contacts also move one another through joints of bones (`JointCoupling`) and through rotations of
-unconstrained bodies (`free_rotation`).
+Forces are unknowns of the iteration of a step, like displacements. They are solved for again after every global step
+(`contact_force_solver`). Contacts are coupled through the compliance C = A^-1 of the global matrix: a change of the
+force on node j moves node i by C_ij. A column of C is computed when its node comes into contact, and kept as long as
+there is room (`compliance`). Joints of bones (`JointCoupling`) and rotations of unconstrained bodies (`free_rotation`)
+couple them, too.
 
 The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
 
@@ -46,8 +46,8 @@ _SLIP, _SEPARATE = wp.constant(CODES["slip"]), wp.constant(CODES["separate"])  #
 def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real, extra: real, closed: int):
     """l(q + c lambda - w lambda): the force that holds a node at the surface.
 
-    On a sticky or slippery surface a contact that was closed when the step began stays closed. One that closes in the
-    step slides: a tangential force that sets in with a jump would leave steps without convergence.
+    On a sticky or slippery surface a contact that was closed when the step began stays closed. A contact that closes
+    during the step slides: a jump of the tangential force would keep steps from converging.
     """
     f = q - (w - c) * lam
     depth = -wp.dot(f, n)
@@ -62,7 +62,7 @@ def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real,
 
 @wp.func
 def place_of(topology: ContactTopology, node: int):
-    """Number of a node of a contact among those that may be in contact and move, -1 for none."""
+    """Number of a node of a contact among the points that may be in contact and move, -1 for none."""
     place = int(-1)
     if node >= 0:
         place = topology.place[node]
@@ -172,7 +172,7 @@ def need_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Ask for columns of the compliance for nodes of active contacts; those that move with bones have none."""
+    """Ask for columns of the compliance for nodes of active contacts; nodes that move with bones have none."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts.listed[k] == 0:
@@ -204,7 +204,7 @@ def rotated(rotation: RotationArrays, contacts: ContactArrays, w: int, k: int):
 
 @wp.func
 def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int):
-    """Whether a contact moves with bones and nothing else."""
+    """Whether a contact moves only with bones."""
     alone = bool(True)
     for p in range(4):
         i = place_of(topology, contacts.node[k][p])
@@ -228,7 +228,7 @@ def lifting(normals: NormalArrays, contacts: ContactArrays, w: int, k: int):
 
 @wp.func
 def largest_row(K: _mat):
-    """The largest sum of sizes in a row, which no eigenvalue is above."""
+    """The largest row sum of absolute values, an upper bound of all eigenvalues."""
     most = real(0.0)
     for r in range(3):
         most = wp.max(most, wp.abs(K[r, 0]) + wp.abs(K[r, 1]) + wp.abs(K[r, 2]))

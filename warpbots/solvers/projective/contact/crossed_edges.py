@@ -1,4 +1,4 @@
-"""Edges that intersect faces where a step ends, if contact has failed."""
+"""Edges that intersect faces at the end of a step, if contact has failed."""
 
 import warp as wp
 

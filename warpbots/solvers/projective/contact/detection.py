@@ -1,24 +1,24 @@
 """Collision detection between surfaces that move: a vertex and a face, or two edges, in continuous time.
 
-Where a pair is at the end of a step, the plane of the face, or the one that is spanned by both edges, has a normal n; a
-point of either side is nearest to the other, with weights a_k over the four nodes (negative on the second side), and
+At the end of a step, the plane of the face, or the plane that both edges span, has a normal n. The nearest points of
+both sides have weights a_k over the four nodes (negative on the second side), and
 
     phi = n . sum a_k x_k - clearance.
 
-Where a vertex is nearest to an edge, or to another vertex, neither plane is across the shortest distance. Such a pair
-is held apart, when it would pass through itself, at the plane across the shortest distance: first that at this time,
-and then, like all planes, that where the step ends (`planes`). If it passes again, the plane of that time stays as it
-is.
+Where a vertex is nearest to an edge, or to another vertex, neither plane is perpendicular to the shortest distance. If
+such a pair would pass through itself, it is held apart at the plane perpendicular to the shortest distance: first at
+this time, and then, like all planes, at the end of the step (`planes`). If it passes again, the plane of that time is
+frozen.
 
 A pair becomes a contact when it would pass through itself on its path, or would be too near at the end. The path is
 followed by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
-"Codimensional incremental potential contact", additive CCD); no root has to be found, and rounding can miss none.
+"Codimensional incremental potential contact", additive CCD); no root has to be found, so that rounding cannot miss one.
 
-Surfaces that touch when a step begins, at a distance of rounding, have no shortest connection. The faces around both
-points say which side is outside; the pair counts as if it began a thousandth of the clearance apart along there.
+Surfaces that touch when a step begins, to rounding, have no shortest connection. The faces around both points tell
+which side is outside; the pair counts as if it began a thousandth of the clearance apart in that direction.
 
-Detection reads the present contacts and changes none: its results go to a list in the order of the threads, and from
-there to the contacts in an order of their own (`merge`). Contacts do not depend on which thread is first.
+Detection reads the present contacts but does not change them: its results go to a list in the order of the threads, and
+from there to the contacts in an order that does not depend on threads (`merge`).
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ __all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxe
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
-_HOLD = wp.constant(2)  # searches after which what still passes is held in any case
+_HOLD = wp.constant(2)  # searches after which a pair that still passes is held in any case
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
 _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
@@ -57,18 +57,18 @@ _TOUCHING = wp.constant(real(8.0 * np.finfo(real_numpy).eps))  # distance that i
 _PART = wp.constant(real(1e-3))  # clearances by which surfaces that touch are parted, to have a direction
 _ALIGNED = wp.constant(
     real(0.8)
-)  # cosine of plane's normal and shortest distance, below which the plane does not count
+)  # cosine between a plane's normal and the shortest distance, below which the plane does not count
 
 
 @wp.struct
 class SearchControl:
-    """What is searched; see `SurfaceSearch`.
+    """Components to search; see `SurfaceSearch`.
 
     check: 1 for a world in which a search is asked for, shape (worlds,).
     searches: Number of searches before, shape (worlds,).
-    asked: 1 for a component that is searched, -1 for one whose step is not found, shape (worlds * components,).
+    asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
     rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
-    lost: 1 for a component of which an edge is in a face, shape (worlds * components,).
+    lost: 1 for a component with an edge that intersects a face, shape (worlds * components,).
     """
 
     check: wp.array[int]
@@ -96,7 +96,7 @@ def path_boxes_kernel(
 ):
     """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin.
 
-    What has no end stays where it begins.
+    Components whose step has failed stay where they begin.
     """
     w, k = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
@@ -121,7 +121,7 @@ def inside(kind: int, weight: _vec4):
     """Whether the nearest points of both sides are inside them, and not at a vertex that is shared with others."""
     least = wp.min(-weight[2], -weight[3])
     if kind == FACE:
-        least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to have it
+        least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to take it
     else:
         least = wp.min(least, wp.min(weight[0], weight[1]))
     return int(least >= _END)
@@ -129,7 +129,7 @@ def inside(kind: int, weight: _vec4):
 
 @wp.func
 def same_plane(vertex: int, normal: _vec, node: wp.vec4i, other: _vec):
-    """Whether a vertex is over a face in nearly the plane of another one that it is over: one is enough."""
+    """Whether a vertex is over two faces in nearly the same plane, of which one is enough."""
     return node[0] == vertex and wp.dot(normal, other) > _SAME
 
 
@@ -149,7 +149,7 @@ def outward(pairs: PairArrays, x: wp.array[_vec], w: int, i: int):
 def parting(
     pairs: PairArrays, x: wp.array[_vec], w: int, kind: int, node: wp.vec4i, a: _vec, b: _vec, c: _vec, d: _vec
 ):
-    """How far the first side of a pair is moved out of the second where both touch; 0 where they are apart."""
+    """Displacement of the first side of a pair out of the second where both touch; 0 where they are apart."""
     o = x[w * pairs.nodes + node[0]]
     weight = nearest(kind, a, b, c, d)
     r = weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d
@@ -177,11 +177,11 @@ def examine(
     pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
     kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
-    """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
+    """List a pair that would pass through itself, or be too near at the end; returns 1 if it passes unlisted.
 
-    At first the nearest points of a pair have to be inside both sides, at a plane across the shortest distance. A pair
-    that still passes when all of these are contacts is held in any case, and so is one that ends far within the
-    clearance, as two tips do. The first search also counts pairs that could come within the margin.
+    At first the nearest points of a pair have to be inside both sides, at a plane perpendicular to the shortest
+    distance. A pair that still passes when all of these are contacts is held in any case, as is a pair that ends far
+    within the clearance, such as two tips. The first search also counts pairs that could come within the margin.
     """
     if never_meet(pairs, node[0], node[3]):
         return 0
@@ -247,10 +247,10 @@ def examine(
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
             if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * clearance:
-                return 0  # it ends on the side on which it was
+                return 0  # it ends on the side on which it began
         if (passes == 0 or hold == 0) and was != NONE:
             return 0
-        if hold == 1:  # its plane has not kept it from passing: it is where the two are in contact now
+        if hold == 1:  # its plane did not stop it: take the plane of the present contact
             became = wp.where(was > NEAREST, HELD, NEAREST + kind)
     p = wp.atomic_add(hits_out.count, w, 1)
     if p < hits_out.room:

@@ -1,4 +1,4 @@
-"""Control of collision detection: when a step asks for it, and how it goes on after the result."""
+"""Control of collision detection: when a step asks for a search, and how it continues after the result."""
 
 import warp as wp
 
@@ -19,9 +19,9 @@ __all__ = [
 ]
 
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
-_CROSSED = wp.constant(2)  # mark of an island of which surfaces intersect among those with other contacts
-_EARLY = wp.constant(8)  # of them before a step has converged for the present contacts
-_PART = wp.constant(wp.float64(0.1))  # of the first correction with these contacts that is left then
+_CROSSED = wp.constant(2)  # value of `changed` for an island with surfaces that intersect
+_EARLY = wp.constant(8)  # searches before a step has converged for the present contacts
+_PART = wp.constant(wp.float64(0.1))  # correction at such a search, relative to the first one with these contacts
 
 
 @wp.kernel(enable_backward=False)
@@ -41,7 +41,7 @@ def begin_pairs_kernel(
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
 ):
-    """No pair of chosen worlds is a contact yet, and all have to be searched."""
+    """Remove all contacts of pairs in chosen worlds, and ask for a search of all components."""
     w = wp.tid()
     check_out[w] = where[w]
     if w == 0:
@@ -64,13 +64,13 @@ def begin_pairs_kernel(
 
 @wp.func
 def ends(was: wp.array[int], progress: IterationState, w: int):
-    """Whether the last iteration was that in which the last island of a world has converged that may."""
+    """Whether the last iteration ended the last island of a world, of which at least one has converged."""
     return was[w] == 1 and progress.ended[w] == 1
 
 
 @wp.func
 def is_near_its_end(islands: Islands, progress: IterationState, u: int):
-    """Whether the correction of an island with pairs is small beside the first one with its present contacts."""
+    """Whether the correction of an island with pairs is small relative to the first one with its contacts."""
     near = progress.taken[u] == TAKEN and progress.norm[u] <= _PART * progress.begun[u]
     return near and islands.touching[u] > 0
 
@@ -95,7 +95,7 @@ def write_island(islands: Islands, values: wp.array[int], w: int, island: int, v
 
 @wp.func
 def fail(islands: Islands, progress: IterationState, w: int):
-    """No island of a world goes on, and its step has not been found."""
+    """Stop all islands of a world; its step has failed."""
     for c in range(islands.count):
         u = w * islands.count + c
         wp.atomic_sub(progress.any, 0, progress.active[u])
@@ -107,7 +107,7 @@ def fail(islands: Islands, progress: IterationState, w: int):
 
 @wp.func
 def resume(progress: IterationState, u: int):
-    """An island goes on with other contacts."""
+    """Continue the iteration of an island with changed contacts."""
     if progress.waiting[u] == 1:
         progress.waiting[u] = 0
         wp.atomic_sub(progress.any_waiting, 0, 1)
@@ -136,10 +136,10 @@ def end_search(
     pairs: PairArrays, islands: Islands, progress: IterationState, w: int, rounds: wp.array[int],
     intersection: wp.array[wp.int64], lost: wp.array[int],
 ):  # fmt: skip
-    """After a search where no island goes on: those with other contacts do again.
+    """After a search when all islands have ended: continue islands with changed contacts.
 
-    So does one of which surfaces intersect, as contacts can be held at new planes; if that has been tried, or there
-    were too many searches, its step is not found.
+    Islands with surfaces that intersect continue, too, as contacts can be held at new planes; if that has been tried,
+    or there were too many searches, their step fails.
     """
     note_intersection(pairs, islands, w, intersection)
     some = int(0)
@@ -181,12 +181,12 @@ def resolve_kernel(
     islands_out: Islands,
     progress_out: IterationState,
 ):
-    """After a search: islands go on that have new contacts; if none has, the step has ended.
+    """After a search: continue islands with new contacts; if there are none, the step has ended.
 
-    In an iterate, only the entries `before` those of pairs and those of present pairs are used.
+    Of an iterate, only the entries `before` the pairs, and the entries of present pairs, are used.
 
-    A search before islands have converged adds contacts and updates planes early, until one finds nothing to change.
-    Islands whose contacts stay as they were go on, or rest, as if there had been none.
+    Searches before islands have converged add contacts and update planes early, until a search finds nothing to change.
+    Islands with unchanged contacts continue, or rest, as if there had been no search.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -254,7 +254,7 @@ def stray_kernel(
     """Count nodes that moved further than half the margin from their end in the first search.
 
     If no pair could come nearer than clearance and margin along the paths of the first search, and no node has left its
-    own by more than half the margin, no pair is nearer than the clearance.
+    own path by more than half the margin, no pair is nearer than the clearance.
     """
     w, k = wp.tid()
     if ends(was, progress, w):
@@ -278,10 +278,10 @@ def ask_kernel(
     added_out: wp.array[int],
     progress_out: IterationState,
 ):
-    """A step that converged with the last iteration is searched for contacts, unless nothing can be near.
+    """Ask for a search where a step converged with the last iteration, unless nothing can be near.
 
-    One with contacts is also searched where its correction has become small beside that with which these began: the
-    end for contacts that are not the last ones is of no use.
+    A step with contacts is also searched once its correction is small relative to the first one with these contacts:
+    there is no use in converging with contacts that will change.
     """
     w = wp.tid()
     added_out[w] = 0

@@ -13,12 +13,12 @@ __all__ = ["fail_embedded_kernel", "find_embedded_kernel"]
 _vec = vector(3)
 _ZERO, _ONE, _THIRD = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(1.0 / 3.0))
 _COARSE = wp.constant(4)  # least number of parts of a side of a sampled face
-_FINE = wp.constant(32)  # and the largest
+_FINE = wp.constant(32)  # largest number of these parts
 _TIMES = wp.constant(64)  # largest number of times along the path of a sampled face
-_DEEP = wp.constant(wp.float64(0.3))  # deepest path of a face through an obstacle [widths of that]
-_CHORD = wp.constant(wp.float64(0.5))  # the same [mean edges]; a face outside of a right angle never exceeds it
-_EDGED = wp.constant(wp.float64(2.0 * CLEARANCE))  # deepest end in one whose sharp edges are contacts [mean edges]:
-# these count as rounded to the clearance r, and a face on a tip of half angle a cuts off r (1 - sin a) in depth at most
+_DEEP = wp.constant(wp.float64(0.3))  # deepest path of a face through an obstacle [widths of the obstacle]
+_CHORD = wp.constant(wp.float64(0.5))  # the same [mean edges]; a face across a right-angled edge never exceeds it
+_EDGED = wp.constant(wp.float64(2.0 * CLEARANCE))  # deepest end, if sharp edges are contacts [mean edges]:
+# edges are rounded by the clearance r, and a face on a tip of half angle a cuts off at most r (1 - sin a) in depth
 
 
 @wp.func
@@ -28,7 +28,7 @@ def deepest(
 ):  # fmt: skip
     """Depth of a solid inside a face at the end of its path, and along it, at closely spaced points [m].
 
-    The solid has the axes R and the origin p; paths are those against it, as of `distance_on_path`.
+    The solid has the axes R and the origin p; paths are relative to it, as in `distance_on_path`.
     """
     thin = obstacles.thinnest[s]
     size = wp.max(wp.length(b - a + ub - ua), wp.max(wp.length(c - b + uc - ub), wp.length(a - c + ua - uc)))

@@ -1,16 +1,16 @@
 """Free rotation: rotations of unconstrained bodies, preconditioned by their inertia.
 
-The matrix A of the global step couples nodes and not coordinates. It resists the rotation of a body as much as shear,
-where in truth only inertia does, a thousandth of that for stiff matter in long steps, and the iteration would need a
-thousand times as many steps. With the rotations Z about the centre of mass of a body at its present position, B is A
-where displacements have no part in Z and the inertia E_H in Z:
+The matrix A of the global step couples nodes but not coordinates. It resists the rotation of a body as much as shear,
+although only inertia does, a thousand times less for stiff matter in long steps: the iteration would need a thousand
+times as many steps. With the rotations Z about the centre of mass of a body at its present position, B equals A for
+displacements without a part in Z, and the inertia E_H for rotations Z:
 
     B^-1 = A^-1 + Z G Z^T,   G = E_H^-1 - E_A^-1,   E_H = Z^T M Z / h^2,   E_A = Z^T A Z
 
 (two-level preconditioning by deflation: Tang et al. 2009, "Comparison of two-level preconditioners derived from
 deflation, domain decomposition and multigrid methods"). Elastic forces have no torque about any point and cannot rotate
-a body. Bodies are components that elements, cables and attachments connect; those that are fixed somewhere or have
-bones are not unconstrained.
+a body. Bodies are components that elements, cables and attachments connect; a body that is fixed somewhere or has bones
+is not unconstrained.
 """
 
 import numpy as np
@@ -145,9 +145,9 @@ def gain_kernel(
     # out
     rotation_out: RotationArrays,
 ):
-    """G of bodies where they are, and the rotation that is in their velocities, I^-1 h sum m r x v.
+    """G of bodies at their positions, and their rotation in a step by their velocities, I^-1 h sum m r x v.
 
-    Steady forces f resist turning, too, by sum |f| |r| at the most; that is added to E_H and E_A.
+    Steady forces f also resist rotation, by at most sum |f| |r|, which is added to E_H and E_A.
     """
     w, b, lane = wp.tid()
     inertia = wp.mat33d()

@@ -33,7 +33,7 @@ def order_kernel(
 
 @wp.func
 def is_spare(hits: HitArrays, first: int, p: int, made: int):
-    """Whether a vertex over the edge of two faces in nearly one plane has the other of them, among those `made`."""
+    """Whether a pair is redundant: its vertex has a pair with a face in nearly the same plane among those `made`."""
     spare = int(0)
     if hits.kind[p] == FACE:
         vertex = hits.node[p][0]
@@ -50,7 +50,7 @@ def is_spare(hits: HitArrays, first: int, p: int, made: int):
 
 @wp.func
 def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec4i):
-    """Make one island of those that a pair connects; the one that is no more, -1 for none."""
+    """Merge the islands that a pair connects; returns the island that is removed, -1 for none."""
     one = pairs.component[node[0]]
     other = pairs.component[node[3]]
     gone = int(-1)
@@ -68,7 +68,7 @@ def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec
 
 @wp.func
 def take_over(islands: Islands, progress: IterationState, gone: int, by: int):
-    """Iterate one island in the place of two."""
+    """Continue the iteration of two islands as one."""
     for k in range(2):
         u = wp.where(k == 0, gone, by)
         if progress.active[u] == 1:
@@ -102,9 +102,9 @@ def merge_kernel(
     islands_out: Islands,
     progress_out: IterationState,
 ):
-    """Make contacts of the pairs that detection has found, one after the other, and count them.
+    """Make contacts of the pairs of a detection, one after the other, and count them.
 
-    If they are more than there is room for, so are the contacts.
+    If the pairs exceed their room, the number of contacts is made to exceed its room, too.
     """
     w = wp.tid()
     if check[w] == 0:
@@ -154,7 +154,7 @@ def link_kernel(
     contacts_out: ContactArrays,
     islands_out: Islands,
 ):
-    """List the corners of all pairs at their nodes, and make one island of what they connect."""
+    """List the corners of all pairs at their nodes, and merge the islands that they connect."""
     w = wp.tid()
     for slot in range(wp.min(pairs.count[w], pairs.capacity)):
         node = pairs.node[w * pairs.capacity + slot]

@@ -28,7 +28,7 @@ _SPACING = wp.constant(wp.float64(0.1))  # distance of the points at which paths
 _CLOSED = wp.constant(wp.float64(1e-3))  # distance below which a contact is closed when a step begins [mean edges]
 _THIN = wp.constant(wp.float64(THIN))
 _FAR = wp.constant(real(2.0))  # spacings above which a path is examined
-_ENTERED = wp.constant(real(0.1))  # depth in spacings at which it has entered a solid
+_ENTERED = wp.constant(real(0.1))  # depth at which a path has entered a solid [spacings]
 _OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
 
 
@@ -43,10 +43,10 @@ class ObstacleArrays:
     condition: Code of the condition of an obstacle, shape (obstacles,).
     extra: Coefficient of static friction minus that of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
-    thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
+    thinnest: Smallest width of a solid [m], 0 for a half-space, shape (solids,).
     across: Second smallest width of a solid that surface samples may find [m], 0 for others, shape (solids,).
-    angular: 1 for a solid of which nothing but edges that are contacts sticks out, shape (solids,).
-    edge: Mean edge of what a node, vertex or surface sample belongs to [m], shape (points in contact,).
+    angular: 1 for a solid that protrudes only at edges that detect contact themselves, shape (solids,).
+    edge: Mean edge of the component of a node, vertex or surface sample [m], shape (points in contact,).
     """
 
     solids: int
@@ -86,7 +86,7 @@ def distance_to(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, y:
 def plane_of_entry(
     obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, spacing: real, x: wp.vec3d, y: wp.vec3d
 ):
-    """Where the path from x to y first enters a solid if it leaves on an opposite side, else y; and whether it does.
+    """Where the path from x to y enters a solid that it leaves on an opposite side, else y; and whether it does.
 
     A straight path may cut a corner of a solid, but not pass through it.
     """
@@ -122,7 +122,7 @@ def distance_on_path(
 ):
     """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid.
 
-    The path is that against the solid in its pose at the end: a solid that moves takes x along.
+    The path is relative to the solid in its pose at the end: a solid that moves takes x along.
     """
     place = y
     through = int(0)
@@ -205,9 +205,9 @@ def begin_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Which contacts of a point are closed when a step begins, and whether several are near in free flight.
+    """Find the contacts of a point that are closed when a step begins, and whether several are near in free flight.
 
-    Surface samples are in contact with thin solids alone, and share their force with the corners of their face.
+    Surface samples are in contact with thin solids only, and share their force with the corners of their face.
     """
     w, p = wp.tid()
     if where[w] == 0:
@@ -344,7 +344,7 @@ def pull_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """B^T nu: what replaces a force in the adjoint."""
+    """B^T nu, the counterpart of a force in the adjoint."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts_out.listed[k] == 0:
@@ -369,7 +369,7 @@ def adj_obstacles_kernel(
     u_adj_out: wp.array[NODE],
     friction_adj_out: wp.array[real],
 ):
-    """Gradients with respect to the start of nodes, displacements of fixed ones, and friction.
+    """Gradients with respect to start positions, displacements of fixed nodes, and friction.
 
     (dl/dx)^T nu and so on.
     """

@@ -1,9 +1,9 @@
-"""Sharp edges and corners of obstacles, on the host: what can be inside a face whose corners are outside.
+"""Sharp edges and corners of obstacles, on the host: they can be inside a face whose corners are outside.
 
-Where nodes are outside of a solid, a face can only be entered by an edge or a corner of it that sticks out. These are
-points and edges like those of bodies: contacts know of them, and they never move. They are as far under all faces of
-the solid as contacts keep surfaces away from them, so that a body may rest on these faces; edges thus count as rounded.
-How far that is depends on the elements of a body, so that there are edges for each size of elements.
+If all nodes are outside of a solid, only an edge or a corner that protrudes from it can enter a face. Contacts treat
+these like points and edges of bodies, except that they never move. They lie below the faces of the solid by the
+distance that contacts keep, so that a body may rest on these faces; edges thus count as rounded. This distance depends
+on the elements of a body, so that there are edges for each size of elements.
 """
 
 import dataclasses
@@ -22,13 +22,13 @@ __all__ = ["ObstacleEdges", "is_angular", "obstacle_edges_of", "sharp_edges"]
 _SHARP = np.cos(np.radians(25.0))
 """Cosine of the angle between two faces from which their edge is sharp; round surfaces have none."""
 _PLANE = np.cos(np.radians(1.0))
-"""The same above which two faces are one."""
+"""The same, above which two faces count as one."""
 _FLAT = 1e-3
 """Relative eigenvalue of the sum of n n^T below which the faces at a vertex have a common direction."""
 _PIECE = 2.0
 """Length of the pieces into which edges are cut [mean edges of the bodies]."""
 _AROUND, _MOST = 12, 64
-"""Least number of parts of a rim, and largest of any edge."""
+"""Smallest number of parts of a rim, and largest number of any edge."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ObstacleEdges:
     Attributes:
         position: Their ends [m], shape (n, 3).
         obstacle: Index of the obstacle of each end, shape (n,).
-        edge: Mean edge of the bodies for which it is [m], shape (n,).
+        edge: Mean edge of the bodies that an end is made for [m], shape (n,).
         edges: Ends of the edges, shape (m, 2).
     """
 
@@ -59,10 +59,10 @@ class ObstacleEdges:
 def obstacle_edges_of(scene: Scene, lengths: np.ndarray) -> ObstacleEdges:
     """Sharp edges of the boxes, cylinders and meshes among the obstacles, once for each size of elements.
 
-    They are cut into pieces, and rounded to the clearance of bodies: they are as far under the faces beside them.
+    They are cut into pieces, and rounded by the clearance of bodies: they lie this far below the faces beside them.
 
     Args:
-        scene: Has the obstacles.
+        scene: The scene with the obstacles.
         lengths: Mean lengths of the edges of bodies [m], shape (n,).
     """
     parts, first = [ObstacleEdges.none()], 0
@@ -87,8 +87,8 @@ def sharp_edges(shape: Shape, piece: float) -> tuple[np.ndarray, np.ndarray, np.
         piece: Length of the parts of a curved edge [m].
 
     Returns:
-        Ends of the edges [m], shape (n, 3); ways from there that lead 1 m under all faces beside them [1], shape
-        (n, 3); and the edges between them, shape (m, 2).
+        Ends of the edges [m], shape (n, 3); vectors to points 1 m below all faces beside them [1], shape (n, 3); and
+        the edges between the ends, shape (m, 2).
     """
     return np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 2), dtype=int)
 
@@ -123,7 +123,7 @@ def _(shape: Cylinder, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 @functools.singledispatch
 def is_angular(shape: Shape) -> bool:
-    """Whether all that sticks out of a solid are sharp edges, so that nothing else of it can enter a face."""
+    """Whether a solid protrudes only at sharp edges, so that nothing else of it can enter a face."""
     return isinstance(shape, Box)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of features of surfaces as kernels see them: those that are contacts, and those that a detection finds."""
+"""Arrays of pairs of surface features for kernels: pairs that are contacts, and pairs that a detection finds."""
 
 import warp as wp
 
@@ -26,14 +26,14 @@ __all__ = [
 
 _vec, _vec4 = vector(3), vector(4)
 CLEARANCE = 0.01
-"""Distance that surfaces keep [mean edges of the finer one]."""
+"""Distance that surfaces keep [mean edges of the finer surface]."""
 MARGIN = 0.25
-"""How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
+"""Additional distance at which one search is enough [mean edges]; smaller than the distance of neighbours."""
 NONE, FACE, EDGES = (wp.constant(k) for k in range(3))
 """Kinds of pairs: a vertex and a face at the plane of the face; two edges at the plane that they span."""
 NEAREST, HELD = wp.constant(2), wp.constant(5)
-"""NEAREST + FACE and NEAREST + EDGES are the same at the plane across their shortest connection; a pair that is HELD
-keeps the plane of one instant."""
+"""NEAREST + FACE and NEAREST + EDGES are the same at the plane perpendicular to their shortest connection; a pair
+that is HELD keeps the plane of one instant."""
 
 
 @wp.struct
@@ -43,9 +43,9 @@ class PairArrays:
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
     capacity: Room for pairs of one world.
-    clearance: Distance that surfaces such as that of a point keep [m], shape (nodes,).
-    margin: Additional distance that they have at least if the first search finds nothing near [m], shape (nodes,).
-    size: Number of the size of elements of a point, or of those for which an edge of an obstacle is, shape (nodes,).
+    clearance: Distance that the surface of a point keeps from others [m], shape (nodes,).
+    margin: Additional distance that is certain if the first search finds nothing near [m], shape (nodes,).
+    size: Number of the element size of a point; for an edge of an obstacle, the size it is made for, shape (nodes,).
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
@@ -54,18 +54,18 @@ class PairArrays:
     component: Component of a point, -1 for ends of edges of obstacles, shape (nodes,).
     body: Body of a point, shape (nodes,).
     bodies: Bodies of one world: soft ones, bones with a surface of their own, and obstacles.
-    movers: Those that are no obstacles.
+    movers: Bodies that are not obstacles.
     attached: 1 for two bodies that are never in contact, row by row, shape (bodies * bodies,).
-    friction: Coulomb coefficient of a body that is no obstacle [1], shape (worlds * movers,).
+    friction: Coulomb coefficient of a body that is not an obstacle [1], shape (worlds * movers,).
     obstacle_friction: Coulomb coefficient of an obstacle [1], shape (worlds * obstacles,).
     condition: Code of the condition of an obstacle, shape (obstacles,).
-    count: Pairs of a world, those without room included, shape (worlds,).
+    count: Pairs of a world, including pairs without room, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
-    node: Its nodes: a vertex and those of a face, or those of two edges, shape (worlds * capacity,).
+    node: Its nodes: a vertex and the corners of a face, or the ends of two edges, shape (worlds * capacity,).
     side: 1 or -1, the side of the plane on which it began, shape (worlds * capacity,).
     normal: Its normal when its plane was last updated [1], shape (worlds * capacity,).
     weight: Its weights at that time [1], shape (worlds * capacity,).
-    spare: 1 for a pair whose shortest connection is that of one before it, shape (worlds * capacity,).
+    spare: 1 for a redundant pair: an earlier pair has the same shortest connection, shape (worlds * capacity,).
     """
 
     nodes: int
@@ -104,19 +104,19 @@ def obstacle_of(pairs: PairArrays, node: wp.vec4i):
 
 @wp.func
 def clearance_of(pairs: PairArrays, node: wp.vec4i):
-    """Distance that the surfaces of a pair keep, that of the finer one [m]."""
+    """Distance that the surfaces of a pair keep: the clearance of the finer one [m]."""
     return wp.min(pairs.clearance[node[0]], pairs.clearance[node[3]])
 
 
 @wp.func
 def margin_of(pairs: PairArrays, node: wp.vec4i):
-    """Additional distance of a pair of which each side may move by half of its own margin [m]."""
+    """Additional distance of a pair: each side may move by half of its own margin [m]."""
     return real(0.5) * (pairs.margin[node[0]] + pairs.margin[node[3]])
 
 
 @wp.func
 def never_meet(pairs: PairArrays, i: int, j: int):
-    """Whether the bodies of two points are never in contact, or one is of an obstacle, for elements of another size."""
+    """Whether two points never touch: by their bodies, or as an edge of an obstacle for another element size."""
     first = pairs.body[i]
     second = pairs.body[j]
     other = wp.max(first, second) >= pairs.movers and pairs.size[i] != pairs.size[j]
@@ -125,7 +125,7 @@ def never_meet(pairs: PairArrays, i: int, j: int):
 
 @wp.func
 def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
-    """Note that a pair of these nodes is another contact than before, or is none yet and should be."""
+    """Note that a pair of these nodes is a changed contact, or should become one."""
     for k in range(4):
         component = pairs.component[node[k]]
         if component >= 0:
@@ -134,7 +134,7 @@ def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
 
 @wp.func
 def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, i: int, j: int):
-    """The larger value of the components of two points; that of the first where the second is of an obstacle."""
+    """The larger value of the components of two points; points of obstacles have none."""
     most = int(-1)
     for k in range(2):
         component = pairs.component[wp.where(k == 0, i, j)]
@@ -145,7 +145,7 @@ def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, 
 
 @wp.func
 def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int, i: int):
-    """Whether the step of what a point belongs to is not found: it has no end to search."""
+    """Whether the step of the component of a point has failed, so that it has no end to search."""
     component = pairs.component[i]
     failed = bool(False)
     if component >= 0:
@@ -155,10 +155,10 @@ def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int
 
 @wp.struct
 class HitArrays:
-    """Pairs that a search makes contacts of, in the order in which its threads find them; all worlds in one row.
+    """Pairs that become contacts after a search, in the order in which its threads find them; all worlds in one row.
 
     room: Room for pairs of one world.
-    count: Number of pairs of a world, those without room included, shape (worlds,).
+    count: Number of pairs of a world, including pairs without room, shape (worlds,).
     key: Number of a pair among all possible ones, vertices and faces before edges, shape (worlds * room,).
     slot: Number of a pair among the present contacts, -1 for a new one, shape (worlds * room,).
     kind: Kind of contact that it becomes, shape (worlds * room,).

@@ -10,9 +10,9 @@ __all__ = ["advance", "gap_of", "may_come_near", "nearest", "pair_geometry", "pl
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _PATIENCE = wp.constant(1000)  # advances after which a path is taken to end in contact
-_BEYOND = wp.constant(real(0.25))  # how far beyond an edge, in its lengths, the plane of a face still holds
+_BEYOND = wp.constant(real(0.25))  # distance beyond an edge up to which the plane of a face holds [its length]
 _PARALLEL = wp.constant(real(1e-3))  # sine below which two edges are parallel
-_PLANAR = wp.constant(real(0.03))  # sine below which two edges span no plane: it would turn thirty times as fast
+_PLANAR = wp.constant(real(0.03))  # sine below which two edges span no plane: it would rotate thirty times as fast
 
 
 @wp.func
@@ -98,7 +98,7 @@ def gap_of(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
-    """Part of the path at which a pair comes nearer than `near`; 2 for one that does not."""
+    """Part of the path at which a pair comes nearer than `near`; 2 if it does not."""
     mean = real(0.25) * (ua + ub + uc + ud)
     ea = wp.length(ua - mean)
     eb = wp.length(ub - mean)
@@ -108,7 +108,7 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
     if kind == EDGES:
         speed = wp.max(ea, eb) + wp.max(ec, ed)
     room = wp.length(gap_of(kind, a, b, c, d)) - near
-    least = real(0.1) * wp.min(room, near)  # of `near`, too: a tenth of a long way to go is a clearance and more
+    least = real(0.1) * wp.min(room, near)  # also of `near`: a tenth of a long path may exceed the clearance
     t = _ZERO
     near_at = real(2.0)
     if room <= _ZERO:
@@ -122,14 +122,14 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
             if room <= least:
                 near_at = t
                 break
-        if t < _ONE:  # near, or out of patience: taken to end in contact
+        if t < _ONE:  # near, or too many advances: taken to end in contact
             near_at = t
     return near_at
 
 
 @wp.func
 def may_come_near(kind: int, reach: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
-    """Whether a pair could come nearer than `reach` on its path, by its first distance and the paths of its nodes."""
+    """Whether a pair could come nearer than `reach` on its path, from its first distance and the paths of its nodes."""
     mean = real(0.25) * (ua + ub + uc + ud)
     ea = wp.length(ua - mean)
     eb = wp.length(ub - mean)
@@ -173,7 +173,7 @@ def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Normal and weights of a pair of any kind where its nodes are, and whether its contact holds there.
+    """Normal and weights of a pair of any kind at its nodes' positions, and whether its contact holds there.
 
     Args:
         kind: Its kind.
@@ -193,5 +193,5 @@ def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _ve
     elif kind < HELD:
         v = nearest(kind - NEAREST, a, b, c, d)
         n = wp.normalize(v[0] * a + v[1] * b + v[2] * c + v[3] * d)
-        holds = int(wp.dot(n, normal) > _ZERO)  # else they have changed sides
+        holds = int(wp.dot(n, normal) > _ZERO)  # otherwise they have changed sides
     return n, v, holds

@@ -100,9 +100,9 @@ def displacements_of(pairs: PairArrays, z: wp.array[NODE], w: int, i: wp.vec4i):
 
 @wp.func
 def starts_of(pairs: PairArrays, x: wp.array[_vec], w: int, i: wp.vec4i):
-    """Positions of the nodes of a pair when the step begins, from that of the first one.
+    """Positions of the nodes of a pair when the step begins, relative to its first node.
 
-    A pair is small and may be far from the origin, where single precision would round what it is about.
+    A pair is small and may be far from the origin, where single precision would round its geometry.
     """
     n = w * pairs.nodes
     o = x[n + i[0]]
@@ -111,7 +111,7 @@ def starts_of(pairs: PairArrays, x: wp.array[_vec], w: int, i: wp.vec4i):
 
 @wp.func
 def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
-    """Positions of the nodes of a pair at the end of a step, from where the first one began."""
+    """Positions of the nodes of a pair at the end of a step, relative to the start of its first node."""
     a, b, c, d = starts_of(pairs, x, w, i)
     ua, ub, uc, ud = displacements_of(pairs, z, w, i)
     return a + ua, b + ub, c + uc, d + ud
@@ -119,7 +119,7 @@ def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: 
 
 @wp.func
 def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
-    """Coulomb coefficient of a pair: the mean of both bodies, or that of an obstacle, 0 for one without friction."""
+    """Coulomb coefficient of a pair: the mean of both bodies, or the one of the obstacle, 0 without friction."""
     o = obstacle_of(pairs, i)
     mu = real(0.0)
     if o < 0:

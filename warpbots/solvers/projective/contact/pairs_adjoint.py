@@ -1,4 +1,4 @@
-"""The adjoint of contacts between surfaces that move: derivatives of their law where a step ends."""
+"""The adjoint of contacts between surfaces that move: derivatives of their law at the end of a step."""
 
 import warp as wp
 
@@ -53,7 +53,7 @@ def pull_pair(
     topology: ContactTopology, pairs: PairArrays, first: int, x: wp.array[_vec], u: wp.array[NODE], z: wp.array[NODE],
     w: int, p: int, contacts: ContactArrays,
 ):  # fmt: skip
-    """B_k^T nu of a pair, and how the force on every node changes with the positions of all."""
+    """B_k^T nu of a pair, plus the derivative of the work of its force in the adjoint displacements."""
     k = w * topology.contacts + first + p
     m = w * pairs.capacity + p
     j = w * topology.stride + topology.first + first + p
@@ -80,7 +80,7 @@ def pull_pairs_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """What replaces the force of every active pair in the adjoint."""
+    """The counterpart of the force of every active pair in the adjoint."""
     w, p = wp.tid()
     if active[w] == 1 and contacts_out.listed[w * topology.contacts + first + p] == 1:
         pull_pair(topology, pairs, first, x, u, z, w, p, contacts_out)
@@ -103,7 +103,7 @@ def adj_pairs_kernel(
     friction_adj_out: wp.array[real],
     obstacle_friction_adj_out: wp.array[real],
 ):
-    """Gradients with respect to the start of nodes, displacements of fixed ones, and friction."""
+    """Gradients with respect to start positions, displacements of fixed nodes, and friction."""
     w, p = wp.tid()
     k = w * topology.contacts + first + p
     if contacts.listed[k] == 0:

@@ -1,6 +1,6 @@
-"""Planes of pairs while a step converges: how they follow the pairs, and which pairs have the same one.
+"""Planes of pairs while a step converges: how they follow the pairs, and which pairs have the same plane.
 
-Planes are updated now and then and not in every iteration: those of a point far from the end would lead further away.
+Planes are updated now and then, not in every iteration: planes of a point far from the end would lead further away.
 """
 
 import warp as wp
@@ -15,17 +15,17 @@ __all__ = ["same_connection_kernel", "update_planes_kernel"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
-_NEAR = wp.constant(real(10.0))  # the shortest connection turns by an error of the nodes over a hundredth of an edge
+_NEAR = wp.constant(real(10.0))  # errors of nodes rotate the shortest connection, a hundredth of an edge long
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
 _ALIGNED = wp.constant(
     real(0.75)
-)  # cosine of a plane's normal and the shortest connection, below which it is a contact no more
+)  # cosine between a plane's normal and the shortest connection, below which a contact ends
 _SAME = wp.constant(real(1e-5))  # difference of weights up to which two connections are one
 
 
 @wp.func
 def along_edge(weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Direction of the edge inside which a shortest connection ends; 0 for one between vertices."""
+    """Direction of the edge inside which a shortest connection ends; 0 for a connection between vertices."""
     e = _vec()
     if weight[0] * weight[1] > _ZERO:
         e = b - a
@@ -40,19 +40,20 @@ def along_edge(weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real):
-    """A normal turned towards the shortest connection, less far where friction at it turns that back.
+    """A normal rotated towards the shortest connection, less far where friction rotates the connection back.
 
-    Contacts that stick at a given plane move along its normal. If this is off by an angle, a vertex that comes nearer
-    by g in the step ends g times the angle aside, and its connection of length d is off by -g / d times the angle: to
-    follow it diverges where g is longer than d, and the Newton step is 1 / (1 + g / d) of the change. Where the contact
-    slides by s, friction turns by s / mu less. Motion along an edge turns no connection that ends inside it.
+    Contacts that stick at a given plane move along its normal. If the normal is off by an angle, a vertex that comes
+    nearer by g in the step ends g times the angle aside, and its connection of length d is off by -g / d times the
+    angle. To follow the connection diverges where g is longer than d; the Newton step is 1 / (1 + g / d) of the change.
+    Where the contact slides by s, g is reduced by s / mu. Motion along an edge does not rotate a connection that ends
+    inside it.
 
     Args:
         normal: The normal until now [1].
         to: Direction of the connection [1].
         edge: Direction of the edge inside which it ends [1].
         apart: Its length d [m].
-        way: Displacement of its one end relative to the other in the step [m].
+        way: Displacement of its first end relative to the second in the step [m].
         mu: Coulomb coefficient [1].
     """
     change = to - normal
@@ -79,9 +80,9 @@ def update_planes_kernel(
     added_out: wp.array[int],
     islands_out: Islands,
 ):
-    """Where a step has come near its end for given planes, update them, and count those that rotated too far.
+    """Where a step is near its end for given planes, update the planes, and count those that rotated too far.
 
-    A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds it
+    A pair that is beside its plane is no longer a contact; if it would then pass through itself, detection adds it
     again.
     """
     w, p = wp.tid()
@@ -146,7 +147,7 @@ def same_connection(pairs: PairArrays, m: int, k: int):
 
 @wp.func
 def has_connection(kind: int):
-    """Whether a pair is held at the plane across its shortest connection."""
+    """Whether a pair is held at the plane perpendicular to its shortest connection."""
     return kind > NEAREST and kind < HELD
 
 
@@ -160,10 +161,10 @@ def same_connection_kernel(
     added_out: wp.array[int],
     islands_out: Islands,
 ):
-    """Of pairs with the same shortest connection the first is a contact, and all others are spare.
+    """Of pairs with the same shortest connection the first is a contact, and all others are redundant.
 
-    Count those that have become spare, or contacts of their own: a vertex over a vertex is a pair with all edges and
-    faces around it, and has other neighbours to each of them as soon as it moves.
+    Count pairs that have become redundant, or contacts of their own: a vertex over a vertex forms a pair with each edge
+    and face around it, and has another shortest connection to each of them as soon as it moves.
     """
     w, p = wp.tid()
     if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):

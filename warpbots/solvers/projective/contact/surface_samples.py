@@ -1,7 +1,7 @@
 """Samples of faces and bars that detect thin obstacles between the nodes, on the host.
 
-A surface sample is fixed in its face and moves with the weighted displacements of the corners. A contact of it is
-otherwise like one of a node.
+A surface sample is fixed in its face and moves with the weighted displacements of the corners. Otherwise its contacts
+are like the contacts of a node.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ __all__ = ["THIN", "SurfaceSamples", "surface_samples_of"]
 THIN = 2.0
 """Width below which a solid may be between nodes [mean edges].
 
-A plate is wide, although it is thin: nodes are on its sides, and its rim alone can be between them.
+A plate is wide, although it is thin: nodes are on its sides, and only its rim can be between them.
 """
 _MOST = 50_000
 """Largest number of contacts of the surface samples of a component."""
@@ -41,14 +41,14 @@ class SurfaceSamples:
 def surface_samples_of(
     position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, components: Components
 ) -> SurfaceSamples:
-    """Samples at half the width of the narrowest solid, where that is below two edges of what they are on.
+    """Samples at half the width of the narrowest solid, on components where this width is below two edges.
 
     Args:
         position: Points at rest [m], shape (n_points, 3).
-        faces: Their corners, shape (n_faces, 3).
+        faces: Corners of faces, shape (n_faces, 3).
         bars: Ends of bars, shape (n_bars, 2).
         across: Second smallest widths of the solids [m], 0 for none, shape (n_solids,).
-        components: Have lengths of edges, and samples of their own.
+        components: The components, each with its mean edge and its own samples.
     """
     parts = [SurfaceSamples(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))]
     for c, edge in enumerate(components.length):

@@ -13,7 +13,7 @@ __all__ = ["PAIRS", "SurfaceSearch", "ContactSurfaces", "BoxTree"]
 PAIRS = ("count", "kind", "node", "side", "normal", "weight", "spare")
 """Fields of `SurfaceSearch` that define the pairs that are contacts."""
 _HITS = 3
-"""Room for pairs of one search, for each contact: a vertex over a vertex is a pair with all faces around it."""
+"""Room for pairs of one search per contact: a vertex over a vertex forms a pair with each face around it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,27 +75,27 @@ class SurfaceSearch:
     """Pairs that are contacts in this step, and the state of collision detection.
 
     Attributes:
-        count: Number of pairs, those without room included, shape (worlds,).
+        count: Number of pairs, including pairs without room, shape (worlds,).
         kind: Their kinds, shape (worlds * capacity,).
         node: Their nodes, shape (worlds * capacity,).
         side: Their sides, shape (worlds * capacity,).
         normal: Their normals when their planes were last updated [1], shape (worlds * capacity,).
         weight: Their weights at that time [1], shape (worlds * capacity,).
-        spare: 1 for those whose shortest connection is that of one before them, shape (worlds * capacity,).
+        spare: 1 for redundant pairs: an earlier pair has the same shortest connection, shape (worlds * capacity,).
         check: 1 where a search is asked for, shape (worlds,).
-        any: 1 if one is asked for anywhere, shape (1,).
+        any: 1 if a search is asked for in any world, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
-        searches: Number of searches in this step at points to which it had converged, and the first, shape (worlds,).
-        asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step is not found, shape
+        searches: Number of searches in this step at converged points, plus the first search, shape (worlds,).
+        asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step has failed, shape
             (worlds * components,).
-        rounds: Number of the first search of a component and of those at the end that changed its contacts, shape
+        rounds: Number of searches of a component: the first, and those at the end that changed its contacts, shape
             (worlds * components,).
-        early: Number of those before an island had converged, shape (worlds * components,).
+        early: Number of searches before an island had converged, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
-        near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
+        near: Number of pairs and nodes that make another search necessary, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
         outgrown: Largest number of pairs of a world for which there was no room in any step, 0 for none, shape (1,).
-        lost: 1 for a component where the last search left an edge in a face, shape (worlds * components,).
+        lost: 1 for a component where the last search left an edge that intersects a face, shape (worlds * components,).
         path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
         hits: Pairs that a search makes contacts of.
     """
@@ -124,7 +124,7 @@ class SurfaceSearch:
 
     @classmethod
     def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "SurfaceSearch":
-        """Arrays for `capacity` pairs a world of so many components, of surfaces with so many vertices."""
+        """Arrays for `capacity` pairs per world, for a number of components and vertices of surfaces."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)

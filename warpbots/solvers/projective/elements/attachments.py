@@ -1,12 +1,12 @@
-"""Attachments of soft bodies: points of two of them that stay together.
+"""Attachments of soft bodies: points of two bodies that stay together.
 
 With the weights w_k of a point among the corners of the element that it is in, positive for the first body and negative
 for the second,
 
     y = sum_k w_k x_k,   E = k/2 |y|^2.
 
-The spring is linear, so that its part k w_k w_l of the matrix of the global step is its second derivative, and the
-iteration does not mind how stiff it is.
+The spring is linear, so that its part k w_k w_l of the matrix of the global step is its second derivative: its
+stiffness does not slow the iteration.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ __all__ = ["ATTACHMENTS", "attached"]
 _CORNERS = 8
 _line, _weights = rows(3, 1), rows(_CORNERS, 1)
 _HARD = 100.0
-"""Stiffness of an attachment, in that of an element of the stiffest matter of both bodies."""
+"""Stiffness of an attachment, relative to an element of the stiffest matter of both bodies."""
 
 
 @wp.func
@@ -93,7 +93,7 @@ def attached(
         x: Nodes at rest [m], shape (n_nodes, 3).
         bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body by its name.
         stiffness: Function of the names of two bodies: stiffness of an element of their stiffest matter [N/m].
-        reach: How far matter may be from where it is attached [m].
+        reach: Largest distance of matter from its attachment point [m].
 
     Raises:
         SceneError: There is no matter of a body where it is attached.

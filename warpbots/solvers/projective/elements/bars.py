@@ -40,7 +40,7 @@ _PARAMETERS = {
     "youngs_modulus": real, "density": real, "section": real, "rest_position": vector(3), "mass": real,
 }  # fmt: skip
 FAMILY = Family("bars", 2, 1, _PARAMETERS, _numbers_of, columns=1)
-"""Bars, whatever their energy: its numbers are E and 1."""
+"""Bars with any energy; its numbers are E and 1."""
 
 _blocks = blocks_of(FAMILY, LINE, SPRING.modulus, "youngs_modulus", size="section")
 
@@ -48,4 +48,4 @@ BARS = element_kind(FAMILY, SPRING.modulus, rest_of(FAMILY, LINE, _section), all
 """Bars of trusses."""
 
 DAMPED_BARS = damper_kind(FAMILY, _blocks, all_of(SPRING))
-"""Their dampers."""
+"""Dampers of bars."""

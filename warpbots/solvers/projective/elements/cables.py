@@ -2,13 +2,14 @@
 
     E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |d_i|,   T = k max(0, L - R (1 - u)),   f = -+ T d_i / |d_i|
 
-for the segments d_i of a cable. As each of them feels the length of all, an element is a pair of segments of one cable:
+for the segments d_i of a cable. Each segment feels the length of all, so that an element is a pair of segments of one
+cable:
 
     H_ij = k n_i n_j^T + [i = j] T / |d_i| (1 - n_i n_i^T),   n_i = d_i / |d_i|,
 
-where the cable is taut or just so, and 0 where it is slack. Forces belong to the pairs of a segment with itself, and so
-does the weight in the matrix of the global step: k times the number of segments. It is not below the first term, nor
-below the second unless one segment is far shorter than the others.
+where the cable is taut or just taut, and 0 where it is slack. Pairs of a segment with itself have the forces, and the
+weight in the matrix of the global step: k times the number of segments. This is at least the first term, and at least
+the second unless one segment is far shorter than the others.
 """
 
 import numpy as np
@@ -77,7 +78,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a stiffness to that in the matrix of the global step."""
+    """The largest ratio of a stiffness to its value in the matrix of the global step."""
     w, e = wp.tid()
     c = cables.cable[e]
     if single(cables, e):
@@ -94,7 +95,7 @@ def segment(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e
 
 @wp.func
 def length(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
-    """L of a cable; a function of its own, because in an adjoint Warp replays functions but no loops."""
+    """L of a cable; a separate function, because in an adjoint Warp replays functions but no loops."""
     n = cables.cable_segments[c]
     L = real(0.0)
     for i in range(n):
@@ -200,7 +201,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
         cell_size: Largest distance of a waypoint from a node [m].
 
     Raises:
-        SceneError: A waypoint is too far from all nodes, or two in a row are tied to the same.
+        SceneError: A waypoint is too far from all nodes, or two consecutive ones are tied to the same node.
     """
     routes = routes_of(scene, position, cell_size, "node", "ProjectiveDynamics(cell_size=...)")
     pairs = []
@@ -222,7 +223,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
 
 
 def _blocks(mesh: object) -> np.ndarray:
-    """k times the number of segments between the ends of a segment with itself, nothing between two."""
+    """k times the number of segments for pairs of a segment with itself, zero for other pairs."""
     alone = (mesh.cables[:, :2] == mesh.cables[:, 2:]).all(axis=1)
     stiff = alone * (mesh.cable_stiffness * mesh.cable_segments)[mesh.cable]
     block = np.zeros((4, 4))

@@ -1,6 +1,6 @@
 """Cavities: the air in a chamber presses on the faces around it, wherever they move.
 
-The gauge pressure of a cavity is given, or that of a given amount of gas at constant temperature,
+The gauge pressure of a cavity is given, or follows from a given amount of gas at constant temperature,
 
     p = u p_max,   W = -p V,
     p = G r^u / V - p_0,   W = p_0 V - G r^u ln V,
@@ -11,9 +11,9 @@ edges d_1, d_2 from the first corner,
 
     V = sum 1/6 a . (b x c),   dV = sum 1/6 (d_1 x d_2) . (da + db + dc),   f_0 = f_1 = f_2 = p/6 d_1 x d_2.
 
-dV holds for a closed surface, not for each face. The second derivative is that of p V, which couples the corners of a
-face (its blocks are symmetric only in sum), and for gas one of rank 1, which couples all nodes of a cavity
-(`gas_stiffness.py`), which the global step knows:
+dV holds for a closed surface, not for each face. The second derivative of p V couples the corners of a face (its blocks
+are symmetric only in sum). Gas adds a term of rank 1, which couples all nodes of a cavity (`gas_stiffness.py`) and is
+part of the global step:
 
     H = -p V'' + c V' V'^T,   c = -dp/dV = G r^u / V^2.
 
@@ -51,7 +51,7 @@ class CavityArrays:
     cavity_run: First face of each run of faces, and the one after its last, shape (runs,).
     cavity_runs: First run of each cavity, and the one after its last, shape (cavities,).
     cavity_channel: Control channel of each cavity, shape (cavities,).
-    cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (cavities,).
+    cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (cavities,).
     cavity_gas_ratio: Factor r of the amount of gas at u = 1 [1], 0 for a given pressure, shape (cavities,).
     cavity_least_volume: Volume below which walls have passed through one another, slightly negative [m^3], shape
         (cavities,).
@@ -84,7 +84,7 @@ class CavityArrays:
 
 @wp.func
 def from_origin(cavities: CavityArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
-    """From the first node of a cavity to a corner of one of its faces."""
+    """Vector from the first node of a cavity to a corner of one of its faces."""
     origin = cavities.cavity_run[cavities.cavity_runs[cavities.cavity[e]][0]][0]
     return span(cavities.place, x, u, w, cavities.node[origin][0], cavities.node[e][i])
 
@@ -122,7 +122,7 @@ def part_kernel(
 
 @wp.func
 def volume_of(cavities: CavityArrays, w: int, c: int):
-    """V; a function of its own, because in an adjoint Warp replays functions but no loops."""
+    """V; a separate function, because in an adjoint Warp replays functions but no loops."""
     V = wp.float64(0.0)
     for r in range(cavities.cavity_runs[c][0], cavities.cavity_runs[c][1]):
         V += cavities.part[w * cavities.cavity_run.shape[0] + r]
@@ -154,7 +154,7 @@ def pressure_kernel(
     # out
     cavities_out: CavityArrays,
 ):
-    """V and p of a cavity; p is NaN where no chamber has such a volume, so that the iteration goes back."""
+    """V and p of a cavity; p is NaN for an impossible volume, so that the iteration goes back."""
     w, c = wp.tid()
     if active[w] == 0:
         return

@@ -7,7 +7,7 @@ from warpbots.scene import Cavity, Scene, SceneError
 __all__ = ["cavities_of", "dry", "volume_of_walls"]
 
 _REVERSED = 1e-4
-"""Part of (area of the walls)^(3/2) below minus which a volume is that of a chamber turned inside out."""
+"""Fraction of (area of the walls)^(3/2); with a volume below minus this, a chamber is inside out."""
 _RUN = 32
 """Faces of a cavity whose share of the volume one thread adds up."""
 
@@ -21,7 +21,7 @@ def cavities_of(
         scene: The scene.
         position: Nodes at rest [m], shape (n, 3).
         faces: Nodes of the faces of every body, counter-clockwise seen from outside of the matter, shape (m, 3).
-        sheets: Nodes of the triangles of sheets, which are among them, shape (k, 3).
+        sheets: Nodes of the triangles of sheets, which are among `faces`, shape (k, 3).
         regions: For every region which nodes are in it, bool.
 
     Raises:
@@ -58,7 +58,7 @@ def dry(faces: np.ndarray, cavities: np.ndarray) -> np.ndarray:
 
 
 def _keys(faces: np.ndarray) -> np.ndarray:
-    """A value for each face that depends on its nodes and its side alone, shape (n,)."""
+    """A value for each face that depends only on its nodes and its side, shape (n,)."""
     first = faces.argmin(axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     return np.ascontiguousarray(turned.astype(np.int64)).view([("", np.int64)] * 3).reshape(-1)
@@ -89,7 +89,7 @@ def _walls(
             torn.append((piece, loose))
             continue
         outwards = piece if volume_of_walls(position, piece) > 0.0 else piece[:, ::-1]
-        if not np.isin(_keys(outwards), _keys(faces[solid])).any():  # of these, the void is on the other side
+        if not np.isin(_keys(outwards), _keys(faces[solid])).any():  # for these, the void is on the other side
             found.append(outwards)
     if len(found) == 1:
         return found[0]

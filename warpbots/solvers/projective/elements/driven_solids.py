@@ -1,4 +1,4 @@
-"""Which solid elements are driven by actuators that have an energy of their own, on the host."""
+"""Solid elements that are driven by actuators with an energy of their own, on the host."""
 
 from collections.abc import Callable
 

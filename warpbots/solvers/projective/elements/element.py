@@ -1,6 +1,6 @@
-"""Elements of all kinds: the definition of a kind, and the numbers of its elements among those of all kinds.
+"""Elements of all kinds: the definition of a kind, and the indices of its elements among all elements.
 
-The energy of an element is one of the differences x_k - x_0 of its corners from the first of them.
+The energy of an element depends on the differences x_k - x_0 of its corners from its first corner.
 """
 
 import dataclasses
@@ -36,14 +36,14 @@ _vec = vector(3)
 
 @wp.struct
 class Place:
-    """Where the elements of one kind are among those of all kinds of one world.
+    """Where the elements of one kind are among the elements of all kinds of one world.
 
-    count: Number of them.
-    first: The first of them among all elements that have a material.
+    count: Number of elements of the kind.
+    first: The first of these among all elements that have a material.
     elements: Elements of all kinds that have a material.
-    corner: Their first corner.
+    corner: First corner of the kind.
     corners: Corners of all kinds.
-    pair: Their first pair of corners.
+    pair: First pair of corners of the kind.
     pairs: Pairs of corners of all kinds.
     nodes: Nodes.
     stride: Entries of an iterate of one world, of which displacements of nodes are the first.
@@ -65,9 +65,9 @@ class Point:
     """Where forces are evaluated.
 
     Attributes:
-        active: 1 for worlds in which they are, shape (worlds,).
+        active: 1 for worlds in which forces are evaluated, shape (worlds,).
         control: Control signals, shape (worlds, channels).
-        x: Positions where the step began [m], shape (worlds * nodes,).
+        x: Positions when the step began [m], shape (worlds * nodes,).
         u: Displacements since then [m], shape (worlds * stride,).
         h: Length of the step [s].
         time: When the step began [s], shape (worlds,), or (worlds, 0) without oscillations.
@@ -97,21 +97,22 @@ class Kind:
             corners; None for elements that are not elastic.
         measure: Function of (elements, model, point, written): launches that write the energies, strains and stresses
             of solids, to the arrays `written`; None for elements that are no solids.
-        stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
-            derivative of less the forces where these have no energy.
+        stiffness: Function of (elements, model, point): launches that add second derivatives of the energy, or, for
+            forces without an energy, minus their transposed derivatives.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
-        constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
+        constant: Fields of the struct that never change, with their types: the fields of `Mesh` with these names.
         evaluated: Fields of the struct that the launches of `forces` write besides forces, with their types and the
             field of `Mesh` that has an entry for each.
         rest: Function of (elements, model, signal): launches that write the fields of `rested`, and masses of corners
-            that have any, under the control signals or those of `elements/oscillations.py`; None for elements without.
-        begin: Function of (elements, model, point): launches that write those fields of `rested` that follow from where
-            the step began, after those of `rest` of all kinds; None for elements without.
+            if they have any, for control signals or signals of `elements/oscillations.py`; None for elements without
+            such fields.
+        begin: Function of (elements, model, point): launches that write the fields of `rested` that follow from the
+            start of the step, after `rest` of all kinds; None for elements without such fields.
         points: Points of quadrature of an element, each of which has its own entries in `rested`.
-        viscous: Whether forces are those of a rate, and `blocks` a resistance [N s/m], which enters the matrix of the
-            global step divided by its length.
+        viscous: Whether forces depend on a rate, and `blocks` is a resistance [N s/m], which enters the matrix of the
+            global step divided by the length of the step.
         product: Function of (elements, model, point, active, a, out): launches that subtract from `out` the product of
-            second derivatives that are not in `stiffness` with `a`; None for elements without.
+            second derivatives that are not in `stiffness` with `a`; None for elements without such derivatives.
         forbid: Kernel (elements, x, u, islands) -> (converged): fails an island in which an element is
             inverted; None for elements that cannot be inverted.
         normal_bounds: Function of (elements, model, point, normals): launches that write bounds on second derivatives
@@ -183,7 +184,7 @@ def _at_point(kernel: wp.Kernel, driven: bool, out: Callable[[object], wp.array]
 
 
 def scaling_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
-    """`Kind.scaling` by the kernel (elements) -> (scaling); `control` is behind elements where it is `driven`."""
+    """`Kind.scaling` by the kernel (elements) -> (scaling); `control` is after elements where it is `driven`."""
 
     def scaling(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
@@ -217,25 +218,25 @@ def raise_to(most: wp.array2d[real], w: int, e: int, value: real):
 
 @wp.func
 def row(place: Place, w: int, e: int):
-    """Index of what each element of the kind has."""
+    """Index of an element in arrays of its kind."""
     return w * place.count + e
 
 
 @wp.func
 def element(place: Place, w: int, e: int):
-    """Index of what each element of every kind has."""
+    """Index of an element in arrays of all elements with a material."""
     return w * place.elements + place.first + e
 
 
 @wp.func
 def corner(place: Place, w: int, c: int):
-    """Index of what each corner of every kind has."""
+    """Index of a corner in arrays of all corners."""
     return w * place.corners + place.corner + c
 
 
 @wp.func
 def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: int):
-    """From node i to node k at x + u; displacements are subtracted before they are added, which loses no digits."""
+    """Vector from node i to node k at x + u; differences are taken before they are added, which loses no digits."""
     n = w * place.nodes
     m = w * place.stride
     return (x[n + k] - x[n + i]) + (at(u, m + k) - at(u, m + i))

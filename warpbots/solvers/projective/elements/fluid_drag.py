@@ -7,9 +7,9 @@ angle of attack, s = n . v / |v|,
 
 C_d and C_t are linear in s between the entries of their tables. The force has no energy.
 
-It adds nothing to the matrix of the global step, whose acceleration makes up for it. A matrix scaled by (1 + r) / 2,
-with the ratio r of what the fluid resists to the inertia m / h of a node, was tried: it takes up to twice as
-many iterations, and does not converge in any other case.
+The force adds nothing to the matrix of the global step; the acceleration makes up for this. A matrix scaled by (1 + r)
+/ 2, with the ratio r of the resistance of the fluid to the inertia m / h of a node, was tried: it takes up to twice as
+many iterations, and converges in no further case.
 """
 
 import numpy as np
@@ -72,7 +72,7 @@ def incidence(d1: _vec, d2: _vec, v: _vec):
 
 @wp.func
 def entry(place: wp.array[real], s: real):
-    """The last entry of a table at or before s, but for its end; in an adjoint, Warp replays functions but no loops."""
+    """The last entry of a table at or before s, except its end; in an adjoint, Warp replays functions but no loops."""
     k = int(0)
     for i in range(1, place.shape[0] - 1):
         if s >= place[i]:
@@ -171,13 +171,13 @@ def stiffness_kernel(
 
 
 def wetted(scene: Scene, faces: np.ndarray, sheets: np.ndarray, cavities: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` for the faces that a fluid wets: those of surfaces, and both sides of sheets.
+    """Fields of `Mesh` for the faces that a fluid wets: faces of surfaces, and both sides of sheets.
 
     Args:
         scene: The scene.
         faces: Nodes of the faces of every body, shape (n, 3).
-        sheets: Nodes of the triangles of sheets, which are among them, shape (n, 3).
-        cavities: Nodes of the faces around cavities, which have air in them, seen from outside of them, shape (n, 3).
+        sheets: Nodes of the triangles of sheets, which are among `faces`, shape (n, 3).
+        cavities: Nodes of the faces around cavities, which contain air, seen from outside of the cavity, shape (n, 3).
 
     Raises:
         SceneError: The scene has a fluid and no surface that it wets.

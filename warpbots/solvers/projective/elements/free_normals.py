@@ -1,16 +1,16 @@
 """Free normals: displacements of sheets along their normals, preconditioned by their own stiffness.
 
-The matrix A of the global step couples nodes and not coordinates. It resists a displacement out of the plane of a thin
-sheet as if it were strain, where in truth only inertia, bending and tension do: a third of all eigenvalues of A^-1 H,
-those of folds and ripples, are then between 1e-4 and 1e-2, and the iteration needs thousands of steps. With the unit
-normals N of the nodes and a bound D of the second derivative H there,
+The matrix A of the global step couples nodes but not coordinates. It resists a displacement out of the plane of a thin
+sheet as if it were strain, although only inertia, bending and tension do. A third of all eigenvalues of A^-1 H, for
+folds and ripples, are then between 1e-4 and 1e-2, and the iteration needs thousands of steps. With the unit normals N
+of the nodes and a bound D of the second derivative H there,
 
     B^-1 = A^-1 + N D^-1 N^T,   D_i = m_i / h^2 + sum of bounds of its corners.
 
 For the energy 1/2 k (sum_c a_c w_c)^2 of displacements w of the normals, the bound of a corner is k |a_c| sum_d |a_d|:
 no eigenvalue of D^-1 N^T H N is above 1 (Gershgorin). D is evaluated at every point, as tension changes it a
-thousandfold within a step; where it is too low, the iteration diverges. Contacts move one another by B^-1, too: a force
-lifts its node, and all contacts at this node.
+thousandfold within a step; where it is too low, the iteration diverges. B^-1 couples contacts, too: a force lifts its
+node, and all contacts at this node.
 """
 
 import numpy as np
@@ -39,10 +39,10 @@ _vec = vector(3)
 class NormalArrays:
     """Nodes of sheets that move freely; arrays that differ between worlds hold all worlds in one row.
 
-    count: Number of them in one world.
+    count: Number of these nodes in one world.
     nodes: Nodes of one world.
     stride: Entries of an iterate of one world.
-    number: Number of a point among them, -1 for none, shape (n_points,).
+    number: Index of a point in `member`, -1 for none, shape (n_points,).
     member: The nodes, shape (count,).
     first: First face around each of them, one more for the end, shape (count + 1,).
     face: The other two corners of these faces in their order, shape (faces,).
@@ -126,7 +126,7 @@ def place_kernel(
     # out
     normals_out: NormalArrays,
 ):
-    """Normals at the point `z`: means over the faces around, by their areas."""
+    """Normals at the point `z`: means over the faces around, weighted by area."""
     w, i = wp.tid()
     if active[w] == 0:
         return

@@ -24,15 +24,15 @@ _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 @wp.struct
 class GasArrays:
-    """Gas in cavities; vectors of nodes are one for each cavity with gas, shape (cavities * worlds * stride,).
+    """Gas in cavities; there is a vector of nodes for each cavity with gas, shape (cavities * worlds * stride,).
 
     cavity: The cavities with gas, shape (cavities,).
     gradient: V', 0 where nodes are fixed [m^2].
     moved: W = A^-1 V', 0 where nodes are not free [m^3/N].
     slope: C, diagonal [Pa/m^3], shape (worlds * cavities * cavities,).
     inverse: Q [Pa/m^3], shape (worlds * cavities * cavities,).
-    share: Products of vectors with one of a step, shape (worlds * cavities,).
-    weight: Their multiples by a matrix, shape (worlds * cavities,).
+    share: Products of these vectors with a vector of a step, shape (worlds * cavities,).
+    weight: Products of a matrix with `share`, shape (worlds * cavities,).
     """
 
     cavity: wp.array[int]

@@ -1,7 +1,7 @@
 """Hinges: the bending of a sheet at every edge between two triangles (Bergou et al. 2006, with a fold at rest).
 
 Triangles x_0 x_1 x_2 and x_1 x_0 x_3 share the edge e = x_1 - x_0. With the weights of Bergou et al. at rest, sums of
-cotangents, and the unit normal n half way between those of the triangles,
+cotangents, and the unit normal n half way between the normals of the triangles,
 
     v = sum_i w_i x_i,   w_2 = |e|^2 / a_2,   w_3 = |e|^2 / a_3,   a_2, a_3: twice the areas
     w_1 = -e . (x_2 - x_0) / a_2 - e . (x_3 - x_0) / a_3,   w_0 = -w_1 - w_2 - w_3
@@ -9,20 +9,20 @@ cotangents, and the unit normal n half way between those of the triangles,
     f_i = -k (w_i (v - s n) - s (dn/dx_i)^T v).
 
 v is |e| times the jump of the slope across the edge. Where lengths do not change it is 2 |e| sin(theta / 2) n for a
-fold by the angle theta, so that E = 0 at rest and |v - s n| = |e| |theta - theta_0| nearby: a fold to the other side is
-another fold. A sheet that is flat at rest has s = 0, and forces that are linear in the positions.
+fold by the angle theta, so that E = 0 at rest and |v - s n| = |e| |theta - theta_0| nearby: folds to different sides
+are distinct. A sheet that is flat at rest has s = 0, and forces that are linear in the positions.
 
 The factor k follows from a strip that is bent to a cylinder of radius r along a grid of rectangles a x b: the edges
-across, one for each area a b, have a fold of a / r, and all others none. For the energy to be that of a plate with the
-flexural rigidity D, D / (2 r^2) per area, k/2 (b a / r)^2 has to be D a b / (2 r^2), which is
+across, one for each area a b, have a fold of a / r, and all others none. To match the energy of a plate with the
+flexural rigidity D, D / (2 r^2) per area, k/2 (b a / r)^2 has to be D a b / (2 r^2), which gives
 
     k = D / (A_2 + A_3)
 
 with the areas A of the two triangles. (Bergou et al. have three times as much: the curvature whose square they add up
 is 0 at most edges and three times the true one at the others.)
 
-What remains of the triangulation: equilateral triangles bend like a plate of the rigidity D in all directions, with
--1/3 for its Poisson's ratio; irregular ones from a good mesher are stiffer by some percent. Squares whose diagonals
+An effect of the triangulation remains: equilateral triangles bend like a plate of the rigidity D in all directions,
+with a Poisson's ratio of -1/3; irregular ones from a good mesher are stiffer by some percent. Squares whose diagonals
 alternate have 5/6 of D along the lines of the grid and 4/3 along the diagonals: the cylinder has D and 3/2 D there, and
 relaxes. Squares with one diagonal have D along the lines and 3 D along that diagonal; long rectangles are worse.
 
@@ -97,7 +97,7 @@ def fold_of(d1: _vec, d2: _vec, d3: _vec, weight: _vec):
 
 @wp.func
 def normals_of(d1: _vec, d2: _vec, d3: _vec):
-    """Normals of the triangles, as long as twice their areas, and the sum of the unit ones."""
+    """Normals of the triangles, as long as twice their areas, and the sum of the unit normals."""
     n2 = wp.cross(d1, d2)
     n3 = wp.cross(d3, d1)
     return n2, n3, wp.normalize(n2) + wp.normalize(n3)
@@ -139,7 +139,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a stiffness to that in the matrix of the global step."""
+    """The largest ratio of a stiffness to its value in the matrix of the global step."""
     w, e = wp.tid()
     r = row(hinges.place, w, e)
     size = wp.dot(hinges.weight[r], hinges.weight[r])
@@ -238,7 +238,7 @@ def stiffness_kernel(
     # out
     block_out: wp.array[NODE],
 ):
-    """K += k w_i w_j, and what is due to the fold at rest."""
+    """K += k w_i w_j, plus the terms of the fold at rest."""
     w, e = wp.tid()
     r = row(hinges.place, w, e)
     k = hinges.node[e]
@@ -317,7 +317,7 @@ def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blocks(mesh: object) -> np.ndarray:
-    """k w w^T; that of a plate where the sheet has no stiffness in bending."""
+    """k w w^T, with k of a plate where the sheet has no stiffness in bending."""
     d1, d2, d3 = (mesh.position[mesh.hinges[:, i]] - mesh.position[mesh.hinges[:, 0]] for i in (1, 2, 3))
     a2, a3 = (np.linalg.norm(np.cross(d1, d), axis=1) for d in (d2, d3))
     w1 = -(d1 * d2).sum(axis=1) / a2 - (d1 * d3).sum(axis=1) / a3

@@ -18,7 +18,7 @@ __all__ = ["kinds_of"]
 
 
 def kinds_of(solid: ReferenceElement) -> tuple[Kind, ...]:
-    """Elements of all kinds of scenes whose solids are elements of one kind."""
+    """All kinds of elements of a scene with one kind of solids."""
     solids, dampers = solid_kinds(solid)
     return (
         solids, TRIANGLES, HINGES, BARS, fibre_kind(solid), cell_kind(solid), CABLES, ATTACHMENTS, FACES,

@@ -1,18 +1,18 @@
 """Motors: torques between a rotor and a stator about the axis of their attachment.
 
-A side has, about its centre of mass c and along the axis n where a step begins, the moment of inertia I and arms b,
+When a step begins, a side has the moment of inertia I about the axis n through its centre of mass c, and the arms b,
 
     I = sum m |n x r|^2,   b_i = m_i n x r_i / I,   r_i = x_i - c,
 
-with the sign of its torque: + on the rotor, - on the stator. Forces T b_i have the torque T about the axis and no
-sum; and with the displacements u of a step, the angular velocity of the rotor relative to the stator, both as they
-are when it ends, is w = b . u / h. So a step takes the torque
+with the sign of its torque: + on the rotor, - on the stator. Forces T b_i have the torque T about the axis and add up
+to zero. With the displacements u of a step, the angular velocity of the rotor relative to the stator at its end is w =
+b . u / h. A step takes the torque
 
     T = T_max (control - w / w_max),   f_i = T b_i,
 
-implicitly in the speed: less T_max / (w_max h) (b . u)^2 / 2, it is the gradient of a potential, and the friction of
-the motor itself is stable for every step. The axis and arms are those at the start of the step, an error of second
-order in the angle per step, as is that of implicit Euler in angular momentum.
+implicitly in the speed: its part that depends on the speed is the gradient of -T_max / (w_max h) (b . u)^2 / 2, so that
+the friction of the motor itself is stable for every step. The axis and arms are taken at the start of the step, an
+error of second order in the angle per step, like the error of implicit Euler in angular momentum.
 """
 
 import numpy as np
@@ -45,17 +45,18 @@ class MotorArrays:
     motor_weight: Their weights, negative for the first end [1], shape (motors,).
     motor_channel: Control channel of each motor, shape (motors,).
     motor_node: Nodes that any motor drives, shape (driven,).
-    motor_row: First item of each of them in `motor_item`, one more for the end, shape (driven + 1,).
+    motor_row: First item of each driven node in `motor_item`, one more for the end, shape (driven + 1,).
     motor_item: Elements of a driven node, shape (count,).
     motor_slope: T_max / w_max in the matrix of the global step [N m s], shape (motors,).
     torque: T_max [N m], shape (worlds * motors,).
     speed: w_max [rad/s], shape (worlds * motors,).
-    side_mass: Mass of each side [kg], shape (worlds * count,), of which the first 2 * motors of a world count.
+    side_mass: Mass of each side [kg], shape (worlds * count,), of which the first 2 * motors of a world are used.
     side_moment: Sum of m x over each side [kg m], likewise.
     side_inertia: I of each side [kg m^2], likewise.
     arm: b of each element with its sign [1/m], shape (worlds * count,).
-    turned: b . u of each motor [rad], shape (worlds * count,), of which the first of a world count.
-    sensed: The same of another vector than u, likewise.
+    turned: b . u of each motor [rad], shape (worlds * count,), of which the first ones of a world are used, one for
+        each motor.
+    sensed: The same for a vector other than u, likewise.
     nominal: Unused, shape (count,).
     """
 
@@ -230,7 +231,7 @@ def product_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Subtract T_max / (w_max h) b (b . a), but where nodes are fixed."""
+    """Subtract T_max / (w_max h) b (b . a), except where nodes are fixed."""
     w, t = wp.tid()
     i = motors.motor_node[t]
     if active[w] == 0 or nodes.held[i] >= 0:
@@ -253,7 +254,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The ratio of T_max / w_max to that in the matrix of the global step."""
+    """The ratio of T_max / w_max to its value in the matrix of the global step."""
     w, e = wp.tid()
     k = motors.motor_side[e] // 2
     j = w * motors.motor_channel.shape[0] + k
@@ -344,7 +345,7 @@ def _forces(motors: MotorArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(_motors: MotorArrays, _model: object, _point: Point) -> list[tuple]:
-    """None: that of motors couples all of their nodes, see `_product`."""
+    """Empty: the stiffness of motors couples all of their nodes, see `_product`."""
     return []
 
 

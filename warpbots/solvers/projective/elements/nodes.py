@@ -97,7 +97,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a mass to that in the matrix of the global step."""
+    """The largest ratio of a mass to its value in the matrix of the global step."""
     w, i = wp.tid()
     raise_to(scaling_out, w, i, nodes.mass[w * nodes.count + i] / nominal[i])
 
@@ -130,7 +130,7 @@ def start_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """The initial guess: free flight, the position of an anchor, or none where nodes stay."""
+    """The initial guess: free flight, the position of an anchor, or zero where nodes stay."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
@@ -218,7 +218,7 @@ def end_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """x' = x + u, v' = u / h; x' = x, v' = v where no step was found, or taken."""
+    """x' = x + u, v' = u / h; x' = x, v' = v where the step failed, or was not taken."""
     w, i = wp.tid()
     k = w * nodes.count + i
     d = at(u, w * nodes.stride + i)
@@ -241,7 +241,7 @@ def drop_kernel(
     z_out: wp.array[NODE],
     kind_out: wp.array[int],
 ):
-    """No displacements, no forces and no pairs of components whose step was not found."""
+    """Clear displacements, forces and pairs of components whose step failed."""
     w, i = wp.tid()
     if islands.sound[w * islands.count + component_of(islands, w, i)] == 0:
         z_out[w * stride + i] = NODE()

@@ -1,7 +1,7 @@
 """Oscillations: signals that follow controls and time, and the strains at rest that follow these signals.
 
-A step of implicit Euler ends where forces balance at its end: signals are those at the time when it ends. A wave has
-two signals, a quarter of a period apart, which each element follows with factors of its own.
+Implicit Euler balances the forces at the end of a step, so that signals are taken at this time. A wave has two signals,
+a quarter of a period apart, which each element follows with factors of its own.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def pass_kernel(
     # out
     time_out: wp.array[wp.float64],
 ):
-    """t' = t + h where a step was found."""
+    """t' = t + h where a step succeeded."""
     w = wp.tid()
     time_out[w] = time[w] + wp.float64(real(found[w]) * h)
 
@@ -68,8 +68,8 @@ def signal_launches(model: object, point: Point) -> tuple[list[tuple], wp.array]
 def growth_of(scene: Scene, center: np.ndarray, driven: dict[str, np.ndarray], device: wp.Device) -> object:
     """Strains at rest of tetrahedra, as a Warp struct of `activation_arrays`.
 
-    An element strains by sin(a - b) with the phase b = wave . X of its centre X: by cos b of the signal of an
-    oscillation, sin a, and -sin b of the one that is a quarter of a period ahead, cos a.
+    An element strains by sin(a - b) with the phase b = wave . X of its centre X: by cos b times the signal of the
+    oscillation, sin a, and -sin b times the signal a quarter of a period ahead, cos a.
 
     Args:
         scene: The scene.

@@ -1,7 +1,7 @@
 """Pneumatic cells: solids with an energy towards a volume (`warpbots.actuation_laws.pneumatic_law`).
 
-Each point of quadrature is a cell of its own, which draws the matter around it towards the wanted volume; so a linear
-tetrahedron is one.
+Each point of quadrature is a separate cell, which draws the matter around it towards its target volume; a linear
+tetrahedron is thus one cell.
 """
 
 import functools
@@ -36,7 +36,7 @@ class CellPoint:
 
     U: U of F.
     s: Singular values of F.
-    r: Those of R.
+    r: Singular values of R.
     V: V of F.
     k: k [Pa].
     a: a.
@@ -79,7 +79,7 @@ _PARAMETERS = {"cell_stiffness": real, "rest_position": _vec} | _CONSTANT
 def _numbers_of(CellArrays: type) -> wp.Function:
     @wp.func
     def numbers(cells: CellArrays, control: wp.array2d[real], w: int, e: int):
-        """k, and the volume that a cell is to have over that at rest, 1 + u max_expansion."""
+        """k, and the target volume of a cell over its rest volume, 1 + u max_expansion."""
         a = real(1.0) + control[w, cells.cell_channel[e]] * cells.cell_expansion[e]
         return cells.cell_stiffness[row(cells.place, w, e)], a
 

@@ -33,7 +33,7 @@ class ReferenceElement:
 
     Attributes:
         name: Field of `Mesh` with the nodes of its elements.
-        title: What several of them are called.
+        title: Name of its elements in messages, in the plural.
         gradients: Gradients of the shape functions at the points of quadrature [1], shape (points, nodes, m).
         weights: Weights of these points [1], shape (points,).
         shares: Share of each node in the mass of an element [1], shape (nodes,).
@@ -68,9 +68,9 @@ class ReferenceElement:
 
 
 def _square(J: np.ndarray) -> np.ndarray:
-    """Jacobians of solids, and those of others in an orthonormal basis of their columns.
+    """Square Jacobians: of solids unchanged, of others in an orthonormal basis of their columns.
 
-    Nothing is squared before it is inverted, which would lose twice as many digits of slivers.
+    No Jacobian is squared before it is inverted, which would lose twice as many digits for slivers.
     """
     if J.shape[-1] == 3:
         return J
@@ -82,8 +82,8 @@ def _quadratic_tetrahedron() -> ReferenceElement:
     """N = (2 l_a - 1) l_a at corners and 4 l_a l_b between two, with barycentric coordinates l.
 
     Four points integrate polynomials of second degree, and with them the energy of straight elements under Hooke's law
-    exactly. Masses are those on the diagonal of the consistent mass matrix, scaled to the mass of the element (Hinton,
-    Rock & Zienkiewicz 1976): the sums of its rows are negative at corners.
+    exactly. Masses are the diagonal of the consistent mass matrix, scaled to the mass of the element (Hinton, Rock &
+    Zienkiewicz 1976), as its row sums are negative at corners.
     """
     near, far = (5.0 - np.sqrt(5.0)) / 20.0, (5.0 + 3.0 * np.sqrt(5.0)) / 20.0
     l = (near + (far - near) * np.eye(4))[:, :, None]
@@ -105,7 +105,7 @@ def _quadratic_tetrahedron() -> ReferenceElement:
 def _hexahedron() -> ReferenceElement:
     """N = (1 + s_1 xi_1) (1 + s_2 xi_2) (1 + s_3 xi_3) / 8, with Gauss's 2 x 2 x 2 points.
 
-    Nodes are in the order of (s_1, s_2, s_3), of which the last one changes first.
+    Nodes are in the order of (s_1, s_2, s_3), of which the last one changes fastest.
     """
     s = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     f = (1.0 + s * s[:, None] / np.sqrt(3.0)) / 2.0  # (points, nodes, 3)
@@ -158,7 +158,7 @@ LINE = ReferenceElement(
 """Linear: two nodes, one point."""
 
 SOLIDS = {e.name: e for e in (TETRAHEDRON, QUADRATIC_TETRAHEDRON, HEXAHEDRON)}
-"""All solid ones by name."""
+"""All solid elements by name."""
 
 
 def with_midsides(x: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

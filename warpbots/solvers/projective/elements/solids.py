@@ -24,7 +24,7 @@ __all__ = ["MATTER", "matter_numbers", "solid_kinds"]
 MATTER = {
     "youngs_modulus": real, "poissons_ratio": real, "density": real, "rest_position": vector(3), "mass": real,
 }  # fmt: skip
-"""Parameters of what has a material."""
+"""Parameters of elements with a material."""
 
 
 def matter_numbers(Arrays: type) -> wp.Function:
@@ -43,8 +43,8 @@ def matter_numbers(Arrays: type) -> wp.Function:
 def modulus(nu: real):
     """max(2 mu + lambda, mu + 3/2 lambda) for E = 1.
 
-    With 2 mu + lambda it is that of projective dynamics. The largest eigenvalue of the second derivative at rest is
-    2 mu + 3 lambda: hence the other bound, which takes over above a Poisson's ratio of 1/3.
+    2 mu + lambda is the weight of projective dynamics. The other bound is half of 2 mu + 3 lambda, the largest
+    eigenvalue of the second derivative at rest, and is larger above a Poisson's ratio of 1/3.
     """
     mu = lame_mu(real(1.0), nu)
     lam = lame_lambda(real(1.0), nu)
@@ -68,7 +68,7 @@ def _runs(_solids: object, model: object) -> list[tuple[Energy, int, int]]:
 
 @functools.cache
 def solid_kinds(reference: ReferenceElement) -> tuple[Kind, Kind]:
-    """The kind of solids of a reference element, and that of their dampers."""
+    """The kind of solids of a reference element, and the kind of their dampers."""
     points, nodes = reference.gradients.shape[:2]
     family = Family(reference.name, nodes, points, MATTER, matter_numbers, stressed=True)
 

@@ -33,4 +33,4 @@ def stress(F: _line, k: real, L: real):
 
 
 SPRING = Energy("spring", density, stress, one)
-"""Psi = k/2 (|y| - L)^2 for the stretch L at rest. What is crushed to a point pulls nowhere, the mean of directions."""
+"""Psi = k/2 (|y| - L)^2 for the stretch L at rest. Crushed to a point, it has no force, the mean of all directions."""

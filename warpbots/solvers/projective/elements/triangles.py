@@ -8,9 +8,9 @@ F has two columns, f_1 and f_2. With J = |f_1 x f_2| and the normal n = f_1 x f_
     Psi = mu |F - R|^2 + lambda/2 (s - 2)^2
     P   = 2 mu (F - R) + lambda (s - 2) R
 
-with mu = E / (2 (1 + nu)) and lambda = E nu / (1 - nu^2) of plane stress. A triangle has no inverted side: one
-that is flipped is at rest. A triangle that is crushed to a line has no normal, n = 0 stands for the mean over all; one
-that is crushed to a point has no stress.
+with mu = E / (2 (1 + nu)) and lambda = E nu / (1 - nu^2) of plane stress. A triangle has no inverted side: a flipped
+triangle is at rest. A triangle that is crushed to a line has no normal; n = 0 stands for the mean over all normals. A
+triangle that is crushed to a point has no stress.
 
 The largest second derivative of Psi at rest is 2 mu + 2 lambda, and the weight of projective dynamics, 2 mu + lambda =
 E / (1 - nu^2), is never below half of that.
@@ -67,7 +67,7 @@ def piola(F: _mat32, E: real, nu: real):
     s = wp.sqrt(square)
     R = (F + wp.matrix_from_cols(wp.cross(f2, n), wp.cross(n, f1))) / s
     P = real(2.0) * mu * (F - R) + lam * (s - real(2.0)) * R
-    return P - wp.outer(n, n @ P)  # rounding of F - R alone, by which a sheet would be pushed out of its plane
+    return P - wp.outer(n, n @ P)  # removes rounding of F - R, which would push a sheet out of its plane
 
 
 MEMBRANE = Energy("membrane", energy_density, piola, modulus)
@@ -150,4 +150,4 @@ TRIANGLES = element_kind(
 """Triangles of sheets."""
 
 DAMPED_TRIANGLES = damper_kind(_FAMILY, _blocks, all_of(MEMBRANE))
-"""Their dampers: only what resists stretching is damped, folds of a sheet are not."""
+"""Dampers of sheets: they damp stretching, but not folding."""

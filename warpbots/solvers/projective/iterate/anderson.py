@@ -37,7 +37,7 @@ from warpbots.solvers.projective.iterate.convergence import (
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
 _ZERO = wp.constant(wp.float64(0.0))
-_DEPENDENT = wp.constant(wp.float64(1e-12))  # part of its square that a change needs orthogonal to later ones
+_DEPENDENT = wp.constant(wp.float64(1e-12))  # part of the square of a change that must be orthogonal to later changes
 
 
 def begin(it: Iteration, where: wp.array) -> None:
@@ -54,7 +54,7 @@ def accelerate(it: Iteration, enough: Criterion, energy: Objective | None = None
     Args:
         it: The iteration.
         enough: When an island has converged, or failed, or waits for a Newton step (see `newton`).
-        energy: What the iteration minimises; None if it only looks for a fixed point.
+        energy: The energy that the iteration minimises; None if it only looks for a fixed point.
     """
     judge(it, enough, energy)
     inputs = [it.islands, it.progress, *slope_of(energy)]
@@ -97,7 +97,7 @@ def begin_kernel(
         active = 0
     progress_out.active[w] = active
     progress_out.used[world] = entries
-    progress_out.converged[w] = where[world] * (1 - islands.moves[w])  # what rests has nothing to find
+    progress_out.converged[w] = where[world] * (1 - islands.moves[w])  # components at rest need no iteration
     progress_out.iterations[w] = 0
     progress_out.waiting[w] = 0
     progress_out.newton_steps[w] = 0
@@ -108,7 +108,7 @@ def begin_kernel(
 
 @wp.func
 def recorded(taken: int):
-    """Whether the change that led to a point is one of those from which the next step is taken."""
+    """Whether the change that led to a point is used for the next step."""
     if taken == WAITS:
         return True
     return taken == TAKEN
@@ -146,7 +146,7 @@ def change_kernel(
 
 @wp.func
 def of_age(progress: IterationState, w: int, age: int, slots: int):
-    """Slot of the change that is so many iterations old."""
+    """Slot of the change that is `age` iterations old."""
     return (progress.slot[w] - age + slots) % slots
 
 
@@ -161,7 +161,7 @@ def product_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Products of a change of the correction with the last one and with the correction, of every part."""
+    """Products of a change of the correction with the last change and with the correction, for every part."""
     w, age, c, lane = wp.tid()
     if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return

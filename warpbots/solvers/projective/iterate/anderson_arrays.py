@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 LANES = 256  # threads that add up a part of a sum on a GPU; a CPU has one
-_EACH = 8  # numbers that each of them adds at most in a sum of no more than
-_CHUNKS = 32  # parts
+_EACH = 8  # numbers that a thread adds, as long as there are fewer parts than _CHUNKS
+_CHUNKS = 32  # largest number of parts of a sum
 NORMS = 6  # norms of corrections that are remembered
 REJECTED, TAKEN, CONVERGED, WAITS, IDLE = (wp.constant(k) for k in range(5))
 """Results for a point: it is rejected; the iteration goes on from it, has converged there, or waits for a Newton step;
-there is none, as the world is not active or has failed."""
+there is no result, as the world is not active or has failed."""
 _norms = wp.types.vector(NORMS, wp.float64)
 
 
@@ -38,34 +38,34 @@ class IterationState:
     """State of the iterations of all islands; shape (worlds * components,) unless given.
 
     active: 1 while an island iterates.
-    any: Number of islands that do, and of worlds that are searched for contacts before they end, shape (1,).
+    any: Number of islands that iterate, plus worlds that are searched for contacts before they end, shape (1,).
     running: 1 while an island of a world iterates, shape (worlds,).
     converged: 1 where an iteration converged.
-    found: 1 where those of all islands of a world did, shape (worlds,).
-    ended: 1 where no island of a world goes on, and one of them has converged, shape (worlds,).
-    passes: Number of iterations of a world so far, in each of which one of its islands or more do, shape (worlds,).
+    found: 1 where the iterations of all islands of a world converged, shape (worlds,).
+    ended: 1 where no island of a world iterates or waits, and at least one has converged, shape (worlds,).
+    passes: Number of iterations so far in which at least one island of a world took part, shape (worlds,).
     used: Entries of an iterate that are used, shape (worlds,).
     iterations: Number of iterations so far.
-    size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite where it
-        ended by that.
-    enough: Size at which it has converged [m].
+    size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite where the
+        iteration ended because of it.
+    enough: Size at which an island has converged [m].
     waiting: 1 where an island waits for a Newton step.
-    any_waiting: Number of islands that do, shape (1,).
+    any_waiting: Number of islands that wait, shape (1,).
     near: Largest entry of a correction at which an island waits [m].
     newton_steps: Number of Newton steps so far.
-    newton: 1 where the last move was one.
+    newton: 1 where the last move was a Newton step.
     correction: Largest entry of the correction where an island waits [m].
     newton_size: Largest entry of the last Newton step [m].
-    error_ratio: Largest entry of a Newton step relative to that of the correction, 0 if unknown.
+    error_ratio: Largest entry of a Newton step relative to the largest of the correction, 0 if unknown.
     points: Accepted points since the last restart.
-    norms: Norms of the corrections of the last of them, newest first, vector.
+    norms: Norms of the corrections of the last accepted points, newest first, vector.
     moves: Largest entries of the last two moves, newest first [m], vector.
     norm: Weighted norm of the correction of the last accepted point.
-    begun: The same of the first one of the present problem.
+    begun: The same for the first point of the present problem.
     best: Smallest norm so far, or since the last restart.
-    stalled: Points since then.
+    stalled: Number of points since then.
     share: Part of the correction that a plain step takes.
-    taken: Result for the point, `TAKEN` and its like.
+    taken: Result for the point: `TAKEN` or another.
     fresh: 1 until a point has been accepted since the iteration began.
     known: Number of stored changes.
     slot: Slot of the last change.
@@ -128,7 +128,7 @@ class AndersonHistory:
     z: The point, shape (worlds * n,).
     f: Its correction, 0 in unused entries, shape (worlds * n,).
     weight: Weight of each entry in products, shape (n,).
-    unit: Factor of each entry to be a length, shape (n,).
+    unit: Factor that makes each entry a length, shape (n,).
     last_z: The last accepted point, shape (worlds * n,).
     last_f: Its correction, shape (worlds * n,).
     last_r: Its residual at nodes, where the iteration minimises an energy, shape (worlds * n,).
@@ -153,7 +153,7 @@ class Iteration:
 
     Attributes:
         worlds: Number of worlds.
-        units: Number of islands that there may be in all of them.
+        units: Largest number of islands in all worlds.
         count: Entries of a point of one world.
         slots: Number of stored changes.
         chunks: Parts into which sums are cut.
@@ -183,7 +183,7 @@ def iteration(
         worlds: Number of worlds.
         slots: Number of stored changes.
         weight: Weight of each entry of a point in products, shape (count,).
-        unit: Factor of each to be a length, shape (count,).
+        unit: Factor that makes each entry a length, shape (count,).
         islands: Parts of a world that iterate on their own.
         device: Device of the arrays.
     """
@@ -213,5 +213,5 @@ def iteration(
 
 
 def chunks_of(count: int, device: wp.Device) -> int:
-    """Parts into which sums over so many entries are cut, short enough for a thread."""
+    """Number of parts into which a sum over `count` entries is cut, short enough for a thread."""
     return min(_CHUNKS, -(-count // (LANES * _EACH))) if parallel(device) else 1

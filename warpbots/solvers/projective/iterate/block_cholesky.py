@@ -1,18 +1,18 @@
 """A L D L^T of blocks for a device with many threads: a solve is a handful of products of matrices and vectors.
 
 The nodes of a block of the dissection (`nested_dissection.py`) are eliminated at once. With J the nodes of a block and
-B those that come later and touch it or what is below it, a front holds what is left of A when all blocks below are gone
+B the later nodes that touch it or a block below it, a front holds the rest of A when all blocks below are eliminated
 (Duff & Reid 1983, "The multifrontal solution of indefinite sparse symmetric linear equations"), and
 
     D_J = F_JJ,   L_BJ = F_BJ F_JJ^-1,   F_BB - L_BJ F_JB  goes to the block above.
 
-D^-1 is kept and not a factor of it, as in partitioned inverses (Alvarado, Pothen & Schreiber 1993, "Highly parallel
+D^-1 is kept instead of a factor of D, as in partitioned inverses (Alvarado, Pothen & Schreiber 1993, "Highly parallel
 sparse triangular solution"), so that no node of a block waits for another:
 
     y_J = b_J - sum over blocks K below of L_JK y_K,   x_J = D_J^-1 y_J - L_BJ^T x_B.
 
-All blocks of a level go in one launch, a row to a few threads, which only read what others have written before: the
-result is the same to the bit in every order of threads.
+All blocks of a level are solved in one launch, with a few threads for each row, which only read the results of earlier
+launches: the result is the same to the bit in every order of threads.
 """
 
 import dataclasses
@@ -81,7 +81,7 @@ def eliminate(A: csc_matrix, position: np.ndarray, node: np.ndarray, worlds: int
 
     Args:
         A: The matrix [N/m], shape (n, n).
-        position: Where its rows are [m], for nothing but an order that has few entries, shape (n, 3).
+        position: Positions of its rows [m], only for an order with few entries, shape (n, 3).
         node: Node of a row, shape (n,).
         worlds: Number of worlds that will solve with it.
         device: Device of the arrays.
@@ -125,7 +125,7 @@ def _ends(counts: np.ndarray) -> np.ndarray:
 
 
 def _levels(last: Block) -> list[list[Block]]:
-    """Blocks by level, those that are eliminated first first."""
+    """Blocks by level, in the order of elimination."""
     levels = [[last]]
     while below := [block for above in levels[-1] for block in above.below]:
         levels.append(below)
@@ -154,7 +154,7 @@ def _fronts(A: csc_matrix, blocks: list[Block], row: np.ndarray, first: np.ndarr
 
 
 def _inverse(D: np.ndarray) -> np.ndarray:
-    """Inverse of a symmetric positive definite matrix by its factor of Cholesky."""
+    """Inverse of a symmetric positive definite matrix by its Cholesky factor."""
     if not len(D):  # a cut between bodies that share nothing
         return D
     factor, failed = dpotrf(D, lower=1)

@@ -1,8 +1,8 @@
 """Columns of the compliance C = A^-1 of the global matrix, for nodes in contact.
 
-A column is computed when its node comes into contact and has none, and stays until its place is needed: when all places
-are taken, a column of a node without contact makes room. Memory is that of as many columns as there are places, and no
-step needs more of them than it has nodes in contact at once.
+A column is computed when its node comes into contact, and stays until its place is needed: when all places are taken,
+it replaces the column of a node without contact. There is memory for as many columns as there are places, and a step
+needs no more than it has nodes in contact at once.
 """
 
 import math
@@ -30,18 +30,18 @@ class ComplianceArrays:
     """Columns of the inverse of the global matrix, the same for all worlds.
 
     column: Column of a point that may be in contact, -1 for none, shape (n,).
-    asked: Number of the last iteration in which it was in contact, shape (n,).
+    asked: Number of the last iteration in which a point was in contact, shape (n,).
     iteration: Number of iterations, shape (1,).
-    value: Displacement of the second point per force on that of a column [m/N], shape (room, n).
+    value: Displacement of the second point per force on the point of a column [m/N], shape (room, n).
     owner: Point of a column, -1 for none, shape (room,).
-    placed: Number of places that columns have been given or that were passed over, shape (1,).
+    placed: Number of places that were given to columns or passed over, shape (1,).
     fresh: Points whose columns are computed next, shape (n,).
-    count: Number of them, shape (1,).
+    count: Number of these points, shape (1,).
     missing: Number of points without room for a column since a step began, shape (1,).
     work: Columns in computation, shape (threads * rows,).
     partial: Sums of the threads of a column, two for each, shape (threads * 2 * lanes,).
     threads: Columns that are computed at the same time.
-    lanes: Threads for each of them.
+    lanes: Threads for each of these columns.
     side: Number of contacts of a world up to which their compliances are stored during Gauss-Seidel sweeps.
     mutual: Displacement of each active contact per force of another [m/N], in order, shape (worlds * side * side,).
     """
@@ -64,7 +64,7 @@ class ComplianceArrays:
 
 
 def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.Device) -> ComplianceArrays:
-    """No columns yet.
+    """Arrays without columns.
 
     Args:
         n: Number of points that may be in contact.
@@ -104,7 +104,7 @@ def place_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Find a place for each requested column: a free one, or that of a point without contact."""
+    """Find a place for each requested column: a free place, or the place of a point without contact."""
     room = compliance_out.owner.shape[0]
     now = compliance_out.iteration[0]
     for k in range(compliance_out.count[0]):
@@ -136,7 +136,7 @@ def comply_kernel(
 ):
     """Compute the columns that have just been given a place, each by the threads of a warp, or by one.
 
-    Rows of points that may be in contact are -1 for those bound to bones.
+    Rows of points that may be in contact are -1 for points bound to bones.
     """
     t, lane = wp.tid()
     n = row.shape[0]
@@ -205,7 +205,7 @@ def forbid_kernel(
     # out
     progress_out: IterationState,
 ):
-    """No world has converged without room for a column."""
+    """Mark all worlds as not converged if a column had no room."""
     u = wp.tid()
     if compliance.missing[0] > 0:
         progress_out.converged[u] = 0

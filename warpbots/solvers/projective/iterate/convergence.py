@@ -7,8 +7,8 @@ which such modes are scaled up, and from the rate q at which the norm of f fell 
     |z* - z| ~ q / (1 - q) max |d|,
 
 or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
-larger than the tolerance, or when the correction is at the level of rounding, at the first point after a Newton step.
-docs/design/projective.md compares criteria.
+larger than the tolerance, or when the correction is at the level of rounding; at the first point, this takes a Newton
+step, too. docs/design/projective.md compares criteria.
 
 Where the iteration minimises an energy with the residual r = -grad, a smaller residual may be nearer to a saddle. A
 move s with s . r <= 0 leads uphill, and its end is rejected.
@@ -47,15 +47,15 @@ __all__ = [
 ]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
-_GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
-_BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
+_GROWTH = wp.constant(wp.float64(10.0))  # ratio of a correction to the last one above which a point is rejected
+_BETTER = wp.constant(wp.float64(0.9))  # ratio to the smallest norm below which a point counts as progress
 _PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
 _LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
 _SPAN = wp.constant(NORMS - 1)  # points over which the rate of convergence is measured
 _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower convergence
-_STALLS = wp.constant(wp.float64(0.9))  # greatest rate of the last two points: beyond it, rounding looks alike
-_LONG = wp.constant(wp.float64(100.0))  # Newton step [tolerances] of which single precision may leave more than one
-_CHECKS = wp.constant(4)  # Newton steps after which the last one may be long: it is noise
+_STALLS = wp.constant(wp.float64(0.9))  # largest rate of the last two points: rounding looks like higher rates
+_LONG = wp.constant(wp.float64(100.0))  # Newton step [tolerances] whose error in single precision may exceed one
+_CHECKS = wp.constant(4)  # Newton steps after which a long last one counts as noise
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
@@ -78,12 +78,12 @@ class Criterion:
 
     tolerance: Estimated error of the largest entry of the point at which it has converged [length].
     limit: Number of iterations after which it has failed.
-    by_edge: Whether the length is the mean edge of an island, not the largest entry of the point itself.
-    newton_steps: Number of Newton steps for which it may wait, if its second derivative is symmetric.
-    needed: Number of them without which none of these converges.
-    near: Correction at which it waits for one [length].
-    near_thin: The same where it has sheets [length].
-    telling: Correction at which one tells the error of later points [length].
+    by_edge: Whether the unit of length is the mean edge of an island, or the largest entry of the point itself.
+    newton_steps: Number of Newton steps that an island may wait for, if its second derivative is symmetric.
+    needed: Number of Newton steps that such an island needs to converge.
+    near: Correction at which an island waits for a Newton step [length].
+    near_thin: The same for an island with sheets [length].
+    telling: Correction at which a Newton step estimates the error of later points [length].
     """
 
     tolerance: wp.float64
@@ -111,7 +111,7 @@ def criterion(
     near_thin: float = 0.0,
     telling: float = 0.0,
 ) -> Criterion:
-    """The criterion with these fields: without the last five, nobody waits for a Newton step."""
+    """The criterion with these fields: without the last five, islands do not wait for Newton steps."""
     made = Criterion()
     made.tolerance, made.limit, made.by_edge = tolerance, limit, int(by_edge)
     made.newton_steps, made.needed, made.telling = newton_steps, needed, telling
@@ -125,7 +125,7 @@ def judge(it: Iteration, enough: Criterion, energy: Objective | None) -> None:
     Args:
         it: The iteration.
         enough: When a world has converged, or failed.
-        energy: What the iteration minimises, if it does.
+        energy: The energy that the iteration minimises, if any.
     """
     chunks, slots, p = it.chunks, it.slots, it.progress
     inputs = [it.count, it.islands, it.history, slope_of(energy)[1]]
@@ -137,7 +137,7 @@ def judge(it: Iteration, enough: Criterion, energy: Objective | None) -> None:
 
 @wp.func
 def clear_estimate(progress: IterationState, w: int):
-    """Nothing is known of the error yet."""
+    """Discard the estimate of the error."""
     progress.share[w] = _ONE
     progress.stalled[w] = 0
     progress.best[w] = HUGE
@@ -154,13 +154,13 @@ def larger(a: real, b: real):
 
 @wp.func
 def square_of(a: NODE):
-    """|a|^2 of what may have four components."""
+    """|a|^2 of the first three components."""
     return a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
 
 
 @wp.func
 def work_of(s: NODE, r: NODE):
-    """s . r of what may have four components."""
+    """s . r of the first three components."""
     total = wp.float64(0.0)
     for c in range(3):
         total += wp.float64(s[c]) * wp.float64(r[c])
@@ -169,7 +169,7 @@ def work_of(s: NODE, r: NODE):
 
 @wp.func
 def most_of(squares: real):
-    """Root of the largest one of all threads."""
+    """Root of the largest value of all threads."""
     return wp.sqrt(wp.float64(wp.tile_reduce(larger, wp.tile(squares))[0]))
 
 
@@ -234,7 +234,7 @@ def note(progress: IterationState, w: int, norm: wp.float64, move: wp.float64):
 
 @wp.func
 def error_of(progress: IterationState, w: int, correction: wp.float64, told: int):
-    """Estimated largest entry of the error, by Newton steps if these have told; unknown before two moves otherwise."""
+    """Estimated largest entry of the error, from Newton steps if these have `told`; else `HUGE` before two moves."""
     if told == 1:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
     if progress.points[w] < 3:
@@ -248,7 +248,7 @@ def error_of(progress: IterationState, w: int, correction: wp.float64, told: int
 
 @wp.func
 def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.float64, newton: int):
-    """Go back to the last point: without the changes, if there were any, else by half of the plain step."""
+    """Go back to the last point: discard the changes if there were any, else halve the plain step."""
     if newton == 1:
         progress.near[w] = _TENTH * progress.correction[w]
     elif progress.known[w] == 0:
@@ -264,7 +264,7 @@ def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.flo
 
 @wp.func
 def keep(progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64):
-    """Keep the change that led to a point, or discard all where there was no progress for long."""
+    """Keep the change that led to a point, or discard all changes after long without progress."""
     if norm < _BETTER * progress.best[w] or iterations == 1:
         progress.best[w] = norm
         progress.stalled[w] = 0
@@ -285,12 +285,12 @@ def measure(
     progress: IterationState, w: int, iterations: int, symmetric: int, unit: wp.float64, edge: wp.float64,
     correction: wp.float64, enough: Criterion,
 ):  # fmt: skip
-    """Newton steps without which a point is not the solution; writes its estimated error.
+    """Write the estimated error of a point; returns the number of Newton steps that a solution needs.
 
     A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
-    to, and after a long one another; if none was found, the ratio of what had been found of it to the correction still
-    bounds the error. One taken early says less: what is left after it are the slow modes, of which a large correction
-    has the smaller part.
+    to estimate it, and after a long step another one. If a Newton step was not solved for, the ratio of its last
+    iterate to the correction still bounds the error. An early Newton step tells less: it leaves the slow modes, which
+    are the smaller part of a large correction.
     """
     size = correction
     most = symmetric * enough.newton_steps
@@ -317,7 +317,7 @@ def accept_point(
     islands: Islands, progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64,
     largest: wp.vec3d, enough: Criterion,
 ):  # fmt: skip
-    """Take a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
+    """Accept a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
     note(progress, w, norm, largest[1])
     if progress.fresh[w] == 1:
         progress.begun[w] = norm

@@ -1,14 +1,14 @@
-"""L D L^T of the second derivative H of a world, on the device, by blocks of 3 x 3 that couple the components of nodes.
+"""L D L^T of the second derivative H of a world, on the device, by 3 x 3 blocks that couple coordinates of nodes.
 
-The matrix A of the global step couples nodes and not their components, so that it is far from H where matter resists
-volume, or where stiff cells turn in soft surroundings. H depends on the point and on the parameters of a world. Its
-pattern does not: the order of elimination and the entries of L are found once, on the host (`elimination.py`), and the
-values by the threads of a world, column after column (George & Liu 1981, "Computer solution of large sparse positive
-definite systems"):
+The matrix A of the global step couples nodes but not their coordinates, so that it is far from H where matter resists
+changes of volume, or where stiff cells rotate in soft surroundings. H depends on the point and on the parameters of a
+world. Its pattern does not: the order of elimination and the entries of L are found once, on the host
+(`elimination.py`), and the values by the threads of a world, column after column (George & Liu 1981, "Computer solution
+of large sparse positive definite systems"):
 
     D_j = H_jj - sum_k L_jk D_k L_jk^T,   L_rj = (H_rj - sum_k L_rk D_k L_jk^T) D_j^-1,   k < j < r.
 
-The directions in which nodes are held to lines or planes are cut out of H, and a stiffness takes their place.
+The directions in which nodes are held to lines or planes are removed from H and replaced by a stiffness.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ __all__ = ["CoupledArrays", "coupled_arrays", "factorise", "join_kernel", "leave
 
 _mat = matrix(3)
 _PATIENCE = 1.0
-"""Iterations of minimal residuals that take as long as a factorisation with one product for each entry of L."""
+"""Iterations of MINRES that take as long as a factorisation with one product for each entry of L."""
 
 
 @wp.struct
@@ -44,15 +44,15 @@ class CoupledArrays:
     value: L [1], shape (worlds * entries * 3,).
     pivot: D [N/m], shape (worlds * rows * 3,).
     inverse: D^-1 [m/N], shape (worlds * rows * 3,).
-    left: What is left of the column that is computed [N/m], shape (worlds * rows * 3,).
+    left: Remainder of the column that is computed [N/m], shape (worlds * rows * 3,).
     sought: Solutions in the order of elimination, shape (worlds * rows,).
     definite: 1 for a world whose matrix is positive definite, shape (worlds,).
-    others: 1 for one of the worlds in which it is not, shape (worlds,).
-    unsolved: 1 for an island that is not solved without a factor, shape (worlds * components,).
+    others: 1 for an active world whose matrix is not positive definite, shape (worlds,).
+    unsolved: 1 for an island that iterations without a factor have not solved, shape (worlds * components,).
     any: Number of such islands, shape (1,).
-    solved: 1 for one that is, shape (worlds * components,).
+    solved: 1 for an island that they have solved, shape (worlds * components,).
     spent: Iterations without a factor, shape (worlds * components,).
-    patience: Iterations without a factor that cost as much as one.
+    patience: Iterations without a factor that cost as much as a factor.
     """
 
     node: wp.array[int]
@@ -135,7 +135,7 @@ def solve(factor: CoupledArrays, active: wp.array, b: wp.array, x_out: wp.array,
     """Solve H x = b in worlds that are active and whose H is positive definite; others are left alone.
 
     Args:
-        factor: Of H.
+        factor: The factor of H.
         active: Worlds with a 1 are solved, shape (worlds,).
         b: Right-hand sides [N], shape (worlds * stride,).
         x_out: Solutions [m], shape (worlds * stride,); nothing is written for nodes that do not move.
@@ -248,7 +248,7 @@ def factorise_kernel(
 
 @wp.func
 def subtract_column(factor: CoupledArrays, first: int, entries: int, k: int, e: int, lane: int):
-    """Take L_rk D_k L_jk^T from what is left of column j, in rows r from j on; L_jk is entry e."""
+    """Subtract L_rk D_k L_jk^T from the remainder of column j, in rows r from j on; L_jk is entry e."""
     n = 3 * (first + k)
     D0 = fetch(factor.pivot, n)
     D1 = fetch(factor.pivot, n + 1)

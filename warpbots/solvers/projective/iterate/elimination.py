@@ -44,7 +44,7 @@ class Elimination:
 
     @property
     def products(self) -> int:
-        """Products of blocks in a factorisation: of each two entries of a column."""
+        """Number of block products in a factorisation: one for each two entries of a column."""
         count = np.diff(self.start).astype(int)
         return int((count * (count + 1) // 2).sum())
 
@@ -60,7 +60,7 @@ class Elimination:
 
 
 def elimination_of(pattern: csr_matrix, fixed: np.ndarray) -> Elimination:
-    """Minimum degree, as for the matrix of the global step.
+    """Elimination by minimum degree, as for the matrix of the global step.
 
     Args:
         pattern: Which nodes share an element, shape (nodes, nodes); the values number the pairs from 1.
@@ -77,7 +77,7 @@ def elimination_of(pattern: csr_matrix, fixed: np.ndarray) -> Elimination:
 
 
 def _eliminated(A: csc_matrix) -> tuple[np.ndarray, csc_matrix]:
-    """Rows in the order of elimination, and L below its diagonal: that of an M-matrix, of which no entry cancels."""
+    """Rows in the order of elimination, and L below its diagonal, of an M-matrix, in which no entry cancels."""
     A = A.astype(float)
     A.data[:] = -1.0
     A.setdiag(1.0 + np.diff(A.indptr))

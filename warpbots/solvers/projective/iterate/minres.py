@@ -1,11 +1,11 @@
-"""Minimal residuals for the symmetric system H a = g of an adjoint, with A of the global step as preconditioner.
+"""MINRES for the symmetric system H a = g of an adjoint, with A of the global step as preconditioner.
 
-Without contact H is symmetric, but not always positive definite: a step may end at a saddle, as where a bar is pressed
-and has not buckled yet. In the Krylov space of H, A^-1 and g, MINRES finds the solution with the smallest
-residual in the norm of A^-1, from seven vectors, definite or not (Paige & Saunders 1975, "Solution of sparse indefinite
-systems of linear equations"; with a preconditioner Elman, Silvester & Wathen 2014, "Finite elements and fast iterative
-solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a tridiagonal matrix with delta_j on and gamma_j beside
-its diagonal,
+Without contact H is symmetric, but not always positive definite: a step may end at a saddle, such as a compressed bar
+that has not buckled yet. In the Krylov space of H, A^-1 and g, the method of minimal residuals (MINRES) finds the
+solution with the smallest residual in the norm of A^-1, from seven vectors, definite or not (Paige & Saunders 1975,
+"Solution of sparse indefinite systems of linear equations"; with a preconditioner Elman, Silvester & Wathen 2014,
+"Finite elements and fast iterative solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a tridiagonal matrix
+with delta_j on and gamma_j beside its diagonal,
 
     v_j+1 = H z_j - delta_j / gamma_j v_j - gamma_j / gamma_j-1 v_j-1,
 
@@ -35,8 +35,8 @@ class KrylovArrays:
     Vectors have all worlds in one row, shape (worlds * stride,).
 
     active: 1 while an island iterates.
-    running: 1 while an island of a world does, shape (worlds,).
-    any: Number of islands that do, shape (1,).
+    running: 1 while an island of a world iterates, shape (worlds,).
+    any: Number of islands that iterate, shape (1,).
     moves: 1 for an island that takes this iteration, which may be its last.
     converged: 1 where an iteration converged.
     iterations: Number of iterations so far.
@@ -51,13 +51,13 @@ class KrylovArrays:
     length: Length of the step along w.
     sum: Parts of a product, shape (worlds * components * chunks,).
     v: v_j, and then v_j+1.
-    v_last: The one before.
+    v_last: The vector v before.
     z: z_j / gamma_j.
     y: z_j+1.
     q: -H z_j.
     w: Direction.
-    w_last: The one before.
-    zero: 0.
+    w_last: The direction before.
+    zero: A zero vector.
     """
 
     active: wp.array[int]
@@ -93,7 +93,7 @@ class Krylov:
     Attributes:
         arrays: Its state.
         worlds: Number of worlds.
-        units: Number of islands that there may be in all of them.
+        units: Largest number of islands in all worlds.
         count: Nodes of one world.
         chunks: Parts into which sums are cut.
         device: Device of the arrays.
@@ -152,7 +152,7 @@ def minres(
         prepare: Function that is called if there is such an island.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
-        tolerance: Norm of the residual in A^-1, relative to that of g, at which an island has converged.
+        tolerance: Norm of the residual in A^-1, relative to the norm of g, at which an island has converged.
         limit: Number of iterations after which an island has failed.
     """
     arrays, worlds, units, device = it.arrays, it.worlds, it.units, it.device
@@ -192,7 +192,7 @@ def minres(
 
 
 def hand_over(it: Krylov, islands: Islands, progress: IterationState) -> None:
-    """Leave to the general iteration, which has just begun, those islands alone that are not solved."""
+    """Leave only unsolved islands to the general iteration, which has just begun."""
     launch(hand_over_kernel, it.worlds, [islands, it.arrays], [progress], it.device)
 
 
@@ -283,7 +283,7 @@ def product_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """Product a . b of every part of every island, over its nodes: points from `count` on are none."""
+    """Product a . b of every part of every island, over its nodes: points from `count` on are not nodes."""
     w, c, lane = wp.tid()
     if arrays_out.active[w] == 0:
         return
@@ -332,7 +332,7 @@ def scale_kernel(
     arrays_out: KrylovArrays,
     a_out: wp.array[NODE],
 ):
-    """z_1 / gamma_1, and zero for what is added to; by a kernel, as a capture does not record fills in branches."""
+    """z_1 / gamma_1, and zero for sums; by a kernel, as a capture does not record fills in branches."""
     w, i = wp.tid()
     u = island_of(islands, w, i)
     if arrays_out.active[u] == 0:
@@ -452,7 +452,7 @@ def hand_over_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Islands that are solved are so for the general iteration, too."""
+    """Mark solved islands as converged in the general iteration, too."""
     w = wp.tid()
     for c in range(islands.count):
         u = w * islands.count + c

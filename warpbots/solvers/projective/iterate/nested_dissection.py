@@ -1,9 +1,9 @@
 """Nested dissection: an order of elimination in which many nodes are independent (George 1973).
 
-A cut is a set of nodes that parts those of a domain into two halves that share no element. Halves are eliminated before
-the cut, each for itself, and are domains with cuts of their own. Cuts of several depths in a row can be taken together
-as one block of nodes: fewer blocks come after one another then, and their triangles have more entries. `blocks_of`
-takes what a device with many threads gets through soonest.
+A cut is a set of nodes that separates a domain into two halves that share no element. Halves are eliminated before the
+cut, independently of one another, and are domains with cuts of their own. Cuts of several successive depths can be
+combined to one block of nodes: there are fewer levels of blocks then, and their triangles have more entries.
+`blocks_of` chooses the combination that a device with many threads solves fastest.
 """
 
 import dataclasses
@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 __all__ = ["Block", "blocks_of"]
 
 _LAUNCH = 1_000_000  # entries of a matrix that a GPU reads while it starts a kernel (2 us)
-_SMALLEST = 64  # nodes that are not cut any more
-_DEPTH = 24  # of cuts at most
+_SMALLEST = 64  # number of nodes up to which a domain is not cut
+_DEPTH = 24  # largest depth of cuts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Block:
 
     Attributes:
         nodes: Their numbers, shape (n,).
-        beyond: Numbers of the nodes that are eliminated later and share an element with those of this block or of a
+        beyond: Numbers of the nodes that are eliminated later and share an element with nodes of this block or of a
             block below it, shape (m,).
         below: Blocks of the domains that its cuts leave.
     """
@@ -37,7 +37,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class _Domain:
-    """Nodes with those of the cut, their neighbours outside, and the halves; a small part is all cut."""
+    """A domain: nodes of its cut, neighbours outside of the domain, and its halves; a small domain is all cut."""
 
     cut: np.ndarray
     beyond: np.ndarray
@@ -50,7 +50,7 @@ def blocks_of(graph: csr_matrix, position: np.ndarray, worlds: int) -> Block:
     Args:
         graph: Which nodes share an element, shape (n, n), symmetric.
         position: Where nodes are [m], shape (n, 3).
-        worlds: How many worlds go through all entries.
+        worlds: Number of worlds that will solve with all entries.
     """
     whole = _domain(graph, position, np.arange(len(position)), 0)
     return _block(whole, _depths(whole, worlds))
@@ -80,7 +80,7 @@ def _cover(graph: csr_matrix, left: np.ndarray, right: np.ndarray) -> np.ndarray
     partner[match[match >= 0]] = np.flatnonzero(match >= 0)
     seen_left, seen_right = match < 0, np.zeros(len(right), dtype=bool)
     fresh = np.flatnonzero(seen_left)
-    while len(fresh):  # ways that alternate between edges outside and inside of the matching
+    while len(fresh):  # paths that alternate between edges outside and inside of the matching
         reached = np.unique(between[fresh].indices)
         reached = reached[~seen_right[reached]]
         seen_right[reached] = True
@@ -90,7 +90,7 @@ def _cover(graph: csr_matrix, left: np.ndarray, right: np.ndarray) -> np.ndarray
 
 
 def _depths(whole: _Domain, worlds: int) -> list[int]:
-    """First depth of every level of blocks: the way of fewest entries and launches (2 for a level, 1 for the last)."""
+    """First depth of every level of blocks, for the lowest cost of entries and launches (2 per level, last 1)."""
     layers = [[whole]]
     while halves := [half for domain in layers[-1] for half in domain.halves]:
         layers.append(halves)
@@ -113,7 +113,7 @@ def _depths(whole: _Domain, worlds: int) -> list[int]:
 
 
 def _sizes(domain: _Domain, depths: int) -> np.ndarray:
-    """Nodes in cuts of each of so many depths below a domain."""
+    """Number of nodes in cuts of each of `depths` depths below a domain."""
     sizes = np.zeros(depths)
     sizes[0] = len(domain.cut)
     for half in domain.halves:

@@ -1,10 +1,10 @@
 """Newton steps at the end of an iteration that converges slowly.
 
-The acceleration learns slow modes from changes of the correction, which are small beside its rounding where they are
-very slow. The second derivative has no such bound: near the solution an island waits for a step d = H^-1 r, which is
-the error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives
-the error of later points from their corrections. Where minimal residuals end without a solution, the size of what they
-have found is a lower bound of the error (their iterates grow, Fong & Saunders 2012), and what gives it.
+The acceleration learns slow modes from changes of the correction, which are smaller than its rounding for very slow
+modes. The second derivative has no such limit: near the solution an island waits for a step d = H^-1 r, which is the
+error up to terms of second order. The ratio of d to the correction f for the same residual r gives the error of later
+points from their corrections. Where MINRES ends without a solution, the size of its last iterate is a lower bound of
+the error (iterates grow, Fong & Saunders 2012), and gives this ratio.
 """
 
 import warp as wp
@@ -27,12 +27,12 @@ __all__ = ["take_newton_steps"]
 
 
 def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
-    """Take the steps in ``history.f`` where `krylov` has converged; other islands that waited go on without.
+    """Take the steps in ``history.f`` where `krylov` has converged; other islands that waited go on without a step.
 
     Args:
         it: The iteration.
-        krylov: Where the steps were found.
-        newton_steps: Number of them that an island may take.
+        krylov: The arrays of MINRES that has solved for the steps.
+        newton_steps: Number of Newton steps that an island may take.
     """
     inputs = [it.count, newton_steps, it.islands, it.history, krylov.arrays]
     launch_lanes(measure_kernel, it.units, LANES, inputs, [it.progress], it.device)
@@ -70,7 +70,7 @@ def measure_kernel(
     size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
     if lane > 0:
         return
-    sought = krylov.iterations[w] > 0  # and if not found, a lower bound: iterates of minimal residuals grow
+    sought = krylov.iterations[w] > 0  # without a solution, a lower bound: iterates of MINRES grow
     if sought and wp.isfinite(size):
         progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
     if krylov.converged[w] == 1:
@@ -91,7 +91,7 @@ def move_kernel(
     # out
     history_out: AndersonHistory,
 ):
-    """z <- z + d, or the correction again that the step took the place of."""
+    """z <- z + d, or restore the correction that the step replaced."""
     w, i = wp.tid()
     u = island_of(islands, w, i)
     if progress.waiting[u] == 0:
@@ -110,7 +110,7 @@ def resume_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Nobody waits any more."""
+    """No island waits any more."""
     w = wp.tid()
     for c in range(islands.count):
         u = w * islands.count + c

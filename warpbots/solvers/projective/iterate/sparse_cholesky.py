@@ -1,10 +1,10 @@
 """The constant matrix A = M / h^2 + C / h + L of projective dynamics, factored once (Bouaziz et al. 2014).
 
-With the masses M, the resistance C of what is viscous and the stiffness L, it is the matrix of the global step.
-A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
-factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device:
-by one thread for each world, or by blocks (`block_cholesky.py`) where there are many threads.
-Split, L is replaced by a diagonal (eq. 21 of the soft multi-body paper), and every node is solved for on its own.
+With the masses M, the resistance C of viscous elements and the stiffness L, it is the matrix of the global step.
+A couples nodes but not their coordinates, so that three right-hand sides share one factor of n rows. It is factored on
+the host by SuperLU in its symmetric mode, A = L D L^T after a permutation. Systems are solved on the device: by one
+thread for each world, or by blocks (`block_cholesky.py`) where there are many threads. With splitting, L is replaced by
+a diagonal (eq. 21 of the soft multi-body paper), and nodes are independent.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class Factor:
         diagonal: Diagonal of the matrix for all nodes [N/m], on the host, shape (nodes,).
         row: Row of each node, -1 for one that is not free, on the host, shape (nodes,).
         free: Which nodes are free, on the host, shape (nodes,), bool.
-        lu: The factors as SciPy has them.
+        lu: The factors of SciPy.
         sought: Solutions in the order of elimination, shape (worlds * rows,).
         blocks: The matrix factored once more, by blocks, for many threads; None for one thread, or a diagonal.
     """
@@ -107,14 +107,14 @@ def split(L: csr_matrix) -> dia_matrix:
     """A diagonal D' instead of L, with which the iteration converges for every time step and on every mesh.
 
     D'_ii = max(L_ii, sum_j |L_ij| / 2): 2 D' - L is diagonally dominant, so that the spectral radius of
-    (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not on
-    meshes with obtuse angles.
+    (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not below
+    1 on meshes with obtuse angles.
     """
     return diags(np.maximum(L.diagonal(), np.abs(L).sum(axis=1).A1 / 2.0))
 
 
 def _panels(lower: csc_matrix) -> np.ndarray:
-    """First columns of panels: four columns of which each has the rows of the next one and that one below it."""
+    """First columns of panels: four columns, each with the next column's index and rows below its diagonal."""
     start, rows = lower.indptr, lower.indices
     length = np.diff(start)
     follows = np.zeros(len(length), dtype=bool)  # a column continues the one before
@@ -129,10 +129,10 @@ def _panels(lower: csc_matrix) -> np.ndarray:
 
 
 def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
-    """Solve (s A) x = b in all worlds that are active; nodes that are not free get 0.
+    """Solve (s A) x = b in all worlds that are active.
 
     Args:
-        factor: Of A.
+        factor: The factor of A.
         scaling: The number s of every world, shape (worlds,).
         active: Worlds with a 1 are solved, shape (worlds,).
         b: Right-hand sides [N], all worlds in one row; entries after the nodes of a world are ignored.
@@ -220,7 +220,7 @@ def down_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
 
 @wp.func
 def up_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
-    """The unknown of column j from those below."""
+    """The unknown of column j from the unknowns below."""
     y = scale(factor.inverse[j], x[first + j])
     for p in range(factor.start[j], factor.start[j + 1]):
         y = multiply_add(y, -item(factor.value, p), fetch(x, first + index(factor.row, p)))

@@ -1,6 +1,6 @@
 """Kelvin-Voigt damping: a viscous stress of beta times the elastic stress of the strain rate, for every energy.
 
-The rate is that of the second Piola-Kirchhoff stress S = F^-1 P, which does not change when matter turns. From the
+The rate is taken of the second Piola-Kirchhoff stress S = F^-1 P, which does not change when matter rotates. From the
 start of a step, 0, to its end,
 
     P_v = beta F dS/dt = beta/h (P(F) - F S_0),   S_0 = F_0^-1 P(F_0).
@@ -28,7 +28,7 @@ _ActivationArrays = activation_arrays(3)
 
 
 def carried_type(family: Family) -> type:
-    """Type of S_0, and of P of an energy of solids that is linear in F."""
+    """Type of S_0, or of P(F_0) for solids whose P is linear in F."""
     return rows(family.columns, family.columns)
 
 
@@ -45,8 +45,8 @@ def damper_arrays(family: Family) -> type:
         node: Nodes of the elements, shape (count,).
         damping: Time beta [s], shape (worlds * elements,).
         carried: beta/h S_0 [Pa], or beta/h P(F_0) of a linear P, shape (worlds * count * points,).
-        ratio: Parts of the points in the ratio of the stiffness of an element with damping to that in the matrix of the
-            global step [1], shape (worlds * count * points,).
+        ratio: Contributions of the points to the ratio of the stiffness of an element with damping to its value in the
+            matrix of the global step [1], shape (worlds * count * points,).
         nominal: Resistance of an element in the matrix of the global step [N s/m], shape (count,).
         """
 
@@ -62,7 +62,7 @@ def damper_arrays(family: Family) -> type:
 
 @functools.cache
 def _carrying(family: Family, linear: bool) -> tuple[wp.Function, wp.Function]:
-    """Warp functions back(F, P), what is carried through a step, and on(F, C), the stress that follows from it."""
+    """Warp functions back(F, P), the quantity carried through a step, and on(F, C), the stress that follows from it."""
     mat, carried, inverse = family.deformation_gradient, carried_type(family), inverse_of(family.columns)
 
     @wp.func
@@ -104,7 +104,7 @@ def damped(family: Family, linear: bool) -> Response:
 
     @wp.struct
     class DampedNumbers:
-        """What is the same at all points of an element.
+        """Numbers that are the same at all points of an element.
 
         k: k [Pa].
         s: s.
@@ -138,7 +138,7 @@ def damped(family: Family, linear: bool) -> Response:
 
 @functools.cache
 def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy, points): what dampers carry through a step."""
+    """Kernel over (worlds, elements of one energy, points): the quantities that dampers carry through a step."""
     Dampers, Elements, deformed, numbers = damper_arrays(family), family.arrays, family.deformed, family.numbers
     energy_stress, stiffness_at_point, points = energy.stress, stiffness_at(family, energy.modulus), family.points
     back, _ = _carrying(family, energy.linear)
@@ -158,7 +158,7 @@ def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
         # out
         dampers_out: Dampers,
     ):
-        """beta/h S_0, and the part of a point in the ratio of (1 + beta/h) times the stiffness to that in it."""
+        """beta/h S_0, and the contribution of a point to the ratio of stiffness with damping to its nominal value."""
         w, n, i = wp.tid()
         e = first + n
         q = point_of_quadrature(elements.place, points, w, e, i)
@@ -174,7 +174,7 @@ def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
 
 @functools.cache
 def damper_scaling_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements): the largest ratio of a stiffness with damping to that in the matrix."""
+    """Kernel over (worlds, elements): the largest ratio of a stiffness with damping to its value in the matrix."""
     Dampers, points = damper_arrays(family), family.points
 
     @wp.kernel(module=family.module("damped"), enable_backward=False)

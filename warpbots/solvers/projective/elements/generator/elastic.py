@@ -23,7 +23,7 @@ def elastic(family: Family) -> Response:
 
     @wp.struct
     class Numbers:
-        """What is the same at all points of an element.
+        """Numbers that are the same at all points of an element.
 
         k: k [Pa].
         s: s.

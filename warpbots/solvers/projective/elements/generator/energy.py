@@ -1,4 +1,4 @@
-"""Energy densities of F, and what elements make of their stress."""
+"""Energy densities of F, and the response of elements to their stress."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,13 +17,13 @@ class Energy:
     """An energy density in proportion to a stiffness k [Pa], which depends on one more number s.
 
     Attributes:
-        name: Part of the names of modules with its kernels, which no other energy of the same elements has.
+        name: Part of the names of modules with its kernels, unique among the energies of the same elements.
         density: Psi(F, k, s) [Pa].
         stress: P(F, k, s) = dPsi/dF [Pa].
         modulus: w(s) as a Warp function: the weight of |F|^2 in the matrix of the global step, per k [1]. The iteration
             converges if it is nowhere below half of the second derivative.
-        derivative: What dP takes from F, as a Warp struct, how it follows from (F, k, s), and dP(point, dF) [Pa]; None
-            for the derivative of P by Warp.
+        derivative: Warp struct of the quantities that dP needs, the function of (F, k, s) that fills it, and dP(point,
+            dF) [Pa]; None to differentiate P by Warp.
         linear: Whether P is linear in F.
     """
 
@@ -37,15 +37,15 @@ class Energy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Response:
-    """From an energy to the stress with which elements answer F: an affine map T of P and F, as Warp functions.
+    """How the stress of elements follows from an energy: an affine map T of P and F, as Warp functions.
 
     The change of T(P, F) with dP and dF is T(dP, dF) - T(0, 0).
 
     Attributes:
         name: Part of the names of modules.
-        arrays: Type of the struct `own`: that of the elements, or that of their dampers.
-        constants: Function (own, elements, activation, h, control, w, e): what is the same at all points of an element,
-            a struct with k and s of its energy.
+        arrays: Type of the struct `own`: elements, or their dampers.
+        constants: Function (own, elements, activation, h, control, w, e): a struct of numbers that are the same at all
+            points of an element, with k and s of its energy.
         stress: Function (own, P, F, constants, q): T at point q [Pa].
     """
 
@@ -99,7 +99,7 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
 
     @wp.func
     def differential(p: StressPoint, dF: mat):
-        """The gradient of dF : P to F."""
+        """The gradient of dF : P with respect to F."""
         dP, _k, _s, _dF = wp.grad(pull)(p.F, p.k, p.s, dF)
         return dP
 
@@ -107,6 +107,6 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
 
 
 def modulus_at(modulus: Callable, s: np.ndarray) -> np.ndarray:
-    """`Energy.modulus` on the host [1], evaluated once at numbers that are equal, shape (n,)."""
+    """`Energy.modulus` on the host [1], evaluated once for equal numbers, shape (n,)."""
     values, number = np.unique(s, return_inverse=True)
     return np.array([float(modulus(real(value))) for value in values], dtype=float)[number]

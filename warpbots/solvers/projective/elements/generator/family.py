@@ -27,8 +27,8 @@ class Family:
         name: Field of `Mesh` with their nodes.
         nodes: Nodes of an element.
         points: Points of quadrature of an element.
-        parameters: Fields of their struct besides those of all families, with their types; those of the model and of
-            `Mesh` by these names.
+        parameters: Fields of their struct besides the common ones, with their types: arrays of the model and of `Mesh`
+            with these names.
         numbers_of: Function of the struct: the Warp function (elements, control, w, e) of k and s of an `Energy`.
         columns: Columns m of F.
         stressed: Whether actuators add stresses in the undeformed body.
@@ -108,5 +108,5 @@ def _struct(name: str, **fields: object) -> type:
 
 @wp.func
 def point_of_quadrature(place: Place, points: int, w: int, e: int, i: int):
-    """Index of what point i of an element has: points follow one another, element after element."""
+    """Index of point i of an element in arrays of points, element after element."""
     return points * row(place, w, e) + i

@@ -50,7 +50,7 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
         e = first + n
         c = constants(own, elements, activation, h, control, w, e)
         f = forces()
-        if wp.static(points == 1):  # a loop would cost one more evaluation of the stress in the backward pass
+        if wp.static(points == 1):  # a loop would cost one more evaluation of the stress in the adjoint
             q = row(elements.place, w, e)
             G = elements.gradient[q]
             F = deformed(elements.place, elements.node[e], G, x, u, w)
@@ -162,7 +162,7 @@ def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
 
 @functools.cache
 def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Kernel:
-    """Kernel over (worlds, solids of one energy): their energies, and their strains and stresses as means of points."""
+    """Kernel over (worlds, solids of one energy): their energies, and their mean strains and stresses."""
     Elements, deformed, density = family.arrays, family.deformed, energy.density
     constants, stress, piola = response.constants, response.stress, energy.stress
     nodes, points = family.nodes, family.points

@@ -63,7 +63,7 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
 
 
 def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
-    """The kind of the dampers of a family; arguments are those of `element_kind`, and its `blocks`."""
+    """The kind of the dampers of a family; arguments as of `element_kind`, with the `Kind.blocks` of the family."""
 
     def begin(dampers: object, model: object, point: Point) -> list[tuple]:
         elements, at = model.of_kind(family.name), [point.h, point.control, point.x, model.workspace.zero, dampers]
@@ -89,7 +89,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
 
 
 def all_of(energy: Energy) -> Runs:
-    """All elements have one energy."""
+    """Runs of elements that all have one energy."""
     return lambda elements, _model: [(energy, 0, elements.place.count)]
 
 

@@ -1,10 +1,11 @@
-"""Elements at rest: gradients, volumes and masses, and the ratio of their stiffness to that in the matrix.
+"""Elements at rest: gradients, volumes and masses, and the ratio of their stiffness to its value in the matrix.
 
 With the gradients N of the shape functions in coordinates xi of an element and J = dX/dxi = sum_a X_a N_a^T,
 
     G = N R^-1,   V = w det R
 
-for a point of quadrature of the weight w. R is J of solids, and J in an orthonormal basis of its columns of others.
+for a point of quadrature of the weight w. R is J for solids; for others, it is J in an orthonormal basis of its
+columns.
 """
 
 import functools
@@ -115,8 +116,8 @@ def rest_of(
         reference: Their shape functions.
         size_of: Function of the struct: the Warp function (elements, w, e) of a thickness [m] or a cross-section [m^2],
             by which volumes are multiplied; None for solids.
-        gradient_of: Function of the struct: the Warp function (elements, e, G) of gradients that follow from those of
-            the reference element; None where they are these.
+        gradient_of: Function of the struct: the Warp function (elements, e, G) of gradients that follow from the
+            gradients of the reference element; None to use the latter.
     """
     shape = _shape_kernel(family, reference, size_of, gradient_of)
     mass = _mass_kernel(family) if family.massive else None
@@ -134,7 +135,7 @@ def rest_of(
 def _shape_kernel(
     family: Family, reference: ReferenceElement, size_of: Callable | None, gradient_of: Callable | None
 ) -> wp.Kernel:
-    """Kernel over (worlds, elements, points): gradients and volumes as they have grown, and masses before."""
+    """Kernel over (worlds, elements, points): gradients and volumes after growth, and masses before it."""
     nodes, m = reference.gradients.shape[1:]
     Elements, points, relative, jacobian = family.arrays, family.points, rows(nodes, m), _jacobian(nodes, m)
     inverse, (frame, determinant), massive = inverse_of(m), _frame_of(m), family.massive
@@ -153,7 +154,7 @@ def _shape_kernel(
         # out
         elements_out: Elements,
     ):
-        """G = N (A R)^-1, V = det A w det R and m = rho w det R, where lengths at rest are A times what they were."""
+        """G = N (A R)^-1, V = det A w det R and m = rho w det R, where rest lengths have grown by A."""
         w, e, i = wp.tid()
         N = reference[i]
         R = frame(jacobian(elements.place, elements.rest_position, elements.node[e], N, w))
@@ -177,7 +178,7 @@ def _shape_kernel(
 
 
 def _mass_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements): masses of corners, shares of those of all points."""
+    """Kernel over (worlds, elements): masses of corners, as shares of the mass of all points."""
     Elements, nodes, points = family.arrays, family.nodes, family.points
 
     @wp.kernel(module=family.module())
@@ -201,7 +202,7 @@ def _mass_kernel(family: Family) -> wp.Kernel:
 
 @functools.cache
 def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
-    """Warp function of the part of point q in the stiffness k w sum V |G|^2 of an element, without its first node."""
+    """Warp function of the contribution of point q to the stiffness k w sum V |G|^2, without the first node."""
     Elements = family.arrays
 
     @wp.func
@@ -214,7 +215,7 @@ def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
 
 
 def scaling_kernel(family: Family, modulus: wp.Function) -> wp.Kernel:
-    """Kernel over (worlds, elements): the largest ratio of a stiffness to that in the matrix of the global step."""
+    """Kernel over (worlds, elements): the largest ratio of a stiffness to its value in the global matrix."""
     Elements, numbers, points = family.arrays, family.numbers, family.points
     stiffness_at_point = stiffness_at(family, modulus)
 
@@ -227,7 +228,7 @@ def scaling_kernel(family: Family, modulus: wp.Function) -> wp.Kernel:
         # out
         scaling_out: wp.array2d[real],
     ):
-        """The stiffness of each over the same for the parameters of the matrix."""
+        """The stiffness of each element over its nominal value in the matrix."""
         w, e = wp.tid()
         k, s = numbers(elements, control, w, e)
         total = real(0.0)
