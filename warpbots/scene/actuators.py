@@ -28,7 +28,7 @@ _STIFFNESS = "without stiffness it does nothing: leave it out"
 
 @record
 class StressActuator:
-    """An actuator that acts as a stress in the matter of a region, the base of `Pressure` and `Muscle`.
+    """Base of `Pressure` and `Muscle`: an actuator that adds a stress to the matter of a region.
 
     To add a stress actuator, derive a dataclass from this class and register a function of the actuator and the
     dimension with `warpbots.actuation_laws.pattern`. The function returns the stress in the undeformed body at u = 1.
@@ -44,9 +44,10 @@ class StressActuator:
 
 @record
 class Pressure(StressActuator):
-    """Isotropic active stress in the solid matter of a region, which swells for u > 0; `Cavity` is a chamber of air.
+    """An isotropic active stress in the solid matter of a region; the matter swells for u > 0.
 
-    The Kirchhoff stress tau gains -u max_pressure F F^T (ChainQueen eq. 15, read as the Kirchhoff term of A69).
+    The actuator adds -u max_pressure F F^T to the Kirchhoff stress tau (ChainQueen eq. 15, read as the Kirchhoff term
+    of its eq. A69). For a chamber of air use `Cavity`.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -62,10 +63,10 @@ class Pressure(StressActuator):
 
 @record
 class Muscle(StressActuator):
-    """Stress along one material direction of a region, contracting it for u > 0 and stretching it for u < 0.
+    """A stress along one material direction; it contracts the region for u > 0 and stretches it for u < 0.
 
-    The Kirchhoff stress tau gains u max_stress (F n)(F n)^T with n the unit `direction` in the undeformed body
-    (ChainQueen eq. 15 with a single axis).
+    The actuator adds u max_stress (F n)(F n)^T to the Kirchhoff stress tau, with n the unit `direction` in the
+    undeformed body (ChainQueen eq. 15 with a single axis).
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -86,14 +87,14 @@ class Muscle(StressActuator):
 class Fibre:
     """Elastic fibres of variable length through a region: a muscle with a stiffness of its own.
 
-    The energy of the undeformed volume gains k/2 (l - L)^2 with the stretch l = |F n| along the unit `direction` n in
-    the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix D). At u = 0
-    fibres are at rest in the undeformed body, and stiffen it along their direction; for u < 0 they lengthen. The stress
-    of a `Muscle`, in contrast, does not depend on the length.
+    The fibres add k/2 (l - L)^2 to the energy per undeformed volume, with the stretch l = |F n| along the unit
+    `direction` n in the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix
+    D). At u = 0 the fibres are at rest in the undeformed body, and stiffen the body along their direction; for u < 0
+    they lengthen. The stress of a `Muscle`, in contrast, does not depend on the length.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it runs through.
+        region: Name of the region that the fibres run through.
         direction: Direction in the undeformed body, shape (dim,); normalised on construction.
         stiffness: Stiffness k of the fibres [Pa], positive.
         max_contraction: Fraction of its length that a fibre loses at u = 1 [1], in (0, 1).
@@ -115,15 +116,15 @@ class Fibre:
 class PneumaticCell:
     """Matter of a region with a prescribed volume: one chamber at every integration point of the elements.
 
-    The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
-    has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A linear
-    tetrahedron has one such point and is one chamber, a quadratic tetrahedron has four, and a hexahedron eight. Cells
-    are at rest in the undeformed body at u = 0, and resist a change of volume. The stress of a `Pressure`, in contrast,
-    does not depend on the volume.
+    The cells add k/2 |F - R|^2 to the energy per undeformed volume, with the matrix R nearest to the deformation
+    gradient F that has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A
+    linear tetrahedron has one integration point and so is one chamber; a quadratic tetrahedron has four integration
+    points, and a hexahedron has eight. Cells are at rest in the undeformed body at u = 0, and resist a change of
+    volume. The stress of a `Pressure`, in contrast, does not depend on the volume.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it fills.
+        region: Name of the region that the cells fill.
         stiffness: Stiffness k of the cells [Pa], positive.
         max_expansion: Fraction of its volume that a cell gains at u = 1 and loses at u = -1 [1], in (0, 1).
     """
@@ -140,18 +141,18 @@ class PneumaticCell:
 
 @record
 class Cavity:
-    """A chamber of air in a soft body: pressure on its walls, normal to them wherever they move.
+    """A chamber of air in a soft body; its pressure acts normal to the deformed walls.
 
     The chamber is the void enclosed by the only closed surface within `region`. This surface consists of the faces of
-    solids and sheets whose vertices all lie in the shape of the region; together they have no open edge. A shape that
-    contains the void and some matter around it is enough, and so is a shape that contains a whole hollow body, because
-    its outer surface does not count.
+    solids and sheets whose vertices all lie in the shape of the region; together they have no open edge. The shape of
+    the region may contain the void and some matter around it, or a whole hollow body: the outer surface of the body
+    does not count.
 
     The gauge pressure p, the pressure inside minus the pressure outside, is either given,
 
         p = u max_pressure,
 
-    or follows from a given amount of gas at constant temperature in the volume V of the chamber,
+    or it follows from the amount n R T of gas at constant temperature in the volume V of the chamber,
 
         p = n R T / V - ambient_pressure,   n R T = ambient_pressure V_0 max_gas_ratio^u.
 
@@ -162,11 +163,10 @@ class Cavity:
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region around the chamber.
-        max_pressure: Gauge pressure at u = 1 [Pa], positive, or None for a given amount of gas.
+        max_pressure: Gauge pressure at u = 1 [Pa], positive, or None if the amount of gas is given instead.
         max_gas_ratio: Amount of gas at u = 1 divided by the amount at u = 0, and also the amount at u = 0 divided by
-            the amount at u = -1 [1], at least 1; 1 for a sealed chamber; None for a given pressure.
-        ambient_pressure: Absolute pressure outside of bodies [Pa], positive; a given gauge pressure does not depend on
-            it.
+            the amount at u = -1 [1], at least 1; 1 for a sealed chamber; None if the pressure is given instead.
+        ambient_pressure: Absolute pressure outside of bodies [Pa], positive; used only if the amount of gas is given.
 
     Raises:
         SceneError: Both or neither of `max_pressure` and `max_gas_ratio` are given, or a value is out of range.
@@ -202,8 +202,8 @@ class Cable:
     """An elastic cable threaded through a body; it pulls and never pushes.
 
     Its energy is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2: the cable of ChainQueen eq. 17 with the free length
-    R (1 - u) instead of R u. The cable is at rest for u = 0, as every other actuator is, wound in completely for u = 1,
-    and twice as long for u = -1.
+    R (1 - u) instead of R u. The cable is at rest for u = 0, as every other actuator is. For u = 1 the free length is
+    zero, and for u = -1 it is 2 R.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -260,8 +260,8 @@ class Oscillation:
 
         e = (1 + u) amplitude sin(2 pi frequency t + phase - wave . X)
 
-    where X is the rest position, so that u = 0 gives the nominal amplitude, u = -1 none and u = 1 twice the nominal
-    one.
+    with the rest position X. The strain has the nominal amplitude for u = 0, is zero for u = -1, and has twice the
+    nominal amplitude for u = 1.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -271,8 +271,8 @@ class Oscillation:
         phase: Phase at time 0 [rad].
         direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
             for all directions alike.
-        wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| travels along it; None for a region that
-            oscillates in phase.
+        wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| travels along this vector; None if the
+            whole region oscillates in phase.
     """
 
     name: str
@@ -296,23 +296,24 @@ class Oscillation:
 
 @record
 class Motor:
-    """A motor at an attachment: equal and opposite torques about its axis on a rotor and a stator.
+    """A motor at an attachment: it exerts equal and opposite torques on a rotor and on a stator.
 
     The torque on the rotor is
 
         T = max_torque (u - w / max_speed)
 
-    with w the angular velocity of the rotor relative to the stator, as in a direct-current motor: u is the voltage, and
-    the speed without a load is u max_speed. In 3D the axis runs from the first to the second point of the attachment,
-    and a positive torque turns by the right-hand rule; in 2D it turns from x to y.
+    with w the angular velocity of the rotor relative to the stator. This is the law of a direct-current motor: u
+    corresponds to the voltage, and the speed without a load is u max_speed. In 3D the axis runs from the first to the
+    second point of the attachment, and a positive torque turns the rotor about the axis by the right-hand rule; in 2D
+    it turns the rotor from x to y.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        attachment: Name of the attachment about which it turns; in 3D it has two points.
-        rotor: Name of the region that it turns.
-        stator: Name of the region that takes the reaction.
+        attachment: Name of the attachment about which the rotor turns; in 3D the attachment must have two points.
+        rotor: Name of the region on which the torque acts.
+        stator: Name of the region on which the opposite torque acts.
         max_torque: Torque at u = 1 and standstill [N m], positive.
-        max_speed: Angular velocity at u = 1 without load [rad/s], positive.
+        max_speed: Angular velocity of the rotor relative to the stator at u = 1 without a load [rad/s], positive.
     """
 
     name: str

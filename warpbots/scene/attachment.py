@@ -11,7 +11,7 @@ __all__ = ["Attachment"]
 
 @record
 class Attachment:
-    """Two bodies that share points.
+    """Two soft bodies that are joined at common points.
 
     One point is a hinge in 2D and a ball joint in 3D. Two points are a weld in 2D and a hinge in 3D; three points that
     are not collinear are a weld in 3D.
@@ -20,10 +20,11 @@ class Attachment:
         name: Name of the attachment, unique in the scene.
         first: Name of a body.
         second: Name of another body.
-        points: Common points at rest [m], shape (n, dim), n >= 1; the nearest matter of both bodies is moved there.
+        points: Common points at rest [m], shape (n, dim), n >= 1; the nearest particle or node of each body is moved to
+            each point.
 
     Raises:
-        SceneError: The bodies are the same, or there are no points or two at one place.
+        SceneError: The bodies are the same, there are no points, or two points coincide.
     """
 
     name: str

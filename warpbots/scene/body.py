@@ -18,11 +18,11 @@ class SoftBody:
         name: Unique name of the body.
         shape: Region that the matter fills at rest.
         material: Its material.
-        regions: Names for parts of the body; a region is all matter of this body whose rest position lies in the
-            region's shape. Actuators, observers and material overrides refer to regions by name.
+        regions: Shapes of named regions, by name. A region is all matter of this body whose rest position lies in the
+            shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions that differ from `material`; they share its law.
-        friction: Coulomb coefficient mu >= 0 of contact with soft bodies, itself included; a pair of bodies takes the
-            mean of both. On an obstacle only `Obstacle.friction` counts.
+        friction: Coulomb coefficient mu >= 0 of contact with soft bodies, including self-contact; a pair of bodies has
+            the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 

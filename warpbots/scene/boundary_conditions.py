@@ -17,7 +17,8 @@ class Constraint:
     Attributes:
         region: Name of the constrained region.
         freedom: One of `FREEDOMS`.
-        direction: The line, or the normal of the plane, shape (dim,), normalised on construction; None for ``"fixed"``.
+        direction: Direction of the line, or normal of the plane, shape (dim,), normalised on construction; None for
+            ``"fixed"``.
         name: Name of the constraint, unique in the scene.
 
     Raises:

@@ -12,10 +12,11 @@ class FibreReinforcement:
     """A family of parallel fibres in a matrix, such as threads in silicone; they resist stretch and buckle freely.
 
     A fibre that is stretched by the factor L > 1 adds the nominal stress `modulus` times (L - 1) along itself; a
-    shortened fibre adds none. Two families, on both sides of an axis, are the winding of a fibre-reinforced actuator.
+    shortened fibre adds none. Two families at opposite angles to an axis describe the winding of a fibre-reinforced
+    actuator.
 
     Attributes:
-        direction: Direction of the fibres at rest, shape (dim,); it is normalised.
+        direction: Direction of the fibres at rest, shape (dim,), normalised on construction.
         modulus: Stiffness of the fibres per cross-section of the whole material [Pa], not negative: Young's modulus of
             a fibre times the fraction of the volume that fibres fill. Young's modulus of a bar that is pulled along the
             fibres is nearly Young's modulus of the matrix plus `modulus`.

@@ -16,34 +16,38 @@ IMPACTS = ("compliant", "instant")
 class Contact:
     """A contact law between the contact points of one body and the solid of another.
 
-    A point at depth d below a solid's surface is pushed out by a pressure d (stiffness - damping d') that never pulls,
-    and resisted by a shear stress of `viscosity` times the sliding speed, up to `friction` times the pressure (Xu et
-    al. 2021, section III-B). Each point represents an area, so that a law does not depend on the number of points.
+    A point at depth d below the surface of the solid, with the rate of depth d', is pushed out by the pressure d
+    (stiffness + damping d'), which never becomes negative. Sliding is resisted by a shear stress of `viscosity` times
+    the sliding speed, at most `friction` times the pressure (Xu et al. 2021, section III-B). Each point represents an
+    area, so that the force does not depend on the number of points.
 
-    Spheres, capsules, boxes and cylinders touch planes and each other at points in closed form: a sphere where it is
-    nearest to the solid, a capsule at its ends and where its axis is nearest, a cylinder at the deepest point of each
-    rim, three more in quarter turns, and where its axis is nearest, a box at its points. A solid that is a sphere or a
-    capsule touches a box or a cylinder by its own points instead; boxes and cylinders touch each other by the
-    points of both. A contact at a point of the solid has the area of one contact point of `points`, and acts on the
-    nearest of these. Other shapes, and points that are given as a `Cloud`, touch by their points alone.
+    Between spheres, capsules, boxes, cylinders and planes, the positions of the contact points are closed forms. A
+    sphere has one point, which is nearest to the solid. A capsule has a point at each end and one at the place where
+    its axis is nearest to the solid. A cylinder has the deepest point of each rim, three more points of the rim at
+    quarter turns from it, and a point at the place where its axis is nearest. A box has a fixed grid of points. If the
+    body with the points is a box or a cylinder and the solid is a sphere or a capsule, the contact points of the solid
+    are used instead. Between two boxes or cylinders, the points of both bodies are used. A contact at a point of the
+    solid has the area of one contact point of `points`, and acts on the nearest of them. Other shapes, and points that
+    are given as a `Cloud`, use the points of the body `points` alone.
 
-    Damping alone makes the loss of speed in a bounce grow with the speed: from v to r with ln(1 + a v) - a v =
-    ln(1 - a r) + a r, a = damping / stiffness (Hunt & Crossley 1975). With a coefficient of `restitution` e the damping
-    is bounded: the surface is e^2 times as stiff during unloading as during loading, and a body that impacts at speed v
-    rebounds at e v. This holds for v well above s = (1 - e^2) / (1 + e^2) stiffness / damping: from 7 s upwards within
-    1 % of v for e >= 0.5 and within s for lower ones; slower bounces lose less.
+    With damping alone, a faster impact loses a larger fraction of its speed: a body that impacts at speed v rebounds at
+    the speed r with ln(1 + a v) - a v = ln(1 - a r) + a r and a = damping / stiffness (Hunt & Crossley 1975). A
+    coefficient of `restitution` e bounds the damping: the surface is e^2 times as stiff during unloading as during
+    loading, and a body that impacts at speed v rebounds at e v. This holds for v well above s = (1 - e^2) / (1 + e^2)
+    stiffness / damping: for v > 7 s the error of the rebound speed is at most 1 % of v if e >= 0.5, and at most s if e
+    is smaller. Slower impacts lose less speed.
 
-    With ``impact="instant"`` an impact takes no time. A step finds when a gap vanishes, lets velocities jump by
-    Newton's law of restitution and Coulomb's law of friction, and goes on from there. So an impact needs no short
-    steps, and its time has a derivative. Contacts that approach more slowly than gravity accelerates a body in one
-    step, and resting contacts, are left to stiffness and damping. All contacts that touch at the time of an impact take
-    part in it, approaching or not.
+    With ``impact="instant"`` an impact takes no time. A step computes the time at which a gap closes, changes the
+    velocities at that time by Newton's law of restitution and Coulomb's law of friction, and continues from there. So
+    an impact needs no short steps, and the time of the impact is differentiable. Resting contacts, and contacts that
+    approach more slowly than the speed that gravity adds in one step, are governed by stiffness and damping. All
+    contacts that touch at the time of an impact take part in it, approaching or not.
 
     Sticking contacts creep: a body of mass m on an incline of angle t, with the area A in contact, slides down at the
     speed m g sin t / (A viscosity), which is 0.4 mm/s for 1 kg on 4 cm^2 at 30 degrees and 3e7 Pa s/m. Near the angle
-    of friction the speed is higher if the centre of mass is above the contact points: the upper points carry less and
-    slide first, and the lower points carry the rest (8 % more for four points 20 cm apart, 2 cm below the centre of
-    mass, at tan t = 0.98 friction).
+    of friction the speed is higher if the centre of mass is above the contact points: the upper points carry less of
+    the weight and slide first, and the lower points carry the remainder (8 % more for four points 20 cm apart, 2 cm
+    below the centre of mass, at tan t = 0.98 friction).
 
     Attributes:
         points: Name of the body, or of the surface, that has the contact points.
@@ -52,10 +56,10 @@ class Contact:
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         friction: Coulomb coefficient [1].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
-        name: Name of the law, unique in the scene; None for ``"points on solid"``.
+        name: Name of the law, unique in the scene; None for ``"<points> on <solid>"``.
         restitution: Coefficient of restitution, speed after a bounce over speed before [1]; None for damping alone.
-        impact: ``"compliant"``, while the contact yields, or ``"instant"``, a jump of velocities, which needs a
-            `restitution`.
+        impact: ``"compliant"`` for an impact that lasts while the contact yields, or ``"instant"`` for a jump of the
+            velocities, which needs a `restitution`.
 
     Raises:
         SceneError: A value is out of range.
@@ -120,21 +124,21 @@ def contacts_between(
     viscosity: float = 1e7,
     restitution: Mapping[str, float] | None = None,
 ) -> tuple[Contact, ...]:
-    """A law for every pair, for robots from files that contain only friction coefficients.
+    """A contact law for each pair of points and solid, for robots from files that contain only friction coefficients.
 
-    The defaults suit robots of a few kilograms: a foot of 10 cm^2 yields by 1 mm under 100 N, creeps by 5 mm/s under
-    half of that, and hardly bounces.
+    The defaults suit robots of a few kilograms: a foot of 10 cm^2 sinks in by 1 mm under 100 N, creeps at 5 mm/s under
+    a tangential force of 50 N, and hardly bounces.
 
     Args:
         points: Coulomb coefficient of each body or surface that has points, by name.
         solids: Coulomb coefficient of each body, surface or obstacle in contact with them, by name.
-        combine: Computes the coefficient of a pair from the coefficients of both sides, for friction and for
+        combine: Computes the coefficient of a pair from the coefficients of its two members, for friction and for
             restitution.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m].
-        restitution: Coefficients of restitution by name; a missing name counts as 0, and a pair with both missing has
-            only damping.
+        restitution: Coefficients of restitution by name; a missing name counts as 0; a pair of which both names are
+            missing has no coefficient of restitution, only damping.
     """
     bounces = restitution or {}
 

@@ -12,15 +12,17 @@ __all__ = ["Field"]
 class Field:
     """Values of a parameter of a solver's model, for example after training: see `warpbots.Simulation.scene_with`.
 
-    Exactly one of `places` and `recorded` states to which things the values belong.
+    Exactly one of `places` and `recorded` is given; it identifies the things to which the values belong.
 
     Attributes:
         name: Name of the parameter, such as ``"youngs_modulus"``; unique in the scene.
         values: Its values in SI units, one for each element, joint, motor, ..., shape (n, ...).
         places: Vertices of the elements at rest [m], shape (n, k, dim). A model with the same elements gets `values` to
-            the last bit; a model with other elements gets values interpolated between the centres of these.
-        recorded: For things without a place, such as joints: the values that the other records of the scene give them,
-            of the shape of `values`. The field applies only as long as the records keep these values.
+            the last bit; a model with other elements gets values that are interpolated between the centres of the
+            elements given here.
+        recorded: For things without a place, such as joints: the values that the other records of the scene give to
+            this parameter, of the same shape as `values`. The field applies only as long as the other records give
+            these values.
 
     Raises:
         SceneError: A number is not finite, shapes do not fit, or neither or both of `places` and `recorded` are given.

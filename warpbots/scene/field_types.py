@@ -43,7 +43,7 @@ def conform(instance: Any) -> None:
 
 
 def checked(function: Callable) -> Callable:
-    """Decorate a function so that its arguments are converted to their annotated types, or raise a ``ValueError``."""
+    """Decorate a function: it converts its arguments to their annotated types, or raises a ``ValueError``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -80,7 +80,7 @@ def _refuse_seed(name: str, value: Any, what: str) -> None:
 def fitted(value: Any, kind: Any, what: str) -> Any:
     """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
 
-    Tensors of torch stay unchanged, with their gradient.
+    Torch tensors stay unchanged and keep their gradient.
 
     Args:
         value: Any object.
@@ -120,7 +120,7 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
 
 
 def _row_of(kind: Any) -> Any:
-    """The type of the tuple that a tuple, a sequence, a pair or a triple becomes; None for all else."""
+    """The tuple type to which a tuple, sequence, pair or triple type is converted; None for all other types."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated and kind != Bound:
         sequence, count = parts
@@ -131,7 +131,7 @@ def _row_of(kind: Any) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is one of the literals, a function of the right number of arguments, or implements a protocol."""
+    """Whether a value fits a kind: one of its literals, a function with its number of arguments, or its protocol."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in parts)
@@ -161,7 +161,7 @@ def _is_protocol(kind: Any) -> bool:
 
 
 def _offers(value: type, protocol: Any) -> bool:
-    """Whether instances of a class would implement a protocol."""
+    """Whether instances of a class implement a protocol."""
     return _is_protocol(protocol) and _public(protocol) <= set(dir(value))
 
 
@@ -179,7 +179,7 @@ def _is_runtime(protocol: type) -> bool:
 
 
 def _is_tensor(kind: Any) -> bool:
-    """Whether a kind is the tensor of torch, which this package does not import."""
+    """Whether a kind is `torch.Tensor`; tested without importing torch."""
     return isinstance(kind, type) and (kind.__module__, kind.__name__) == ("torch", "Tensor")
 
 
@@ -195,7 +195,7 @@ def _finite_tensor(value: Any, what: str) -> Any:
 
 @functools.cache
 def _kinds(of: Any) -> dict[str, Any]:
-    """Annotated types by name; those that only type checkers import count as any."""
+    """Annotated types by name; types that are imported for type checkers only count as `Any`."""
     try:
         return get_type_hints(of, include_extras=True)
     except NameError:
@@ -291,7 +291,7 @@ def _misfit(value: Any, kind: Any, what: str) -> ValueError:
 
 
 def _words(kind: Any, many: bool = False) -> str:
-    """A kind in words."""
+    """The description of a kind in error messages; in the plural if `many`."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _joined([_words(p, many) for p in parts])
@@ -325,14 +325,14 @@ def _words(kind: Any, many: bool = False) -> str:
 
 
 def with_article(name: str) -> str:
-    """The name of a class as it is spoken: a Box, a Union, an Axes, an Unknown, an MPM."""
+    """The name of a class with the article that fits its pronunciation: a Box, a Union, an Axes, an Unknown, an MPM."""
     spelled = name[:2].isupper()  # letter by letter
     vowel = name[0] in ("AEFHILMNORSX" if spelled else "AEIOU") and not name.startswith("Uni")
     return f"{'an' if vowel else 'a'} {name}"
 
 
 def _joined(words: list[str]) -> str:
-    """Alternatives; between bare names the article is not repeated."""
+    """Descriptions joined by "or"; between bare names the article is not repeated."""
     bare = [w.removeprefix("a ").removeprefix("an ") for w in words]
     if not any(" " in w for w in bare):
         words = [words[0], *bare[1:]]
@@ -346,7 +346,7 @@ def _classes(kind: Any) -> tuple[type, ...]:
 
 
 def shown(value: Any) -> str:
-    """A value on at most one line."""
+    """A value as text, shortened to one line."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if dataclasses.is_dataclass(value):

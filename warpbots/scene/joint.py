@@ -35,8 +35,8 @@ class Joint:
                                                                                   child's axes
     ============= =============================================================== ======================================
 
-    All directions are given in the frame of the joint, which is fixed to the parent. If all coordinates are zero, and
-    quaternions (0, 0, 0, 1), the bodies have the poses given by their `position` and `rotation`.
+    All directions are given in the frame of the joint, which is fixed to the parent. With all coordinates at zero, and
+    quaternions at (0, 0, 0, 1), the bodies have the poses given by their `position` and `rotation`.
 
     Attributes:
         name: Name of the joint, unique in the scene.
@@ -44,10 +44,11 @@ class Joint:
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
         position: Origin of its frame in the world with all coordinates at zero [m], shape (3,). None for the origin of
-            the world, or, of a free joint, for the centre of mass of the child: q is then the displacement of the
-            centre and qd its velocity, and the child turns about it. About another point a step conserves momentum only
-            to the order of its accuracy.
-        rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
+            the world or, if the joint is free, for the centre of mass of the child. With such an origin, q has the
+            displacement of the centre of mass and qd its velocity, and the child turns about it. If a free joint has
+            its origin elsewhere, a step conserves momentum only to its order of accuracy.
+        rotation: Rotation matrix of its frame in the world with all coordinates at zero, row by row, shape (3, 3). Its
+            columns are the axes of the frame.
         axis: Direction of a revolute, prismatic or cylindrical joint in this frame, normalised on construction.
         start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
         start_velocity: Joint velocities at time 0, shape (velocities,) or a number; None for rest.
@@ -55,17 +56,17 @@ class Joint:
         neutral: Coordinates at which the spring is at rest; the zero rotation for a ball.
         damping: Damping [N m s/rad or N s/m], one for all velocities or one for each.
         armature: Inertia of its rotor [kg m^2 or kg], one for all velocities or one for each.
-        lower: Lower limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
-        upper: Upper limits of the coordinates [rad or m]; None for none.
+        lower: Lower limits of the coordinates [rad or m]; None for no limits. Balls and free joints have no limits.
+        upper: Upper limits of the coordinates [rad or m]; None for no limits.
         limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive. None for I / (5 ms)^2 with the inertia I
-            that the joint carries, so that a weight at a lever arm r sinks in by g / r (5 ms)^2 [rad], 0.25 mrad at
-            1 m, whatever its mass; stiffer if motors or springs of the joint need it
+            that the joint carries, so that a weight at a lever arm r passes the limit by g / r (5 ms)^2 [rad], 0.25
+            mrad at 1 m, whatever its mass. The limit is stiffer if motors or springs of the joint need it
             (`warpbots.solvers.articulated.joint_limits`).
-        limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping of I, 2 sqrt(k I). The
-            damping force acts only beyond the limits and never exceeds the force of their stiffness. So limits do not
-            pull, and the force is continuous at the limit: motion towards it meets up to twice the stiffness, motion
-            away from it follows a damped spring. An inertia I rebounds from a limit at its full speed for damping 0,
-            and at 0.26 of this speed for 2 sqrt(k I).
+        limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping, 2 sqrt(k I), with the
+            stiffness k of the limit. The damping force acts only beyond the limits and never exceeds the force of their
+            stiffness. So limits do not pull, and the force is continuous at the limit: motion towards it meets up to
+            twice the stiffness, motion away from it follows a damped spring. An inertia I rebounds from a limit at its
+            full speed if the damping is 0, and at 0.26 of this speed if it is critical.
 
     Raises:
         SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.
@@ -131,7 +132,7 @@ class Joint:
 
     @property
     def straight(self) -> int:
-        """Number of joint velocities that are rates of one coordinate each; velocities after them rotate a ball."""
+        """Number of joint velocities that are rates of one coordinate each; the angular velocity of a ball follows."""
         return JOINTS[self.kind].straight
 
     def _spread(self, field: str, count: int) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Kinds of joints, each a chain of elementary joints: the one table that all solvers, readers and writers follow."""
+"""Kinds of joints, each a chain of elementary joints: one table for all solvers, readers and writers."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ class ElementaryJoint:
 
     Attributes:
         type: ``"prismatic"``, ``"revolute"`` or ``"ball"``.
-        axis: ``"x"``, ``"y"`` or ``"z"`` of the frame of the joint; None for `Joint.axis`, and for a ball.
+        axis: ``"x"``, ``"y"`` or ``"z"`` of the frame of the joint; None if the axis is `Joint.axis`, and for a ball.
     """
 
     type: str
@@ -58,7 +58,8 @@ class ElementaryJoint:
 class JointKind:
     """A chain of elementary joints: each moves all joints after it, and the last one moves the child.
 
-    Coordinates and velocities of a joint are those of its elementary joints, in their order.
+    The coordinates and velocities of a joint are the coordinates and velocities of its elementary joints, in their
+    order.
 
     Attributes:
         chain: The elementary joints; a ball can only be the last one.
@@ -87,7 +88,7 @@ class JointKind:
 
     @property
     def straight(self) -> int:
-        """Number of joint velocities that are rates of one coordinate each; velocities after them rotate a ball."""
+        """Number of joint velocities that are rates of one coordinate each; the angular velocity of a ball follows."""
         return self.freedom - 3 * self.ball
 
     @property
@@ -102,12 +103,12 @@ class JointKind:
 
     @property
     def angular(self) -> np.ndarray:
-        """Whether each velocity is angular, shape (freedom,), bool."""
+        """For each joint velocity, whether it is angular, shape (freedom,), bool."""
         return np.array([j.type != "prismatic" for j in self.chain for _ in range(j.freedom)], dtype=bool)
 
     @property
     def zero(self) -> np.ndarray:
-        """Coordinates with the child in its pose at zero, shape (coordinates,): zeros, and for a ball (0, 0, 0, 1)."""
+        """Coordinates of the undisplaced child, shape (coordinates,): zeros, and (0, 0, 0, 1) for a ball."""
         q = np.zeros(self.coordinates)
         q[-1:] = self.ball
         return q

@@ -8,7 +8,7 @@ __all__ = ["Servo", "Torque"]
 
 @record
 class Torque:
-    """A motor whose control is its torque or force: u max_torque on one velocity of a joint.
+    """A motor with a given torque: it exerts the torque or force u max_torque along one velocity of a joint.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -28,7 +28,9 @@ class Torque:
 
 @record
 class Servo:
-    """A motor whose control is its position: stiffness (target + u reach - q) - damping qd on one velocity of a joint.
+    """A motor with a given target position: it drives one coordinate q of a joint.
+
+    It exerts the torque or force stiffness (target + u reach - q) - damping qd along the joint velocity qd.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.

@@ -14,26 +14,26 @@ _LARGEST = 32
 
 @record
 class Material:
-    """A homogeneous material: isotropic except for fibres, hyperelastic except for branches, plastic flow and damping.
+    """A homogeneous hyperelastic material, with optional fibres, Maxwell branches, plastic flow and damping.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
         poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
         density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
         law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
-            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your
-            own; ``weakly_compressible`` for a fluid under MPM, whose bulk modulus is E for nu = 1/3.
+            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your own; ``weakly_compressible``
+            for a fluid, with `MPM` only, whose bulk modulus is E for nu = 1/3.
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
-            (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
-            not stiffer near J = 1: 2 is the usual choice.
-        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic stress of the
-            strain rate; 0 for none.
-        yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
-        breaking_strain: Strain at which it breaks permanently [1]; None for never.
-        plasticity: How matter flows under MPM, `VonMises`, `DruckerPrager` or `CamClay`, which need the law
+            (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. A larger
+            exponent is not stiffer near J = 1: 2 is the usual choice.
+        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic stress that the
+            strain rate would cause as a strain; 0 for none.
+        yield_strain: Strain beyond which the material deforms plastically [1]; None if it never does.
+        breaking_strain: Strain at which the material breaks permanently [1]; None if it never does.
+        plasticity: Model of plastic flow, with `MPM` only: `VonMises`, `DruckerPrager` or `CamClay`, each with the law
             ``hencky``; None for matter that does not flow.
-        fibres: Families of fibres that reinforce it, under MPM.
-        branches: Maxwell branches, whose stress relaxes, under MPM.
+        fibres: Families of fibres that reinforce the material, with `MPM` only.
+        branches: Maxwell branches, whose stress relaxes, with `MPM` only.
 
     Raises:
         SceneError: A value is out of range.

@@ -13,7 +13,7 @@ __all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours", "whol
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Collection[str] = ()) -> list[str]:
-    """Joints whose bodies do not exist, or that do not form trees; `soft` are the names of soft bodies."""
+    """Messages about joints that name missing bodies or do not form trees; `soft` has the names of soft bodies."""
     names = [b.name for b in bodies]
     faults = []
     carrier: dict[str, Joint] = {}
@@ -55,7 +55,7 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Col
 def drive_faults(
     actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint], bodies: Sequence[RigidBody] = ()
 ) -> list[str]:
-    """Motors at joints that do not exist, or that lack the motor's axis."""
+    """Messages about motors whose joint does not exist or has no velocity with the index of the motor."""
     known, floating = {j.name: j for j in joints}, {b.name for b in bodies} - {j.child for j in joints}
     faults = []
     for motor in (a for a in actuators if isinstance(a, Torque | Servo)):
@@ -79,7 +79,7 @@ def drive_faults(
 def contact_faults(
     bodies: Sequence[RigidBody], obstacles: Sequence[Obstacle], contacts: Sequence[Contact], soft: Collection[str] = ()
 ) -> list[str]:
-    """Contacts that refer to nothing, and contact points to which no contact refers.
+    """Messages about contacts whose bodies cannot touch or do not exist, and about contact points without a contact.
 
     Args:
         bodies: Rigid bodies.
@@ -125,7 +125,7 @@ def contact_faults(
 
 
 def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[str, str]:
-    """For each body, the body to which a chain of fixed joints fixes it, by name; the body itself if there is none.
+    """For each body, by name, the first body of its chain of fixed joints; the body itself if there is none.
 
     Args:
         bodies: All bodies.

@@ -14,7 +14,7 @@ _MOST = 2**31 - 1
 
 
 def available_memory() -> float:
-    """Available memory of the host [bytes]; infinity where it is unknown."""
+    """Available memory of the host [bytes]; infinity if it is unknown."""
     free = [math.inf]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -32,11 +32,11 @@ def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
     Args:
         count: Number of objects; it may be too large for an integer.
         each: Memory per object, measured [bytes].
-        what: Name of the objects in messages, in the plural, with their body or solver.
+        what: Name of the objects in messages, in the plural, including the body or solver to which they belong.
         remedy: The remedy for users, in messages.
 
     Raises:
-        SceneError: They do not fit, or their number exceeds the range of an index.
+        SceneError: The objects do not fit into memory, or their number exceeds the range of an index.
     """
     need, free = count * each, available_memory()
     if need > free:
@@ -49,7 +49,7 @@ def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
 
 
 def _entries(path: str) -> dict[str, int]:
-    """First two words of each line of a file."""
+    """The second word of each line of a file, an integer, by the first word."""
     return {words[0]: int(words[1]) for words in map(str.split, Path(path).read_text().splitlines())}
 
 

@@ -23,7 +23,7 @@ class Obstacle:
         condition: One of `CONDITIONS`.
         friction: Coefficient of sliding friction mu >= 0, used by the condition ``"friction"`` only.
         name: Name of the obstacle, unique in the scene.
-        static_friction: Coefficient of static friction, at least `friction`; None for the same.
+        static_friction: Coefficient of static friction, at least `friction`; None for the value of `friction`.
 
     Raises:
         SceneError: An unknown condition, a negative coefficient, or static friction below sliding friction.
@@ -70,7 +70,7 @@ def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", fricti
 def walls(
     lower: Sequence[float], upper: Sequence[float], condition: str = "slip", friction: float = 0.0
 ) -> tuple[Obstacle, ...]:
-    """Walls around a box: one half-space for each of its 2 dim faces.
+    """Walls around a box: one half-space for each of its faces.
 
     Args:
         lower: Lower corner of the free space [m], shape (dim,).

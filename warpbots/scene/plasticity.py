@@ -11,7 +11,8 @@ class VonMises:
 
     The equivalent stress sqrt(3/2) |dev tau| of the Kirchhoff stress tau never exceeds `yield_stress` plus `hardening`
     times the accumulated plastic strain. The volume is elastic. In 2D the flow stays in the plane and dev tau is the
-    deviator of the in-plane stress. This is plane strain where flow has developed or matter is nearly incompressible.
+    deviator of the in-plane stress. This agrees with plane strain if flow has developed or the matter is nearly
+    incompressible.
 
     Attributes:
         yield_stress: Stress at which a bar that is pulled begins to flow [Pa], positive.

@@ -1,4 +1,4 @@
-"""Base of all scene objects: frozen data with readable errors, compared field by field."""
+"""Base of all scene objects: frozen data with readable errors, which compare field by field."""
 
 import dataclasses
 import inspect
@@ -44,7 +44,7 @@ def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
 
 
 def direction(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
-    """`value` as a unit vector of `dim` components, of two or three if `dim` is None; a unit vector keeps its bits.
+    """`value` as a unit vector of `dim` components, of two or three if `dim` is None; unit vectors keep their bits.
 
     Raises:
         SceneError: `value` is not this many finite numbers, or it cannot be normalised.

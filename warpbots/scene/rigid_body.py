@@ -36,8 +36,8 @@ class Inertia:
     Attributes:
         mass: Mass [kg].
         center: Centre of mass in the frame of the body [m], shape (3,).
-        moments: Moments of inertia about the centre of mass in the axes of the body [kg m^2], shape (3, 3), or its
-            diagonal.
+        moments: Moments of inertia about the centre of mass in the axes of the body [kg m^2], shape (3, 3), or the
+            diagonal of this matrix, shape (3,).
 
     Raises:
         SceneError: The inertia is unphysical: it is not positive definite, or one moment exceeds the sum of the others.
@@ -72,15 +72,15 @@ class Inertia:
 
 
 def nearest_moments(principal: np.ndarray) -> np.ndarray:
-    """The physically possible principal moments, A + B >= C, nearest to the given ones in the sum of squares.
+    """The physically possible principal moments that are nearest to given moments in the sum of squares.
 
-    A and B grow and C shrinks by a third of C - A - B.
+    Moments A <= B <= C are possible if A + B >= C. If they are not, A and B grow and C shrinks by a third of C - A - B.
 
     Args:
         principal: Moments in ascending order [kg m^2], shape (3,).
 
     Returns:
-        Possible moments [kg m^2], shape (3,); the given ones if they are possible.
+        Possible moments [kg m^2], shape (3,); the given moments if they are possible.
     """
     size = principal[2]
     nearest = np.maximum(principal, 0.0)
@@ -123,20 +123,21 @@ class RigidBody:
 
     Attributes:
         name: Unique name of the body.
-        shape: Its solid in its own frame; None for a body without extent, which is massless without an `inertia`.
+        shape: Its solid in its own frame; None for a body without extent, which is massless unless it has an `inertia`.
         density: Density [kg/m^3], from which mass and moments of inertia follow.
-        inertia: Mass and moments, instead of the values from shape and density.
+        inertia: Mass and moments, replacing the values from shape and density.
         position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
-        rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
-        points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, spheres, capsules
-            and cylinders have one, three and nine points, which move over the surface to where it touches; each
-            represents a 64th of the surface. Boxes have a grid with points at their corners. Other shapes, and all
-            shapes in contact with these, have the given number of points, spread evenly and as symmetrically as the
-            shape.
+        rotation: Rotation matrix of its frame in the world with all joint coordinates at zero, row by row, shape (3,
+            3). Its columns are the axes of the frame.
+        points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, a sphere has one
+            point, a capsule three and a cylinder nine; these points move over the surface to the place of contact, and
+            each represents a 64th of the surface. Boxes have a grid with points at their corners. Other shapes, and all
+            shapes in contact with such other shapes, have the given number of points, spread evenly and as
+            symmetrically as the shape.
         surface: Name of its surface material, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
-        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair takes the
-            mean of both. A `Contact` has a coefficient of its own.
+        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair has the mean
+            of its two coefficients. A `Contact` between rigid bodies has a coefficient of its own.
 
     Raises:
         SceneError: A value is out of range.

@@ -34,7 +34,7 @@ class Task:
 
     Attributes:
         cell_size: Size of the cells of its soft bodies [m]; None for a size that follows from their shapes.
-        control_interval: Time between two control signals [s].
+        control_interval: Time during which a control signal is constant [s].
         substeps: Solver steps per control interval.
         steps: Control intervals of one run.
         direction: Direction in which the robot should travel, shape (dim,).
@@ -63,8 +63,8 @@ class Scene:
 
     Attributes:
         bodies: Bodies, soft or rigid; all shapes of a scene are 2D or all are 3D. A scene of obstacles alone, such as a
-            room that was read from a file, has none, and is put around a robot by ``dataclasses.replace(robot,
-            obstacles=room.obstacles)``.
+            room that was read from a file, has no bodies; its obstacles are put around a robot by
+            ``dataclasses.replace(robot, obstacles=room.obstacles)``.
         actuators: Actuators; actuator k is driven by channel k of every control tensor.
         obstacles: Static solids.
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
@@ -80,8 +80,8 @@ class Scene:
         fluid: The fluid around soft bodies, or None.
         fields: Parameters that no other record can hold, such as a stiffness that differs from element to element; see
             `warpbots.Simulation.scene_with`.
-        source: Path of the file that the scene was read from, so that parts of it that warpbots does not understand
-            are preserved on writing; ignored in comparisons.
+        source: Path of the file that the scene was read from; parts of this file that warpbots does not understand are
+            preserved on writing. Comparisons ignore `source`.
         text: The text that `print` shows; `warpbots` puts a short table here. `repr` gives all data of a scene.
         mimebundle: The content that a notebook shows; `warpbots` puts a table with a picture here.
 
@@ -119,12 +119,12 @@ class Scene:
         return type(self).text(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """In a notebook a scene is a table and a picture: see `warpbots.view`."""
+        """A notebook shows a scene as a table and a picture: see `warpbots.view`."""
         return type(self).mimebundle(self)
 
     @property
     def dim(self) -> int:
-        """2 or 3."""
+        """Number of dimensions, 2 or 3."""
         first = (*self.bodies, *self.obstacles)[0]
         return 3 if isinstance(first, RigidBody) else dimension(first.shape)
 
@@ -142,7 +142,8 @@ class Scene:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of all bodies at rest [m], each of shape (dim,).
 
-        Without bodies the corners of all obstacles; a direction in which these are unbounded gets an extent of 1 m.
+        A scene without bodies has the corners of all obstacles; a direction in which the obstacles are unbounded gets
+        an extent of 1 m.
         """
         boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies or self.obstacles]
         corners = zip(*boxes, strict=True)
