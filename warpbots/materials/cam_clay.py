@@ -1,27 +1,27 @@
-"""Return mapping of the modified Cam clay model with cohesion: matter that compacts and breaks, such as snow.
+"""Return mapping of the modified Cam clay model with cohesion, for matter that compacts and breaks, such as snow.
 
-Roscoe & Burland 1968, with the cohesion of snow from Gaume et al. 2018, "Dynamic anticrack propagation in snow", and as
-in that paper in logarithmic strains e of Hencky's law. With the pressure p and the equivalent stress q,
+The model is from Roscoe & Burland 1968; its cohesion and its logarithmic strains e of Hencky's law are from Gaume et
+al. 2018, "Dynamic anticrack propagation in snow". With the pressure p and the equivalent stress q,
 
     p   = -tr(tau) / d = -K tr(e),   q = sqrt(3/2) |dev(tau)|,   K = lambda + 2/d mu
     p_c = p_0 exp(-xi v)                             (preconsolidation pressure)
     f   = (q / M)^2 + (p + beta p_c)(p - p_c) <= 0   (yield function: an ellipse)
 
-for the initial p_0, the stress ratio M at the critical state, the cohesion beta and the hardening coefficient xi; v is
-the logarithm of the plastic volume ratio. Flow is associated: e' is the strain in f <= 0 that is nearest to the trial
-strain e in the norm of the elastic energy, for the p_c at the end of the step, p_c' = p_0 exp(-xi v'). The ellipse has
-the centre p_m = (1 - beta) p_c' / 2 and the half-axis r = (1 + beta) p_c' / 2, and
+with the initial preconsolidation pressure p_0, the stress ratio M at the critical state, the cohesion beta and the
+hardening coefficient xi; v is the logarithm of the plastic volume ratio. Flow is associated: e' is the strain in f <= 0
+that is nearest to the trial strain e in the norm of the elastic energy, for the p_c at the end of the step, p_c' = p_0
+exp(-xi v'). The ellipse has the centre p_m = (1 - beta) p_c' / 2 and the half-axis r = (1 + beta) p_c' / 2, and
 
     q' = q / (1 + a x),   p' - p_m = (p - p_m) / (1 + b x),   a = 3 / M^2,   b = K / mu
     h = (q' / M)^2 + (p' - p_m)^2 - r^2 = 0          (x > 0, the amount of flow)
     g = v' - v - tr(e) - p' / K = 0                  (volume changes are plastic or elastic)
 
-For a given v' the first equation is solved for x by Newton's method on 1 / sqrt(h + r^2) - 1 / r, which is nearly
-linear in x (Moré and Sorensen 1983), and the second for v' by Newton's method, safeguarded by bisection: g grows with
-v' except where matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow from the
-derivatives of h and g. Because flow is associated, f is convex and e = 0 is never beyond f = 0, flow dissipates energy
-on every path. Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e,
-F' = exp(e' - e) F. In 2D, dev is the deviator in the plane.
+For a given v' the equation h = 0 is solved for x by Newton's method on 1 / sqrt(h + r^2) - 1 / r, which is nearly
+linear in x (Moré and Sorensen 1983). The equation g = 0 is solved for v' by Newton's method, safeguarded by bisection:
+g grows with v' unless matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow
+from the derivatives of h and g. Because flow is associated, f is convex and e = 0 is never beyond f = 0, flow
+dissipates energy on every path. Matter whose p_c would fall below 1e-6 mu bears no stress: e' = 0. As e' has the axes
+of e, F' = exp(e' - e) F. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -45,7 +45,7 @@ _ROUNDING = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-14}[real]))
 
 @wp.struct
 class Clay:
-    """A trial state, and the constants of its matter.
+    """A trial state, and the constants of its material.
 
     shear: (q / M)^2 [Pa^2].
     p: Pressure [Pa].
@@ -96,19 +96,19 @@ def root_of(shear: real, D: real, a: real, b: real, r: real):
 
 @wp.func
 def strength_of(s: Clay, y: real):
-    """p_c for v' = y."""
+    """The preconsolidation pressure p_c for v' = y."""
     return s.p_0 * wp.exp(-s.xi * y)
 
 
 @wp.func
 def is_beyond(s: Clay, p_c: real):
-    """Whether the trial is beyond the ellipse of p_c."""
+    """Whether the trial state is outside the ellipse of the preconsolidation pressure p_c."""
     return s.shear + (s.p + s.beta * p_c) * (s.p - p_c) > real(0.0)
 
 
 @wp.func
 def equations(s: Clay, x: real, y: real):
-    """h and g at x and v' = y, and their derivatives h_x, h_y, g_x, g_y."""
+    """h and g for x and v' = y, and their partial derivatives h_x, h_y, g_x, g_y."""
     p_c = strength_of(s, y)
     center = real(0.5) * (real(1.0) - s.beta) * p_c
     r = real(0.5) * (real(1.0) + s.beta) * p_c
@@ -124,7 +124,7 @@ def equations(s: Clay, x: real, y: real):
 
 @wp.func
 def root_at(s: Clay, y: real):
-    """x for v' = y, 0 where the trial is not beyond the ellipse; g there, and its derivative along h = 0."""
+    """The root x of h for v' = y (0 if the trial is in the ellipse), g at this root, and the total derivative dg/dy."""
     p_c = strength_of(s, y)
     if not is_beyond(s, p_c):
         return real(0.0), y - s.v, real(1.0)
@@ -136,7 +136,7 @@ def root_at(s: Clay, y: real):
 
 @wp.func
 def flow_of(s: Clay):
-    """x and v' with h = g = 0, for a trial beyond the ellipse; they count as constants in derivatives."""
+    """x and v' with h = g = 0, for a trial state outside the ellipse; the gradient does not pass through them."""
     y = s.v
     x, g, slope = root_at(s, y)
     low = y
@@ -168,7 +168,7 @@ def adj_flow_of(s: Clay, adj_x: real, adj_y: real):
 
 @functools.cache
 def cam_clay(dim: int) -> wp.Function:
-    """Warp function (F', v') of (F, v, E, nu, p_0, M, beta, xi): elastic deformation and plastic volume.
+    """Warp function (F, v, E, nu, p_0, M, beta, xi) -> (F', v'): elastic deformation and plastic volume after the flow.
 
     v and v' are logarithms of the plastic volume ratio. At the kink f = 0 the derivative is taken on the elastic side.
     """

@@ -7,7 +7,7 @@ The energy of projective dynamics (Bouaziz et al. 2014; Du et al. 2021, DiffPD; 
     P   = 2 mu (F - R) + lambda (tr S - d) R
     tau = P F^T
 
-with R the rotation of F. The volumetric term contains the linear strain tr S - d, where `fixed_corotated` has J - 1.
+with R the rotation of F. The volumetric term contains the linear strain tr S - d; `fixed_corotated` has J - 1 instead.
 """
 
 import warp as wp
@@ -44,14 +44,14 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat = matrix(dim)
     rotate = rotation(dim)
     spin, change_of_rotation = rotation_differential(dim)
 
     @wp.struct
     class CorotatedPoint:
-        """The rotation and its derivative.
+        """The terms of dP that depend on F.
 
         R: R.
         Y: Terms of `rotation_differential` at F.
@@ -68,7 +68,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def corotated_point(F: mat, mu: real, lam: real):
-        """Rotation and growth."""
+        """The terms of dP at F."""
         point = CorotatedPoint()
         point.R = rotate(F)
         point.Y = spin(F, point.R)

@@ -1,4 +1,4 @@
-"""How the stress of a material changes with F: dP = dP/dF : dF, in closed form where its law has one."""
+"""The differential of the stress of a material: dP = dP/dF : dF, in closed form if its law has one."""
 
 import functools
 
@@ -13,12 +13,13 @@ __all__ = ["differential"]
 
 
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa].
+    """A Warp struct of the terms of dP at F, the function of (F, E, nu) that fills it, and dP(point, dF) [Pa].
 
-    A law without a closed form is differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
+    P is the first Piola-Kirchhoff stress. A law without a closed form of dP is differentiated by Warp: as dP/dF is
+    symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
 
     Args:
-        law: The law, or a name, for the law registered last under it.
+        law: The law, or its name; a name means the law that was registered last under this name.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 
@@ -37,7 +38,7 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
     @wp.func
     def point_of(F: mat, E: real, nu: real):
-        """The point of the law with Lamé's constants of E and nu."""
+        """The terms of dP of the base law, with Lamé's constants computed from E and nu."""
         return law_point(F, lame_mu(E, nu), lame_lambda(E, nu))
 
     if incompressibility == 0:
@@ -46,10 +47,10 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
     @wp.struct
     class StiffenedPoint:
-        """Points of the law and of the volumetric energy.
+        """The terms of dP of the base law and of the volumetric energy.
 
-        law: Point of the law.
-        volumetric: Point of the volumetric energy.
+        law: Terms of the base law.
+        volumetric: Terms of the volumetric energy.
         """
 
         law: LawPoint
@@ -57,7 +58,7 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
     @wp.func
     def stiffened_point(F: mat, E: real, nu: real):
-        """Both points of E and nu."""
+        """The terms of dP at F of the base law and of the volumetric energy."""
         point = StiffenedPoint()
         point.law = point_of(F, E, nu)
         point.volumetric = volumetric_point(F, E, nu)
@@ -65,20 +66,20 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
 
     @wp.func
     def stiffened_differential(point: StiffenedPoint, dF: mat):
-        """dP of the law plus the volumetric one."""
+        """dP of the base law plus dP of the volumetric energy."""
         return law_differential(point.law, dF) + volumetric_differential(point.volumetric, dF)
 
     return StiffenedPoint, stiffened_point, stiffened_differential
 
 
 def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """As `differential`, by Warp's derivative of the stress."""
+    """The result of `differential` for a law without a closed form, by Warp's derivative of the stress."""
     mat = matrix(dim)
     _, _, piola = elasticity(law, incompressibility, dim)
 
     @wp.struct
     class GeneratedPoint:
-        """Arguments of the stress.
+        """The arguments of the stress, which Warp differentiates.
 
         F: F.
         E: E [Pa].
@@ -91,7 +92,7 @@ def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Fun
 
     @wp.func
     def generated_point(F: mat, E: real, nu: real):
-        """The arguments."""
+        """The arguments of the stress at F."""
         point = GeneratedPoint()
         point.F = F
         point.E = E

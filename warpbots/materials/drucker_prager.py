@@ -1,10 +1,10 @@
-"""Return mapping of Drucker-Prager plasticity without cohesion: sand, whose grains remember how far they are apart.
+"""Return mapping of Drucker-Prager plasticity without cohesion, for sand; the gap between separated grains is stored.
 
 Klar et al. 2016, "Drucker-Prager elastoplasticity for sand animation"; the volume correction is from Tampubolon et al.
 2017, "Multi-species simulation of porous sand and water mixtures".
 
-In logarithmic strains e of Hencky's law, with the trial strain e of the deformation gradient F, g = v + tr(e) is the
-logarithm of the volume of the grains relative to packed grains; v is the part left by earlier steps.
+With the logarithmic trial strain e of the deformation gradient F (Hencky's law), g = v + tr(e) is the logarithm of the
+volume of the grains relative to packed grains; v is the gap that remains from earlier steps.
 
     g > 0:   e' = 0,  v' = g                                     (grains apart: no stress)
     g <= 0:  tr(e') = g,  dev(e') = min(1, c / |dev(e)|) dev(e),  v' = 0
@@ -17,7 +17,7 @@ in 2D, and in 3D in triaxial compression:
     alpha = sin(phi) / sqrt(2)                                   (d = 2)
     alpha = sqrt(2/3) 2 sin(phi) / (3 - sin(phi))                (d = 3)
 
-As e' has the axes of e, F' = exp(e' - e) F. Without v, sand that was shaken loose would stay swollen.
+As e' has the axes of e, F' = exp(e' - e) F. Without v, sand that was shaken loose would keep the larger volume.
 """
 
 import functools
@@ -34,10 +34,10 @@ __all__ = ["drucker_prager"]
 
 @functools.cache
 def drucker_prager(dim: int) -> wp.Function:
-    """Warp function (F', v') of (F, v, E, nu, phi): elastic deformation and gap [1] after the flow; phi in degrees.
+    """Warp function (F, v, E, nu, phi) -> (F', v'): elastic deformation and gap [1] after the flow; phi in degrees.
 
-    At the kink where shear begins, the derivative is taken on the elastic side; at the kink where grains meet, as at
-    rest, on the side of packed grains.
+    At the kink where shear begins, the derivative is taken on the elastic side; at the kink where grains meet, which
+    includes the state at rest, it is taken on the side of packed grains.
     """
     mat = matrix(dim)
     strain, exp = log_strain(dim), exp_symmetric(dim)
@@ -47,7 +47,7 @@ def drucker_prager(dim: int) -> wp.Function:
 
     @wp.func
     def friction_of(phi: real):
-        """alpha."""
+        """The coefficient alpha of the friction angle phi [degrees]."""
         s = wp.sin(degree * phi)
         return factor * s / (least - less * s)
 

@@ -1,4 +1,4 @@
-"""The elasticity of a material: its law and its added incompressibility in terms of E and nu."""
+"""The elasticity of a material: its law plus its added volumetric energy, in terms of E and nu."""
 
 import functools
 from collections.abc import Callable
@@ -30,13 +30,14 @@ _REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
 
 
 class Law(NamedTuple):
-    """A snapshot of a registered law. Kernels are made for it, so that a later registration makes new kernels.
+    """A snapshot of a registered law. Kernels are made for a snapshot: a later registration leads to new kernels.
 
     Attributes:
         name: Its name, a key of `LAWS`.
-        module: Part of the names of the modules of its kernels, different for laws of the same name.
-        definition: Its value in `LAWS`.
-        differential: Its value in `DIFFERENTIALS`; None without a closed form.
+        module: Part of the names of the modules of its kernels; it differs between laws that were registered under one
+            name.
+        definition: Its entry in `LAWS`, the function that makes its Warp functions.
+        differential: Its entry in `DIFFERENTIALS`; None for a law without a closed form of dP.
     """
 
     name: str
@@ -62,10 +63,10 @@ def law_of(name: str) -> Law:
 
 
 def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
-    """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T and first Piola stress P = dPsi/dF [Pa].
+    """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T, first Piola-Kirchhoff stress P = dPsi/dF [Pa].
 
     Args:
-        law: The law, or a name, for the law registered last under it.
+        law: The law, or its name; a name means the law that was registered last under this name.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 
@@ -82,17 +83,17 @@ def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function
 
     @wp.func
     def energy(F: mat, E: real, nu: real):
-        """Psi of the law with Lamé's constants of E and nu."""
+        """Psi of the base law, with Lamé's constants computed from E and nu."""
         return law_energy(F, lame_mu(E, nu), lame_lambda(E, nu))
 
     @wp.func
     def stress(F: mat, E: real, nu: real):
-        """Tau of the law with Lamé's constants of E and nu."""
+        """Kirchhoff stress tau of the base law, with Lamé's constants computed from E and nu."""
         return law_stress(F, lame_mu(E, nu), lame_lambda(E, nu))
 
     @wp.func
     def piola(F: mat, E: real, nu: real):
-        """P of the law with Lamé's constants of E and nu."""
+        """P of the base law, with Lamé's constants computed from E and nu."""
         return law_piola(F, lame_mu(E, nu), lame_lambda(E, nu))
 
     if incompressibility == 0:
@@ -102,27 +103,27 @@ def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function
 
     @wp.func
     def stiffened_energy(F: mat, E: real, nu: real):
-        """Psi of the law plus the volumetric energy."""
+        """Psi of the base law plus Psi of the volumetric energy."""
         return energy(F, E, nu) + volumetric_energy(F, E, nu)
 
     @wp.func
     def stiffened_stress(F: mat, E: real, nu: real):
-        """Tau of the law plus the volumetric stress."""
+        """Kirchhoff stress tau of the base law plus tau of the volumetric energy."""
         return stress(F, E, nu) + volumetric_stress(F, E, nu)
 
     @wp.func
     def stiffened_piola(F: mat, E: real, nu: real):
-        """P of the law plus the volumetric one."""
+        """P of the base law plus P of the volumetric energy."""
         return piola(F, E, nu) + volumetric_piola(F, E, nu)
 
     return stiffened_energy, stiffened_stress, stiffened_piola
 
 
 def p_wave_modulus(E: float, nu: float, incompressibility: int) -> float:
-    """Stiffness M of a compression wave at rest [Pa], whose speed is sqrt(M / rho).
+    """P-wave modulus M of undeformed matter [Pa]; compression waves have the speed sqrt(M / rho).
 
     M = E (1 - nu) / ((1 + nu) (1 - 2 nu)) for every law, plus 2 K for an added incompressibility with exponent 2;
-    higher exponents have no stiffness at J = 1.
+    higher exponents add no stiffness at J = 1.
     """
     modulus = E * (1.0 - nu) / ((1.0 + nu) * (1.0 - 2.0 * nu))
     return modulus + (2.0 * E / (3.0 * (1.0 - 2.0 * nu)) if incompressibility == 2 else 0.0)

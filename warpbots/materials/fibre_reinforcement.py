@@ -1,14 +1,14 @@
-"""A family of fibres in a matrix: linear in the stretch, in tension alone.
+"""A family of fibres in a matrix: their stress is linear in the stretch, and acts in tension only.
 
-A matrix is reinforced by an energy of the stretch along a direction (Spencer 1984; Holzapfel 2000, section 6.7), here
-of Hookean threads, which buckle when they are shortened:
+The reinforcement is an energy of the stretch along a direction (Spencer 1984; Holzapfel 2000, section 6.7). The fibres
+are Hookean threads, which buckle when they are shortened:
 
     L   = |F a|                                      (stretch of fibres with the unit direction a at rest)
     Psi = k/2 <L - 1>^2
     tau = k <L - 1> / L (F a)(F a)^T,   P = k <L - 1> / L (F a) a^T
 
-with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1, where all matter begins, the
-stress is continuous; its derivative is taken on the stretched side.
+with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1, the state at rest, the stress
+is continuous; its derivative is taken on the stretched side.
 """
 
 import functools
@@ -22,7 +22,7 @@ __all__ = ["fibre_reinforcement"]
 
 @functools.cache
 def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Psi(F, a, k) and tau(F, a, k) [Pa] in `dim` dimensions."""
+    """Warp functions Psi(F, a, k) and tau(F, a, k) [Pa] in `dim` dimensions."""
     vec, mat = vector(dim), matrix(dim)
     rounding, part = real(ROUNDING), positive_part()
 

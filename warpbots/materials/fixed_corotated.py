@@ -6,7 +6,7 @@ Equation 12 of the ChainQueen paper.
     P   = 2 mu (F - R) + lambda (J - 1) J F^-T
     tau = P F^T = 2 mu (F - R) F^T + lambda (J - 1) J I
 
-with R the rotation of F. Finite and restoring for inverted matter too.
+with R the rotation of F. For inverted matter, too, the stress is finite and restores the shape.
 """
 
 import warp as wp
@@ -44,14 +44,14 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     rotate = rotation(dim)
     spin, change_of_rotation = rotation_differential(dim)
 
     @wp.struct
     class FixedCorotatedPoint:
-        """F, its cofactor, and the rotation with its derivative.
+        """The terms of dP that depend on F.
 
         F: F.
         C: cof F.
@@ -72,7 +72,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def fixed_corotated_point(F: mat, mu: real, lam: real):
-        """Rotation and cofactor."""
+        """The terms of dP at F."""
         point = FixedCorotatedPoint()
         point.F = F
         point.C = cof(F)

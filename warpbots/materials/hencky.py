@@ -7,7 +7,7 @@
 
 with the singular values s_i of F. The Kirchhoff stress is linear in the strain, which makes return mappings of plastic
 matter as simple as for small strains (`warpbots.materials.von_mises`). In 2D it is plane strain. Valid while
-J = det F > 0; ln J makes inverted matter NaN, which stops the run. Beyond a stretch of e the force on a bar falls.
+J = det F > 0; ln J makes inverted matter NaN, which stops the run. The force on a bar falls with a stretch above 2.718.
 """
 
 import functools
@@ -59,20 +59,20 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat, cof, eigen_of = matrix(dim), cofactor(dim), eigen(dim)
     slopes, change_of_log = log_differential(dim)
     _, stress, _ = law(dim)
 
     @wp.struct
     class HenckyPoint:
-        """F, its inverse, and the derivative of ln(F F^T).
+        """The terms of dP that depend on F.
 
         F: F.
-        inverse: F^-T.
+        inverse: Transposed inverse F^-T.
         tau: tau [Pa].
         Q: Eigenvectors of F F^T.
-        G: Divided differences of the logarithm at its eigenvalues.
+        G: Divided differences of the logarithm at the eigenvalues of F F^T.
         mu: mu [Pa].
         lam: lambda [Pa].
         """
@@ -87,7 +87,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def hencky_point(F: mat, mu: real, lam: real):
-        """Stress and eigenvectors."""
+        """The terms of dP at F."""
         squares, Q = eigen_of(F @ wp.transpose(F))
         point = HenckyPoint()
         point.F = F

@@ -3,8 +3,8 @@
     Psi = K (J - 1)^p,   K = E / (3 (1 - 2 nu)),   p even
     tau = K p (J - 1)^(p - 1) J I
 
-The paper prints 2 - 2 nu instead of 1 - 2 nu in the bulk modulus K, and allows any p >= 2; an odd p attracts in
-compression.
+The paper prints 2 - 2 nu instead of 1 - 2 nu in the bulk modulus K, and allows any p >= 2. With an odd p, compressed
+matter would contract further.
 """
 
 import warp as wp
@@ -27,7 +27,7 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
     @wp.func
     def odd_power(r: real):
-        """r^(p - 1) by multiplication, with the sign of r and a derivative at r = 0."""
+        """r^(p - 1) by repeated multiplication, which keeps the sign of r and is differentiable at r = 0."""
         power = real(1.0)
         for _ in range(factors):
             power = power * r
@@ -54,14 +54,14 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
 
 def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, E, nu), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, E, nu) that fills it, and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     p = real(exponent)
     factors = wp.constant(exponent - 2)
 
     @wp.struct
     class IncompressiblePoint:
-        """F and its cofactor.
+        """The terms of dP that depend on F.
 
         F: F.
         C: cof F.
@@ -76,7 +76,7 @@ def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Funct
 
     @wp.func
     def incompressible_point(F: mat, E: real, nu: real):
-        """Cofactor and derivatives with respect to J."""
+        """The terms of dP at F."""
         r = wp.determinant(F) - real(1.0)
         power = p * E / (real(3.0) * (real(1.0) - real(2.0) * nu))
         for _ in range(factors):

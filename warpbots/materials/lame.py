@@ -1,4 +1,4 @@
-"""Engineering constants to Lamé's, as Warp functions."""
+"""Lamé's constants from Young's modulus and Poisson's ratio, as Warp functions."""
 
 import warp as wp
 

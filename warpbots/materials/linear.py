@@ -5,7 +5,7 @@
     P   = 2 mu epsilon + lambda tr(epsilon) I
     tau = P F^T
 
-A rotation stretches it: use it only where rotations stay small.
+Matter that rotates is stretched: use this law only if rotations stay small.
 """
 
 import warp as wp
@@ -45,7 +45,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat = matrix(dim)
 
     @wp.struct

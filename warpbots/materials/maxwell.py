@@ -1,21 +1,22 @@
 """A Maxwell branch: a spring and a dashpot in series, at finite strains.
 
 Finite linear viscoelasticity in logarithmic strains, integrated by the exponential map (Reese & Govindjee 1998): the
-branch has an elastic deformation G of its own. It follows the motion as the deformation gradient does, and relaxes:
+branch has an elastic deformation G of its own. G follows the motion as the deformation gradient does, and relaxes:
 
     e   = dev ln(G G^T) / 2                          (logarithmic strain of the spring, without its volume)
     Psi = mu e : e
     tau = 2 mu e
     de/dt = D - e / T,   D the rate of strain
 
-for the shear modulus mu and the relaxation time T. Where D is constant for a step dt = x T, the strain after it is
+with the shear modulus mu and the relaxation time T. If D is constant during a step dt = x T, the strain after the step
+is
 
     e' = exp(-x) e + b dt D = b (a e + dt D),   b = (1 - exp(-x)) / x,   a = x / (exp(x) - 1),   a b = exp(-x)
 
-so a step relaxes the spring by the factor a, moves it, and relaxes it by b. This is exact for small strains at every
-constant rate, including zero. For large strains it is a symmetric splitting with an error of second order. Because the
-relaxed strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation and the determinant of G. The
-dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is the deviator in the plane.
+so a step multiplies the strain of the spring by a, adds the strain of the motion, and multiplies the sum by b. This is
+exact for small strains at every constant rate, including zero. For large strains it is a symmetric splitting with an
+error of second order. Because the relaxed strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation
+and the determinant of G. The dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -44,7 +45,7 @@ def _deviator(dim: int) -> wp.Function:
 
 @functools.cache
 def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Psi(G, mu) and tau(G, mu) [Pa] of the elastic deformation of the spring, of shape (`dim`, `dim`)."""
+    """Warp functions Psi(G, mu) and tau(G, mu) [Pa]; G is the elastic deformation of the spring, shape (`dim`, `dim`)."""
     mat, spring_strain = matrix(dim), _deviator(dim)
 
     @wp.func
@@ -63,10 +64,10 @@ def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def lost_before(x: real):
-    """1 - a.
+    """The fraction 1 - a of the strain that is lost before the motion, with a of the module's formula.
 
-    In short steps it is 1 + y - y coth y with y = x/2 and Lambert's continued fraction of y coth y - 1, because the
-    difference of nearly equal numbers would have a rounding error of 1/x roundings.
+    For small x it is computed as 1 + y - y coth y, with y = x/2 and Lambert's continued fraction of y coth y - 1,
+    because the subtraction of nearly equal numbers would magnify the rounding error by 1/x.
     """
     if x < real(1.0):
         y = real(0.5) * x
@@ -79,7 +80,7 @@ def lost_before(x: real):
 
 @wp.func
 def lost_after(x: real):
-    """1 - b; in short steps from a b = exp(-x)."""
+    """The fraction 1 - b of the strain that is lost after the motion; for small x computed from a b = exp(-x)."""
     if x < real(1.0):
         t = wp.tanh(real(0.5) * x)
         lost = real(2.0) * t / (real(1.0) + t)  # 1 - exp(-x)
@@ -90,9 +91,9 @@ def lost_after(x: real):
 
 @functools.cache
 def maxwell_step(dim: int) -> wp.Function:
-    """Warp function G'(G, M, T, dt): the elastic deformation of the spring after matter moved by M in a time dt [s].
+    """Warp function G'(G, M, T, dt): elastic deformation of the spring after the motion M of matter in the time dt [s].
 
-    M = F' F^-1 is the motion in the step, of shape (`dim`, `dim`).
+    M = F' F^-1 is the relative deformation gradient of the step, of shape (`dim`, `dim`); T is the relaxation time [s].
     """
     mat, spring_strain, exp = matrix(dim), _deviator(dim), exp_symmetric(dim)
 

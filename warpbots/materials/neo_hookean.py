@@ -42,17 +42,17 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
 
     @wp.struct
     class NeoHookeanPoint:
-        """F and its cofactor.
+        """The terms of dP that depend on F.
 
         F: F.
         C: cof F.
         mu: mu [Pa].
-        along: Derivative of P with respect to J, per cof F [Pa].
+        along: Derivative of (lambda ln(J) - mu) / J with respect to J [Pa].
         across: (lambda ln(J) - mu) / J [Pa].
         """
 
@@ -64,7 +64,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def neo_hookean_point(F: mat, mu: real, lam: real):
-        """Cofactor and derivatives with respect to J."""
+        """The terms of dP at F."""
         J = wp.determinant(F)
         point = NeoHookeanPoint()
         point.F = F

@@ -5,7 +5,7 @@
     P   = F (2 mu G + lambda tr(G) I)
     tau = P F^T
 
-It softens in compression and loses all stiffness near half its length.
+Matter with this law softens in compression and loses all stiffness near half its length.
 """
 
 import warp as wp
@@ -45,15 +45,15 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 
 def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """Warp struct of the terms of dP at F, its function of (F, mu, lambda), and dP(point, dF) [Pa]."""
+    """A Warp struct of the terms of dP at F, the function of (F, mu, lambda) that fills it, and dP(point, dF) [Pa]."""
     mat = matrix(dim)
 
     @wp.struct
     class StVenantKirchhoffPoint:
-        """F and the stress there.
+        """The terms of dP that depend on F.
 
         F: F.
-        S: 2 mu G + lambda tr(G) I [Pa].
+        S: Second Piola-Kirchhoff stress 2 mu G + lambda tr(G) I [Pa].
         mu: mu [Pa].
         lam: lambda [Pa].
         """
@@ -65,7 +65,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def st_venant_kirchhoff_point(F: mat, mu: real, lam: real):
-        """The second Piola stress S."""
+        """The terms of dP at F."""
         I = wp.identity(n=dim, dtype=real)
         G = real(0.5) * (wp.transpose(F) @ F - I)
         point = StVenantKirchhoffPoint()

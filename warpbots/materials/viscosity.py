@@ -1,12 +1,12 @@
-"""Kelvin-Voigt damping: a relaxation time times the elastic stress of the strain rate, taken as a strain.
+"""Kelvin-Voigt damping: a relaxation time times the elastic stress that the strain rate would cause as a strain.
 
     d     = (L + L^T)/2, the rate of deformation, with L = dv/dx
     tau_v = beta (2 mu d + lambda' tr(d) I)
 
-as a Kirchhoff stress, with Lamé's constants of the material at rest: for every law, and with lambda' = lambda + 2 K
-where an added incompressibility has exponent 2 (higher exponents have no stiffness at J = 1). Small vibrations of
-angular frequency omega have the damping ratio beta omega / 2. It is independent of rotations, symmetric, and never adds
-energy: tau_v : d = beta (2 mu d : d + lambda' (tr d)^2) >= 0.
+tau_v is a Kirchhoff stress; mu and lambda are Lamé's constants of the undeformed material, for every law. An added
+incompressibility with exponent 2 gives lambda' = lambda + 2 K, otherwise lambda' = lambda (higher exponents have no
+stiffness at J = 1). Small vibrations of angular frequency omega have the damping ratio beta omega / 2. The stress is
+objective, symmetric, and never adds energy: tau_v : d = beta (2 mu d : d + lambda' (tr d)^2) >= 0.
 """
 
 import functools

@@ -7,9 +7,9 @@ In logarithmic strains e of Hencky's law the mapping has the form of small strai
     Delta a = f / (3 mu + H)                     (where f > 0)
     dev(e') = (1 - 3 mu Delta a / q) dev(e),   a' = a + Delta a
 
-for the trial strain e of the deformation gradient F, the accumulated plastic strain a, the yield stress sigma_y and the
-hardening modulus H. Radial return: q' = sigma_y + H a' exactly. As e' has the axes of e, F' = exp(e' - e) F, which has
-the rotation and the determinant of F. In 2D, dev is the deviator in the plane.
+with the trial strain e of the deformation gradient F, the accumulated plastic strain a, the yield stress sigma_y and
+the hardening modulus H. This radial return is exact: q' = sigma_y + H a'. As e' has the axes of e, F' = exp(e' - e) F,
+which has the rotation and the determinant of F. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -25,7 +25,7 @@ __all__ = ["von_mises"]
 
 @functools.cache
 def von_mises(dim: int) -> wp.Function:
-    """Warp function (F', a') of (F, a, E, nu, sigma_y, H): elastic deformation and plastic strain after the flow.
+    """Warp function (F, a, E, nu, sigma_y, H) -> (F', a'): elastic deformation and plastic strain after the flow.
 
     At the kink f = 0 the derivative is taken on the elastic side.
     """

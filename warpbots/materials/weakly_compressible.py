@@ -7,8 +7,8 @@ Monaghan 1994, "Simulating free surface flows with SPH".
     tau = -p J I,   P = -p cof F
 
 with the bulk modulus K = lambda + 2/3 mu = E / (3 (1 - 2 nu)), which for nu = 1/3 is E. Only damping resists shear: the
-viscosity is beta mu. Because only J counts, the deformation gradient is reset to J^(1/d) I after each step. With the
-accumulated shear, det F would be a small difference of large numbers. Valid for J > 0.
+viscosity is beta mu. The stress depends on J alone, so the deformation gradient is reset to J^(1/d) I after each step:
+with the accumulated shear, det F would be a small difference of large numbers. Valid for J > 0.
 """
 
 import functools
@@ -55,7 +55,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
 @functools.cache
 def without_shear(dim: int) -> wp.Function:
-    """Warp function F' = J^(1/d) I of a matrix of shape (`dim`, `dim`); NaN for J < 0."""
+    """Warp function F' = J^(1/d) I of a matrix F of shape (`dim`, `dim`) with J = det F; NaN for J < 0."""
     mat = matrix(dim)
     root = real(1.0) / real(dim)
 
