@@ -1,8 +1,9 @@
-"""The contact conditions of ChainQueen §3.2 and Coulomb's law, for all solvers.
+"""The contact conditions of ChainQueen §3.2, and Coulomb's law of friction, for all solvers.
 
 A condition maps the velocity v of a point in contact with a static surface of outward normal n to an admissible
-velocity. Warp generates its derivative. At the kinks this is the derivative for a point that separates (v . n = 0),
-that sticks (at the edge of the friction cone), or that slides (at rest without friction).
+velocity. Warp generates its derivative. At its kinks the derivative is one-sided: for v . n = 0 the derivative for a
+point that separates, at the edge of the friction cone the derivative for a point that sticks, and at rest without
+friction the derivative for a point that slides.
 """
 
 import functools
@@ -29,7 +30,7 @@ def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
 
 
 def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
-    """Coefficient of static friction minus that of sliding friction, for each obstacle [1], shape (n_obstacles,)."""
+    """Static minus sliding friction coefficient of each obstacle [1], shape (n_obstacles,)."""
     rough = [o.condition == "friction" and o.static_friction is not None for o in obstacles]
     return np.array([o.static_friction - o.friction if r else 0.0 for o, r in zip(obstacles, rough, strict=True)])
 
@@ -40,13 +41,13 @@ def constrain(dim: int) -> wp.Function:
 
     ==========  ==========================================================================================
     sticky      v' = 0
-    slip        v' = v_t, the part of v across n
+    slip        v' = v_t, the component of v perpendicular to n
     friction    v' = v + push n - (the smaller of mu push and |v_t|) v_t / |v_t|; v where push <= 0
     separate    friction with mu = 0
     ==========  ==========================================================================================
 
     `push` is the change of velocity along n due to the pressure of the surface: -v . n for a rigid surface. A point
-    that sticks continues to stick up to (mu + extra) push.
+    that sticks continues to stick while |v_t| is at most (mu + extra) push.
     """
     vec = vector(dim)
 

@@ -1,8 +1,8 @@
 """Signed distance to every shape of a scene: negative inside, positive outside, in metres.
 
 The distance is evaluated on the host in float64, once, when a model is built, to decide which particles fill a body,
-which belong to a region, and which grid nodes lie inside an obstacle. Warp queries meshes (winding number, Jacobson et
-al. 2013); all other shapes have closed forms.
+which belong to a region, and which grid nodes lie inside an obstacle. The distance to meshes is computed by Warp's mesh
+query (winding number, Jacobson et al. 2013); all other shapes have closed forms.
 """
 
 import functools
@@ -42,8 +42,8 @@ def signed_distance(shape: Shape, x: np.ndarray) -> np.ndarray:
         x: Points [m], shape (n, dim).
 
     Returns:
-        Distances, negative inside [m], shape (n,). For `Union`, `Heightfield` and `DistanceGrid` the sign is exact and
-        the magnitude is a bound or an interpolation.
+        Distances, negative inside [m], shape (n,). For `Union`, `Heightfield` and `DistanceGrid` the sign is exact, but
+        the magnitude is only a bound or an interpolation.
 
     Raises:
         TypeError: `shape` is not a shape.
@@ -52,15 +52,16 @@ def signed_distance(shape: Shape, x: np.ndarray) -> np.ndarray:
 
 
 def normal(shape: Shape, x: np.ndarray, step: float) -> np.ndarray:
-    """Outward unit normal of the level set of the signed distance through each point.
+    """Outward unit normals: normalised gradients of the signed distance at each point.
 
     Args:
         shape: Any shape of `warpbots.scene`.
         x: Points [m], shape (n, dim).
-        step: Length for finite differences of the distance [m]; smaller features are smoothed.
+        step: Length for finite differences of the distance [m]; features of the shape that are smaller than this are
+            smoothed.
 
     Returns:
-        Unit vectors, shape (n, dim); the up axis where the distance has no slope (on a medial axis).
+        Unit vectors, shape (n, dim); the up axis at points at which the distance has no gradient (on a medial axis).
     """
     if isinstance(shape, HalfSpace):
         return np.broadcast_to(np.array(shape.normal), x.shape).copy()
@@ -85,7 +86,7 @@ def _(shape: Sphere, x: np.ndarray) -> np.ndarray:
 
 
 def _along(shape: Capsule | Cylinder, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Coordinate along the axis and distance from it, both [m], shape (n,), and the length of the axis."""
+    """Coordinates along the axis and distances from it, both [m], shape (n,), and the length of the axis [m]."""
     start, end = np.array(shape.start), np.array(shape.end)
     length = float(np.linalg.norm(end - start))
     axis = (end - start) / length
@@ -122,7 +123,7 @@ def _(shape: Heightfield, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: DistanceGrid, x: np.ndarray) -> np.ndarray:
-    """Interpolated samples; outside of the sampled box, the distance to the box is added."""
+    """Interpolated samples; for points outside the sampled box, the distance to the box is added."""
     lower, upper = shape.bounds
     value, _ = _interpolate(shape.values, (x - lower) / shape.spacing)
     return value + np.linalg.norm(x - np.clip(x, lower, upper), axis=1)
@@ -136,7 +137,7 @@ def _interpolate(values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.n
         grid: Positions at which to interpolate [samples], shape (n, d).
 
     Returns:
-        Values, shape (n,), and their derivative per sample, shape (n, d).
+        Values, shape (n,), and their derivatives with respect to the positions [per sample], shape (n, d).
     """
     top = np.array(values.shape) - 1
     inside = (grid >= 0.0) & (grid <= top)
@@ -203,7 +204,7 @@ def _mesh_distance(
     # out
     distance_out: wp.array[float],
 ):
-    """Signed distance to the nearest point of the mesh; the sign from the winding number."""
+    """Signed distance to the nearest point of the mesh; the winding number gives the sign."""
     i = wp.tid()
     query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
     nearest = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
@@ -227,7 +228,7 @@ def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
 
 
 def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Distance from points of shape (n, 3) to a triangle mesh [m], negative where it winds around them, shape (n,)."""
+    """Signed distance of points to a triangle mesh [m], negative inside by the winding number, shape (n,)."""
     # Warp queries meshes in single precision: centring them saves digits for the shape.
     used = vertices[np.unique(faces)]
     lower, upper = used.min(0), used.max(0)

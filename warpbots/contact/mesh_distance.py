@@ -1,9 +1,9 @@
 """Signed distance to closed triangle meshes in double precision, with the nearest point of the mesh.
 
-Warp's mesh query, in single precision, finds a face that is nearest up to rounding. Any nearer face must intersect the
-cube around the query point whose half edge is the distance of the face found. So the nearest of all faces that
-intersect this cube, in double precision, is the nearest face of the mesh. The winding number gives the sign (Jacobson
-et al. 2013); near the surface it is summed over all faces in double precision.
+Warp's mesh query, in single precision, returns a face that is nearest up to rounding. Any nearer face must intersect
+the cube around the query point whose half edge is the distance to the returned face. So the nearest face of the mesh is
+the nearest of all faces that intersect this cube, compared in double precision. The winding number gives the sign
+(Jacobson et al. 2013); near the surface the winding number is summed over all faces in double precision.
 """
 
 import dataclasses
@@ -31,13 +31,14 @@ _ON = 1e-15
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """The points of a mesh that are nearest to given points.
+    """For each query point, the nearest point of a mesh.
 
     Attributes:
-        distance: Signed distances, negative inside [m], shape (n,).
-        face: Faces of the nearest points, shape (n,), int.
-        barycentric: Barycentric coordinates of the nearest points in their faces [1], shape (n, 3).
-        normal: Gradients of the distances [1], shape (n, 3): unit vectors, outward on the surface.
+        distance: Signed distances of the query points, negative inside [m], shape (n,).
+        face: Indices of the faces that contain the nearest points, shape (n,), int.
+        barycentric: Barycentric coordinates of the nearest points in these faces [1], shape (n, 3).
+        normal: Gradients of the signed distances at the query points [1], shape (n, 3): unit vectors, which point
+            outwards on the surface.
     """
 
     distance: np.ndarray
@@ -48,7 +49,7 @@ class NearestPoints:
 
 @wp.func
 def _on_edge(x: _vec3, a: _vec3, b: _vec3):
-    """Weight of b in the point of a segment that is nearest to x."""
+    """Weight of b in the point (1 - weight) a + weight b of the segment from a to b that is nearest to x."""
     e = b - a
     length = wp.dot(e, e)
     t = _ZERO
@@ -59,7 +60,7 @@ def _on_edge(x: _vec3, a: _vec3, b: _vec3):
 
 @wp.func
 def _on_face(x: _vec3, a: _vec3, b: _vec3, c: _vec3):
-    """Barycentric coordinates of the point of a triangle that is nearest to x."""
+    """Barycentric coordinates of the point of the triangle (a, b, c) that is nearest to x."""
     n = wp.cross(b - a, c - a)
     area = wp.dot(n, n)
     if area > _ZERO:
@@ -90,7 +91,7 @@ def _corners(vertices: wp.array[_vec3], faces: wp.array[_vec3i], f: int):
 
 @wp.func
 def _solid_angle(a: _vec3, b: _vec3, c: _vec3):
-    """Solid angle of a triangle seen from the origin, positive from its back (Van Oosterom & Strackee 1983)."""
+    """Solid angle of a triangle seen from the origin, positive if its back is seen (Van Oosterom & Strackee 1983)."""
     la = wp.length(a)
     lb = wp.length(b)
     lc = wp.length(c)
@@ -122,7 +123,7 @@ def nearest_kernel(
     barycentric_out: wp.array[_vec3],
     normal_out: wp.array[_vec3],
 ):
-    """The nearest point of a mesh."""
+    """For each x: signed distance to a mesh, and face, barycentric coordinates and normal at the nearest point."""
     p = wp.tid()
     y = x[p]
     query = wp.mesh_query_point_sign_winding_number(mesh, _single(y), reach)
@@ -169,7 +170,7 @@ def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> N
     """The points of a closed triangle mesh, convex or not, that are nearest to given points.
 
     The result is exact up to rounding in double precision. If several points are equally near, one of them is returned.
-    On the surface, where the distance is zero, the normal is that of a face.
+    For points on the surface, at distance zero, the normal is the normal of a face.
 
     Args:
         vertices: Vertices [m], shape (k, 3).

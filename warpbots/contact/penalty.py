@@ -1,25 +1,25 @@
 """The penalty contact of DiffHand: a force that grows with depth, damped and with friction.
 
-At a signed distance d < 0 with slope n, and with the velocity u of the point relative to the solid,
+A point at a signed distance d < 0 with the gradient n, whose velocity relative to the solid is u, has
 
-    N = -d max(0, k - c d'),   d' = n . u                      (the damping c d d' n, continuous at d = 0)
+    N = -d max(0, k - c d'),   d' = n . u                      (the damping term c d d' n is continuous at d = 0)
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
-with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
-area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has
-no slope, n = 0, there is no normal direction, and u_t = u. An impact at speed v rebounds at the speed r of Hunt and
-Crossley (1975), with a = c / k,
+with the pressure N, the stiffness k [Pa/m], the damping c [Pa s/m^2], the viscosity k_t [Pa s/m] below the cone of
+friction, and the friction coefficient mu. F is multiplied by the area of the point (Xu et al. 2021, section III-B;
+Geilinger et al. 2020). The force never pulls. If the distance has no gradient, n = 0, there is no normal direction, and
+u_t = u. A body that impacts at speed v rebounds at the speed r of Hunt and Crossley (1975), with a = c / k,
 
     ln(1 + a v) - a v = ln(1 - a r) + a r,
 
-so that a faster impact keeps a smaller fraction of its speed. A sticking point creeps at a speed of its shear divided
-by k_t. A coefficient of restitution e bounds the damping, as friction bounds the shear:
+so that a faster impact keeps a smaller fraction of its speed. A sticking point creeps at the speed shear stress / k_t.
+A coefficient of restitution e bounds the damping, as friction bounds the shear:
 
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 
-Where the bound is reached, the stiffness of a surface in unloading is e^2 times that in loading (Walton & Braun 1986),
-and the surface returns e^2 of the work, whatever the speed, mass, stiffness or number of points. At rest the stiffness
-is k, as without the bound. For all speeds r follows from v, in units of s = b k / c, by
+If the bound is reached, the stiffness of a surface during unloading is e^2 times the stiffness during loading (Walton &
+Braun 1986), and the surface returns the fraction e^2 of the work, whatever the speed, mass, stiffness or number of
+points. At rest the stiffness is k, as without the bound. At any speed, r follows from v in units of s = b k / c:
 
     R(v / s, b) = R(r / s, -b),   R(x, b) = x / b - ln(1 + b x) / b^2                 for x <= 1,
                                   R(x, b) = R(1, b) + (x^2 - 1) / (2 (1 + b))         for x > 1.
@@ -41,7 +41,7 @@ TOUCH = wp.constant(_scalar(1e-13))
 
 @wp.func
 def _square(n: _vec3):
-    """n . n, or 1 where n = 0, for a numerator that is 0 there."""
+    """n . n, or 1 if n = 0; a denominator for fractions whose numerator is 0 if n = 0."""
     nn = wp.dot(n, n)
     if nn == _ZERO:
         nn = _ONE
@@ -50,7 +50,7 @@ def _square(n: _vec3):
 
 @wp.func
 def damping_bounds(k: _scalar, e: _scalar, bounded: int):
-    """Bounds of the stiffness with damping; without a coefficient of restitution e they only exclude a pull."""
+    """Least and largest value of k - c d' for a coefficient of restitution e; 0 and infinity if `bounded` is 0."""
     least = _scalar(0.0)
     most = _scalar(wp.inf)
     if bounded == 1:
@@ -63,7 +63,7 @@ def damping_bounds(k: _scalar, e: _scalar, bounded: int):
 def penalty_force(
     d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
 ):
-    """Pressure and shear [Pa] on a point at distance d <= TOUCH."""
+    """Pressure and shear stress [Pa] on a point at distance d <= TOUCH; `damping_bounds` gives `least` and `most`."""
     along = wp.dot(n, u)
     N = _part(-d, TOUCH) * wp.min(most, wp.max(least, k - c * along))
     u_t = u - n * (along / _square(n))
@@ -80,7 +80,7 @@ def penalty_force(
 def penalty_tangents(
     d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
 ):
-    """Derivatives of `penalty_force` with respect to the distance, to the slope n and to the velocity u."""
+    """Derivatives of `penalty_force` with respect to the distance d, its gradient n, and the velocity u."""
     nn = _square(n)
     along = wp.dot(n, u)
     damped = k - c * along

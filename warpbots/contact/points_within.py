@@ -19,15 +19,15 @@ _EDGE = 1e-6
 def points_within(shape: Shape, count: int, region: Shape | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Points of a bounded shape, spread evenly, and the volume that each point represents.
 
-    A solid is filled by the Sobol sequence over its bounding box, sheets are divided at their vertices and bars along
-    their axes, and `Points` are points already. The points depend on the shape alone, so that they are the same for
-    every solver and resolution.
+    Solids are filled by the Sobol sequence over their bounding box. A sheet has its vertices as points, a truss has
+    points along the axes of its bars, and `Points` are returned as they are. The points depend on the shape alone, so
+    that they are the same for every solver and resolution.
 
     Args:
         shape: The shape.
-        count: Least number of points within a solid, a power of two; there are fewer only if it fills little of its
-            bounding box.
-        region: A shape to which the points belong as well; None for all of `shape`.
+        count: Least number of points within a solid, a power of two; there are fewer only if the solid fills little of
+            its bounding box.
+        region: Points are returned only if they are also in this shape; None for all points of `shape`.
 
     Returns:
         Positions [m], shape (n, dim), and volumes [m^dim], shape (n,). Both are empty if `shape` and `region` do not
@@ -45,7 +45,7 @@ def points_within(shape: Shape, count: int, region: Shape | None = None) -> tupl
 
 @functools.singledispatch
 def _divided(shape: Shape, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `points_within`, for a shape that may have thin parts."""
+    """Points and volumes as of `points_within`, for a shape that may have sheets and bars."""
     return _filled([shape], count)
 
 
@@ -90,7 +90,7 @@ def _unposed(shape: Shape) -> Shape:
 
 
 def _filled(shapes: list[Shape], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `points_within`, for the intersection of shapes."""
+    """Points and volumes as of `points_within`, for the intersection of solids."""
     from scipy.stats import qmc
 
     lower = np.max([shape.bounds[0] for shape in shapes], axis=0)

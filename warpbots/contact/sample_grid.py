@@ -29,13 +29,13 @@ _PROBES = 1000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SampleGrid:
-    """Positions of samples of a signed distance; between them it is interpolated by quadratic B-splines.
+    """Positions of samples of a signed distance, which quadratic B-splines interpolate between the samples.
 
     Attributes:
         origin: The first sample [m], shape (3,).
         spacing: Distance between neighbours [m].
         counts: Number of samples along each axis; the index along z changes fastest.
-        first: Index of the first sample among the samples of all solids.
+        first: Index of the first sample of this grid among the samples of all solids.
     """
 
     origin: np.ndarray
@@ -50,10 +50,10 @@ class SampleGrid:
         Args:
             shape: The shape.
             samples: Samples along its longest edge.
-            room: Distance by which the grid extends farther [m].
+            room: Additional distance by which the grid extends beyond the shape [m].
 
         Raises:
-            SceneError: The shape has no end or no extent, or the samples do not fit into memory.
+            SceneError: The shape is unbounded or has no extent, or the samples do not fit into memory.
         """
         lower, upper = shape.bounds
         if not np.isfinite(upper - lower).all():
@@ -86,11 +86,11 @@ class SampleGrid:
         return found
 
     def filters(self) -> list[np.ndarray]:
-        """Matrices of the linear maps from distances to coefficients along x, y and z."""
+        """Matrices that map distances to coefficients of the splines, one for each of the axes x, y and z."""
         return [_filtered(np.eye(n), 0) for n in self.counts]
 
     def excess(self, lower: np.ndarray, upper: np.ndarray) -> float:
-        """Distance by which a box extends beyond the part in which splines are accurate [m]; negative if it does not.
+        """Distance by which a box extends beyond the accurate space of the splines [m]; negative if it is inside.
 
         Args:
             lower: Lower corner of the box [m], shape (3,).
@@ -102,10 +102,10 @@ class SampleGrid:
 
 
 def refuse_flat(shape: Shape) -> None:
-    """Raise if a shape has no extent along any axis, and so no inside that samples could detect.
+    """Raise if a shape has no extent along any axis, so that no sample could lie inside.
 
     Raises:
-        SceneError: It has no extent.
+        SceneError: The shape has no extent.
     """
     lower, upper = shape.bounds
     if not (upper > lower).any():
@@ -116,9 +116,10 @@ def refuse_flat(shape: Shape) -> None:
 
 
 def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
-    """Coefficients along an axis of the splines through values that are extrapolated linearly beyond the ends.
+    """Coefficients, along one axis, of the splines through values that are extrapolated linearly beyond the ends.
 
-    Otherwise the slope would have to vanish at the ends, which would affect the distance as far as the solid.
+    Without this extrapolation the gradient would have to vanish at the ends, which would change the distance even at
+    the solid.
     """
     from scipy.ndimage import spline_filter1d
 
@@ -129,9 +130,9 @@ def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:
-    """Fraction of the surface of a shape behind which its samples detect no inside.
+    """Fraction of the surface of a shape behind which the interpolated distance is not negative.
 
-    Walls that are thinner than the distance between samples are lost in places, where there is no contact with them.
+    Walls that are thinner than the distance between samples are lost in some places; no contact is detected there.
 
     Args:
         grid: The samples.

@@ -1,22 +1,24 @@
-"""Signed distances of solids on the device, with slope and curvature, for the contact of all solvers.
+"""Signed distances of solids on the device, with gradient and Hessian, for the contact of all solvers.
 
-A solid is a shape in a frame of its own. Its pose, a rotation R and a position p, and its velocity are arguments; a
-solid at rest takes its place in the scene. With the distance D in the frame of the solid,
+A solid is a shape in a frame of its own. Its pose (a rotation R and a position p) and its velocity are arguments; for a
+solid at rest, the pose is its place in the scene. With the signed distance D in the frame of the solid, the distance d,
+its gradient n and its Hessian C in the world are
 
     d(x) = D(y),   n = R grad D(y),   C = R grad^2 D(y) R^T,   y = R^T (x - p),
 
-and d' = n . (v - u) for a point of velocity v and a solid that moves by u = v_p + w x (x - p) there. The adjoint
-follows from slope and curvature, which every kind of solid gives in closed form:
+and d' = n . (v - u) for a point of velocity v and a solid with the velocity u = v_p + w x (x - p) at the point. The
+adjoint follows from the gradient and the Hessian, which every kind of solid gives in closed form:
 
     x* = R y*,   p* = -x*,   R* = n* (R^T n)^T + (x - p) y*^T,   y* = d* grad D + grad^2 D R^T n*
 
-Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
-regular grid, and interpolated linearly, or by quadratic B-splines, so that the distance has a continuous slope. All is
-in double precision, whatever the precision of the process, and in space: a 2D scene is the plane z = 0.
+The distances of planes, spheres, boxes, capsules and cylinders are closed forms. Distances of all other shapes are
+sampled on a regular grid, and interpolated either linearly or by quadratic B-splines, which have a continuous gradient.
+All computations are in double precision, whatever the precision of the process, and in three dimensions: a 2D scene is
+the plane z = 0.
 
-Below the edge of a box two faces are equally near, and the slope would jump from one to the other. So would the force,
-and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders may be rounded, so
-that the slope is continuous down to the radius of the rounding.
+Inside a box near an edge, two faces may be equally near; there the gradient of the distance, and with it the force,
+would jump, and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders may
+therefore be rounded; the gradient is then continuous down to a depth of the radius of the rounding.
 """
 
 import warp as wp
@@ -50,17 +52,18 @@ _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
 class Solids:
     """Solids, all of shape (n_solids,) except for the samples.
 
-    kind: Which closed form, or how samples are interpolated.
-    body: Body to which it is fixed, -1 for the world.
+    kind: Code of the closed form, or of the interpolation of samples.
+    body: Index of the body to which the solid is fixed, -1 for the world.
     rotation: Orientation of its frame in the frame of the body.
-    position: Origin of its frame in the frame of the body [m]: a point of a plane, whose normal is z; a centre; the
-        first sample.
-    size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
-    resolution: Samples along each axis.
+    position: Origin of its frame in the frame of the body [m]: a point of a plane, whose normal is z; the centre of
+        another closed form; the first sample.
+    size: Radius of a sphere; half edges of a box; radius and half length of a capsule or cylinder along z; spacing of
+        samples [m].
+    resolution: Number of samples along each axis.
     rounding: Radius of edges and rims [m].
-    reach: Radius of the ball around the origin of the frame that holds the solid, infinite without one [m].
-    first: Number of the first sample.
-    sample: Linear samples, and coefficients of splines, of all sampled solids [m], shape (rows, n_samples).
+    reach: Radius of a ball around the origin of the frame that contains the solid [m]; infinite if it is not known.
+    first: Index of the first sample of each solid.
+    sample: Samples, or coefficients of splines, of all sampled solids in turn [m], shape (rows, n_samples).
     """
 
     kind: wp.array[int]
@@ -77,7 +80,7 @@ class Solids:
 
 @wp.func
 def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
-    """Distance to the sphere of `radius` around the origin, for a y without the components where `flat` is 0."""
+    """Distance to a sphere about the origin, gradient and Hessian; y must be 0 along axes at which `flat` is 0."""
     r = wp.length(y)
     n = _vec3(flat[0], _ZERO, _ZERO)
     C = _mat33()
@@ -90,7 +93,7 @@ def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
 
 @wp.func
 def _box(y: _vec3, half: _vec3, curved: int):
-    """A box with half edges `half` about the origin."""
+    """Distance, gradient and Hessian of a box with half edges `half` about the origin."""
     d = half[0]
     n = _vec3()
     C = _mat33()
@@ -116,7 +119,7 @@ def _box(y: _vec3, half: _vec3, curved: int):
 
 @wp.func
 def _capsule(y: _vec3, radius: _scalar, half: _scalar, curved: int):
-    """A capsule along z with a segment of half length `half`."""
+    """Distance, gradient and Hessian of a capsule along z; its axis has the half length `half`."""
     along = y[2] - wp.clamp(y[2], -half, half)
     flat = _vec3(_ONE, _ONE, wp.where(along == _ZERO, _ZERO, _ONE))
     return _around(_vec3(y[0], y[1], along), radius, flat, curved)
@@ -124,7 +127,7 @@ def _capsule(y: _vec3, radius: _scalar, half: _scalar, curved: int):
 
 @wp.func
 def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
-    """A cylinder along z of half length `half`."""
+    """Distance, gradient and Hessian of a cylinder along z of half length `half`."""
     d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO), curved)
     above = wp.abs(y[2]) - half
     up = wp.where(y[2] < _ZERO, -_ONE, _ONE)
@@ -143,9 +146,9 @@ def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
 
 @wp.func
 def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
-    """Cell of samples around y, position of y in it from 0 to 1, and 1 for axes along which this position follows y.
+    """Cell of samples around y, position of y in the cell from 0 to 1, and per axis 1 if y is between samples, else 0.
 
-    Beyond the samples, the values at their edge continue.
+    A point outside of the samples has the position of the nearest point between them.
     """
     cell = wp.vec3i()
     t = _vec3()
@@ -162,7 +165,7 @@ def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
 
 @wp.func
 def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
-    """Number of the sample at corner k of a cell, its weight at t, and the weight's slope and curvature per spacing."""
+    """Index of the sample at corner k of a cell, its weight at t, gradient and Hessian of the weight per spacing."""
     number = int(0)
     value = _vec3()
     side = _vec3()
@@ -181,7 +184,7 @@ def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
 
 @wp.func
 def _linear(solids: Solids, w: int, s: int, y: _vec3, curved: int):
-    """Linear interpolation between samples, whose first is at the origin."""
+    """Distance, gradient and Hessian by linear interpolation between samples; the first sample is at the origin."""
     h = solids.size[s]
     top = solids.resolution[s]
     first = solids.first[s]
@@ -203,14 +206,14 @@ def _linear(solids: Solids, w: int, s: int, y: _vec3, curved: int):
 
 @wp.func
 def _spline(t: _scalar):
-    """Values, slopes and curvatures of the three quadratic B-splines at t in [-1/2, 1/2] from the middle one."""
+    """Values, first and second derivatives of three quadratic B-splines at t in [-1/2, 1/2] from the middle one."""
     value = _vec3(_HALF * (_HALF - t) * (_HALF - t), _scalar(0.75) - t * t, _HALF * (_HALF + t) * (_HALF + t))
     return value, _vec3(t - _HALF, -_scalar(2.0) * t, t + _HALF), _vec3(_ONE, -_scalar(2.0), _ONE)
 
 
 @wp.func
 def _cell(solids: Solids, s: int, y: _vec3):
-    """Middle sample around y, position of y relative to it [samples], and distance from all cells with splines [m]."""
+    """Sample nearest to y, position of y relative to it [samples], distance of y from the space of the splines [m]."""
     h = solids.size[s]
     top = solids.resolution[s]
     cell = wp.vec3i()
@@ -227,14 +230,14 @@ def _cell(solids: Solids, s: int, y: _vec3):
 
 @wp.func
 def _row(solids: Solids, s: int, cell: wp.vec3i, i: int, j: int):
-    """Number of the first of the three samples along z at i and j, from 0 to 2, of those around a cell."""
+    """Index of the first of three samples along z, in row (i, j) from (0, 0) to (2, 2) around the sample `cell`."""
     top = solids.resolution[s]
     return solids.first[s] + ((cell[0] + i - 1) * top[1] + cell[1] + j - 1) * top[2] + cell[2] - 1
 
 
 @wp.func
 def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
-    """Splines through samples, whose first is at the origin."""
+    """Distance, gradient and Hessian of the splines through samples; the first sample is at the origin."""
     h = solids.size[s]
     cell, t, d = _cell(solids, s, y)  # no contact outside: the samples surround the solid
     bx, dx, cx = _spline(t[0])
@@ -266,7 +269,10 @@ def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
 def _add_sample_adjoint(
     solids: Solids, w: int, s: int, y: _vec3, d_adj: _scalar, n_adj: _vec3, sample_adj: wp.array2d[_scalar]
 ):
-    """Add to the gradient of the samples around y, in which distance and slope are linear, from their gradients."""
+    """Add to `sample_adj` from the adjoints `d_adj` of the distance and `n_adj` of its gradient at y.
+
+    Distance and gradient are linear in the samples.
+    """
     if solids.kind[s] == LINEAR:
         base, at, _inside = _linear_cell(solids.resolution[s], solids.size[s], y)
         slope_adj = wp.cw_div(n_adj, solids.size[s])
@@ -292,11 +298,13 @@ def _add_sample_adjoint(
 
 @wp.func
 def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
-    """Signed distance [m] of y in the frame of solid s of world w, its slope, and its curvature [1/m] if `curved` is 1.
+    """Signed distance [m] of y, in the frame of solid s of world w, its gradient, and its Hessian [1/m].
 
-    The slope is the outward unit normal; for samples it is close to a unit vector if they are fine. On edges, axes and
-    centres, where there is no slope, it is taken from one side. Outside of splines the distance is a lower bound
-    without a slope; outside of linear samples the values at their edge continue.
+    The Hessian is computed only if `curved` is 1. The gradient is the outward unit normal; for a sampled solid it is
+    close to a unit vector if the samples are fine. On edges, axes and centres, at which the distance is not
+    differentiable, the gradient is one-sided. Outside of the space of the splines, the distance is a lower bound and
+    the gradient is zero; outside of linear samples, the distance is the distance at the nearest point between the
+    samples.
     """
     kind = solids.kind[s]
     size = solids.size[s]
@@ -328,7 +336,7 @@ def solid_distance_adjoint(
 ):  # fmt: skip
     """Adjoints of x and R from the adjoints of `solid_distance`; the adjoint of p is minus the adjoint of x.
 
-    Adds to the gradient of the samples unless it is empty.
+    Also adds to `sample_adj`, unless it is empty.
     """
     y = wp.transpose(R) @ (x - p)
     _d, n, C = shape_distance(solids, w, s, y, 1)
@@ -344,10 +352,11 @@ def solid_distance_adjoint(
 
 @wp.func
 def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
-    """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its slope.
+    """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its gradient.
 
-    Differentiable with respect to x, R, p, and the samples of solids that are an argument of the kernel. For solids in
-    another struct, Warp does not pass on the gradient of samples: call `solid_distance_adjoint` with it.
+    Differentiable with respect to x, R, p and, if `solids` is an argument of the kernel itself, the samples. If
+    `solids` is a field of another struct, Warp does not propagate the gradient of the samples: call
+    `solid_distance_adjoint` with the array of this gradient.
     """
     if solids.kind[s] == PLANE:  # floors, without the cost of the frame
         up = _vec3(R[0, 2], R[1, 2], R[2, 2])
@@ -368,9 +377,10 @@ def _adj_solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: 
 
 @wp.func
 def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
-    """Whether x may be inside a solid with the axes R and the origin p, by the ball around it or the plane.
+    """Whether x may be inside a solid with axes R and origin p: in its ball of radius `reach`, or below its plane.
 
-    Warp copies a struct at each call, so that this cheap function takes its fields.
+    Warp copies a struct at each call; therefore this cheap function takes the fields `kind` and `reach` of `Solids`
+    instead.
     """
     r = x - p
     if kind == PLANE:
@@ -380,7 +390,7 @@ def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
 
 @wp.func
 def solid_curvature(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
-    """As `solid_distance`, with the curvature [1/m]."""
+    """As `solid_distance`, with the Hessian of the distance [1/m] as a third result."""
     Rt = wp.transpose(R)
     d, n, C = shape_distance(solids, w, s, Rt @ (x - p), 1)
     return d, R @ n, R @ C @ Rt
@@ -390,12 +400,12 @@ def solid_curvature(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec
 def solid_frame(solids: Solids, s: int, R: _mat33, p: _vec3):
     """Axes and origin [m] of solid s on a body with the axes R and the origin p.
 
-    On the world they are `solids.rotation[s]` and `solids.position[s]`.
+    For a solid fixed to the world, axes and origin are `solids.rotation[s]` and `solids.position[s]`.
     """
     return R @ solids.rotation[s], p + R @ solids.position[s]
 
 
 @wp.func
 def surface_velocity(p: _vec3, linear: _vec3, angular: _vec3, x: _vec3):
-    """Velocity [m/s] at x of a solid that moves by `linear` [m/s] at p and turns by `angular` [rad/s]."""
+    """Velocity [m/s] at x of a solid with the velocity `linear` [m/s] at p and angular velocity `angular` [rad/s]."""
     return linear + wp.cross(angular, x - p)

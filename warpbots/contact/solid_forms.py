@@ -1,6 +1,7 @@
-"""Shapes as solids of the device: closed forms in a frame of their own, and samples of everything else.
+"""Shapes as solids on the device: closed forms, and samples of all shapes without a closed form.
 
-A shape in a plane is a solid across the plane z = 0: a rectangle is a box without ends.
+A 2D shape becomes a solid that extends without end perpendicular to the plane z = 0: a rectangle becomes a box that is
+infinite along z.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ class SolidForm(NamedTuple):
 
 
 def closed_form(shape: Shape) -> SolidForm | None:
-    """A half-space, sphere, box, capsule or cylinder; None for other shapes."""
+    """The solid of a half-space, sphere, box, capsule or cylinder; None for other shapes."""
     if isinstance(shape, Posed):
         form = closed_form(shape.shape)
         if form is None:
@@ -63,12 +64,12 @@ def closed_form(shape: Shape) -> SolidForm | None:
 
 
 def _in_space(x: Sequence[float] | np.ndarray, z: float = 0.0) -> np.ndarray:
-    """A vector in space; z completes one in a plane."""
+    """A vector with three components; `z` completes a vector with two."""
     return np.array([*x, z][:3], dtype=float)
 
 
 def _frame_along(z: np.ndarray) -> np.ndarray:
-    """A rotation whose third column is the unit vector z; where that is in a plane, the second is across the plane."""
+    """A rotation with the third column z, a unit vector; in 2D the second column is normal to the plane."""
     last = 2 - int(np.argmin(np.abs(z[::-1])))  # of equal ones the last: across a plane
     x = np.cross(z, np.eye(3)[last])
     x /= np.linalg.norm(x)
@@ -76,7 +77,7 @@ def _frame_along(z: np.ndarray) -> np.ndarray:
 
 
 def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: float, name: str) -> SolidForm:
-    """The signed distance of a shape on a grid in a box, beyond which the values at its edge continue.
+    """Linear samples of the signed distance of a shape on a grid in a box; values are constant beyond the box.
 
     Args:
         shape: The shape.
@@ -105,7 +106,7 @@ def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: 
 
 
 def _spline_samples(shape: Shape, samples: int, room: float) -> SolidForm:
-    """The signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
+    """Samples of the signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
     grid = SampleGrid.around(shape, samples, room)
     coefficients = grid.coefficients(signed_distance(shape, grid.positions))
     return SolidForm(SPLINE, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients)
@@ -116,9 +117,9 @@ def solid_arrays(forms: Sequence[SolidForm], bodies: Sequence[int], rounding: fl
 
     Args:
         forms: The solids.
-        bodies: The body to which each is fixed, -1 for the world.
-        rounding: Radius of edges and rims, in smallest half edges of a box, or the smaller of radius and half length of
-            a cylinder [1].
+        bodies: Index of the body to which each solid is fixed, -1 for the world.
+        rounding: Radius of edges and rims, divided by the smallest half edge of a box, or by the smaller of radius and
+            half length of a cylinder [1].
         device: Device of the arrays.
     """
     kinds, rotations, positions, sizes, grids = zip(*forms, strict=True) if forms else ((),) * 5
@@ -141,7 +142,7 @@ def solid_arrays(forms: Sequence[SolidForm], bodies: Sequence[int], rounding: fl
 
 
 def _reach(kind: int, size: np.ndarray) -> float:
-    """Radius of a ball around the origin of a closed form that holds it, rounded up; infinite for other solids [m]."""
+    """Radius of the ball around the origin that contains a closed form [m], rounded up; infinite for other solids."""
     a, b, _ = size
     finite = size[np.isfinite(size)]
     around = {SPHERE: a, BOX: np.linalg.norm(finite), CAPSULE: a + b, CYLINDER: np.hypot(a, b)}
@@ -151,17 +152,18 @@ def _reach(kind: int, size: np.ndarray) -> float:
 def solids_of(
     shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device, room: float = 0.0
 ) -> Solids:
-    """Solids on the device; solids without a closed form are splines through samples.
+    """Solids on the device; shapes without a closed form become splines through samples.
 
     Args:
-        shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
+        shapes: For each solid, the index of the body to which it is fixed, -1 for the world, and its shape in the frame
+            of the body.
         samples: Samples along the longest edge of a shape without a closed form.
         rounding: As for `solid_arrays` [1].
         device: Device of the arrays.
-        room: Additional distance around a shape that samples cover; it makes `widths` larger [m].
+        room: Additional distance around a shape that samples cover [m]; it also makes the result of `widths` larger.
 
     Raises:
-        SceneError: A shape without a closed form has no end, or its samples do not fit into memory.
+        SceneError: A shape without a closed form is unbounded, or its samples do not fit into memory.
     """
     forms = [closed_form(shape) or _spline_samples(shape, samples, room) for _, shape in shapes]
     return solid_arrays(forms, [body for body, _ in shapes], rounding, device)
@@ -178,7 +180,7 @@ def grid_of(solids: Solids, s: int) -> SampleGrid | None:
 
 
 def widths(solids: Solids) -> np.ndarray:
-    """Smallest and second smallest width of each solid [m], 0 for a half-space, which has none, shape (n_solids, 2)."""
+    """Smallest and second smallest width of each solid [m], shape (n_solids, 2); 0 for a half-space."""
 
     def across(kind: int, size: np.ndarray, samples: np.ndarray) -> np.ndarray:
         if kind == SPLINE:

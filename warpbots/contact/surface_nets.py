@@ -1,4 +1,4 @@
-"""Triangle meshes of surfaces that are given by a signed distance alone."""
+"""Triangle meshes of surfaces that are given only by a signed distance."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
 
 
 def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """Zero set of samples on a grid: one vertex per cell and one quad per edge that it crosses (Gibson 1998).
+    """Zero set of samples on a grid: one vertex per cell, one quad per grid edge that the set crosses (Gibson 1998).
 
     Args:
         distance: Samples of a signed distance, positive on the border of the grid, shape (n_x, n_y, n_z).
@@ -73,7 +73,7 @@ def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple
 
 
 def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
-    """Two triangles for every grid edge along `axis` whose ends are on different sides."""
+    """Two triangles for every grid edge along `axis` that has one end inside and the other end outside."""
     inside, number = np.moveaxis(inside, axis, 0), np.moveaxis(number, axis, 0)
     first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
     k = np.argwhere(first != second)

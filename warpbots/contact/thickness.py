@@ -1,4 +1,4 @@
-"""Thickness of obstacles, for contact at points alone: points far apart can miss a thin solid between them."""
+"""Thickness of obstacles, for contact that is tested at points only: a thin solid can fit between points far apart."""
 
 import functools
 
@@ -82,8 +82,9 @@ def thickness(shape: Shape, least: float) -> float:
         least: Thickness from which a part of a mesh counts as thick [m].
 
     Returns:
-        For a mesh the thickness of a part below `least` that is not merely the tip of a thicker part, or else inf; for
-        samples twice the largest depth; for any other shape without a rule the smallest edge of its bounding box.
+        For a mesh, the thickness of a part that is thinner than `least` and not merely the tip of a thicker part, or
+        inf if there is no such part; for a sampled distance, twice the largest depth; for any other shape without a
+        rule of its own, the smallest edge of its bounding box.
     """
     lower, upper = shape.bounds
     return float((upper - lower).min())
@@ -147,7 +148,7 @@ def _(shape: TetMesh, least: float) -> float:
 
 
 def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
-    """Diameter of the largest ball in a thin part of a mesh that touches a face at its centre from inside [m].
+    """Diameter of the largest ball, in a thin part of a mesh, that touches a face at its centre from inside [m].
 
     Args:
         shape: The solid.
@@ -163,7 +164,7 @@ def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
     centre, normal = corner.mean(axis=1)[area > 0.0], normal[area > 0.0] / area[area > 0.0, None]
 
     def fits(face: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
-        """Whether balls of `radius` that touch faces at their centres are inside."""
+        """Whether balls of `radius` that touch faces at the centres of the faces from inside are inside the solid."""
         middle = centre[face] - np.reshape(radius, (-1, 1)) * normal[face]
         return -signed_distance(shape, middle) > 0.95 * radius
 

@@ -38,10 +38,10 @@ _ROUNDS = 64
 def volume(shape: Shape) -> float:
     """Volume of a shape [m^3], in 2D its area [m^2]; infinite for unbounded shapes.
 
-    Volumes are closed forms and sums, except for `DistanceGrid`, which is sampled more finely than it is given, and for
-    overlapping parts of a `Union` or bars of a `Truss`. Overlaps count once, by the estimate of Karp and Luby: the sum
-    over the parts of V_i times the mean of 1 / m at points drawn in part i, where m is the number of parts that contain
-    the point. It is exact where parts only touch.
+    Volumes are closed forms and sums, with two exceptions. A `DistanceGrid` is sampled more finely than its own
+    samples. Overlaps of parts of a `Union` or bars of a `Truss` count once, by the estimate of Karp and Luby: the
+    volume is the sum over the parts i of V_i times the mean of 1 / m at points drawn in part i, with the number m of
+    parts that contain the point. The estimate is exact if parts only touch.
     """
     raise TypeError(f"no volume is known for a {type(shape).__name__}")
 
@@ -148,7 +148,7 @@ def _near(a: Shape, b: Shape) -> bool:
 
 
 def _drawn(shape: Shape, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Up to `count` uniformly distributed points in a shape; fewer if it fills little of its bounding box."""
+    """Up to `count` uniformly distributed points in a shape; fewer if the shape fills little of its bounding box."""
     if isinstance(shape, Posed):
         return _drawn(shape.shape, count, rng) @ np.array(shape.rotation).T + np.array(shape.translation)
     lower, upper = shape.bounds

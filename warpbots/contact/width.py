@@ -1,4 +1,4 @@
-"""Widths of solids, which limit the spacing of points that are to fill their thin parts as well."""
+"""Widths of solids; they limit the spacing of points that must fill thin parts, too."""
 
 import functools
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ _THIN = 0.1
 def width(shape: Shape) -> float:
     """Width of the thin part of a bounded shape [m].
 
-    The width at a point of the shape is its shortest chord along the axes. The width of the thin part is the value
-    below which a tenth of the volume stays, on a grid of 32 points along the longest edge. For a box it is the smallest
-    edge; for a ball it is 0.4 diameters, because of the short chords near the surface. The width of `Points` is the
-    size of cells that have two points along every axis. The width of sheets and bars is that of their sections, and the
-    width of a union is the smallest width of its parts.
+    The width at a point of the shape is its shortest chord along the axes. The width of the thin part is the 10 %
+    quantile of these widths over the volume, on a grid of 32 points along the longest edge. For a box it is the
+    smallest edge; for a ball it is 0.4 diameters, because of the short chords near the surface. The width of `Points`
+    is the size of cells that have two points along every axis. The width of a sheet is its thickness, the width of bars
+    is the diameter of the thinnest bar, and the width of a union is the smallest width of its parts.
     """
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
@@ -66,9 +66,10 @@ def _(shape: Posed) -> float:
 
 
 def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
-    """Size of cells [m] with at least `across` across the width of every shape, or larger if `most` would not fill all.
+    """Size of cells [m] for at least `across` cells across the width of every shape, or for `most` cells in all.
 
-    It has three significant digits. Unbounded shapes do not count; without others it is 1 m.
+    The result is the larger of the two sizes, with three significant digits. Unbounded shapes do not count; without
+    bounded shapes the result is 1 m.
 
     Args:
         shapes: Shapes to fill.
@@ -83,7 +84,7 @@ def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
 
 
 def _runs(inside: np.ndarray, axis: int) -> np.ndarray:
-    """Length along an axis of the unbroken row of cells `inside` that contains each cell [cells], 0 outside."""
+    """For each cell, length along an axis of the unbroken row of cells `inside` around it [cells]; 0 outside."""
     rows = np.moveaxis(inside, axis, -1)
     flat = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(1, 1)]).reshape(-1)
     change = np.diff(flat.astype(np.int8))
