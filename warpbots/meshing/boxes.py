@@ -10,10 +10,10 @@ __all__ = ["box_hexahedra", "box_tets"]
 
 
 def box_tets(shape: Box, cell_size: float) -> TetMesh:
-    """A box in cells of about `cell_size` [m], each cut into six tetrahedra about a diagonal (Kuhn 1960).
+    """A box divided into cells of about `cell_size` [m], each cut into six tetrahedra about a diagonal (Kuhn 1960).
 
-    Neighbouring cells are mirror images, so that faces match and no direction is preferred: with even numbers of cells
-    the halves of the mesh are mirror images, too.
+    Neighbouring cells are mirror images, so that the faces of the tetrahedra match and no direction is preferred. If
+    the numbers of cells are even, the halves of the mesh are mirror images, too.
     """
     vertices, cells, stride = _grid(shape, cell_size)
     walks = np.array([np.cumsum([np.zeros(3, int), *np.eye(3, dtype=int)[list(p)]], axis=0) for p in _orders()])
@@ -23,11 +23,11 @@ def box_tets(shape: Box, cell_size: float) -> TetMesh:
 
 
 def box_hexahedra(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
-    """A box in cells of about `cell_size` [m].
+    """A box divided into hexahedral cells of about `cell_size` [m].
 
     Returns:
-        Vertices [m], shape (n, 3); corners of the cells, numbered along z first and along x last, shape (n_cells, 8),
-        int.
+        Vertices [m], shape (n, 3), and the eight vertices of each cell, with z changing fastest and x slowest, shape
+        (n_cells, 8), int.
     """
     vertices, cells, stride = _grid(shape, cell_size)
     corners = np.array(list(itertools.product((0, 1), repeat=3)))
@@ -35,7 +35,7 @@ def box_hexahedra(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _grid(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices of a grid [m], shape (n, 3), cells by their numbers along the axes, (n_cells, 3), and strides, (3,)."""
+    """Vertices of a grid [m], shape (n, 3), axis indices of cells, shape (n_cells, 3), and strides, shape (3,)."""
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round((upper - lower) / cell_size)).astype(int)
     axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, counts, strict=True)]
@@ -45,5 +45,5 @@ def _grid(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _orders() -> list[tuple[int, ...]]:
-    """The six orders of axes in which edges lead from a corner of a cell to the opposite one."""
+    """The six orders of axes in which three edges lead from a corner of a cell to the opposite corner."""
     return list(itertools.permutations(range(3)))

@@ -27,7 +27,7 @@ def fitted_surface(shape: Shape, edge: float) -> Surface:
 
     Args:
         shape: A 3D solid.
-        edge: Approximate edge length, where the shape has no shorter edges [m].
+        edge: Approximate edge length of the triangles [m]; shorter if the shape itself has shorter edges.
 
     Raises:
         SceneError: The shape has no surface.
@@ -123,7 +123,7 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _revolved(shape: Capsule | Cylinder, profile: np.ndarray, edge: float) -> Surface:
-    """A profile from pole to pole (radius and position along the axis [m]), revolved about the axis of a shape."""
+    """The surface of a profile (radius, position along the axis [m]; pole to pole), revolved about a shape's axis."""
     sections = max(_FEWEST, round(2.0 * math.pi * shape.radius / edge))
     axis = np.subtract(shape.end, shape.start) / _length(shape)
     around = spokes(axis, sections)

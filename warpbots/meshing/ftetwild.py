@@ -1,7 +1,8 @@
 """Tetrahedral meshes of closed surfaces by fTetWild (Hu et al. 2020), with a cache.
 
 fTetWild accepts any surface, including overlapping parts and holes, but returns a different mesh in every run, even
-with one thread. Meshes are kept in the process and in the cache of the user, so that a scene always has the same mesh.
+with one thread. Meshes are therefore kept in memory and in the user's cache on disk, so that a scene always has the
+same mesh.
 """
 
 import contextlib
@@ -74,7 +75,7 @@ def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
 
 
 def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: float) -> TetMesh:
-    """A new mesh, from a separate process: fTetWild leaves files in its folder and ends its process on failure."""
+    """A new mesh from a separate process: fTetWild leaves files in its folder, and ends its process on failure."""
     if importlib.util.find_spec("pytetwild") is None:
         raise ImportError('meshing this shape needs pytetwild: pip install "warpbots[tet]"')
     size = float(np.linalg.norm(np.ptp(vertices, axis=0)))
@@ -126,7 +127,7 @@ def _load(path: Path | None) -> TetMesh | None:
 
 
 def _save(path: Path | None, mesh: TetMesh) -> None:
-    """Write a mesh; a cache that is not writable is ignored."""
+    """Write a mesh to a file of the cache; do nothing if the cache is not writable."""
     if path is None:
         return
     with contextlib.suppress(OSError):

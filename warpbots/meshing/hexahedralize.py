@@ -13,17 +13,18 @@ _CELL = 2e3
 
 
 def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
-    """Fill a box, which may be turned, with hexahedra on a regular grid.
+    """Fill a box, which may be rotated, with hexahedra on a regular grid.
 
     Args:
-        shape: A `Box` in 3D, or a `Posed` one.
+        shape: A 3D `Box`, or a `Posed` 3D `Box`.
         cell_size: Edge length of the cells [m].
 
     Returns:
-        Vertices [m], shape (n, 3); corners of the cells, numbered along the last axis first, shape (n_cells, 8), int.
+        Vertices [m], shape (n, 3), and the eight vertices of each cell, with the last axis changing fastest, shape
+        (n_cells, 8), int.
 
     Raises:
-        SceneError: The shape is no box.
+        SceneError: The shape is not a box.
     """
     if isinstance(shape, Posed):
         vertices, cells = hexahedra(shape.shape, cell_size)

@@ -20,8 +20,8 @@ class Quality:
         tets: Number of tetrahedra.
         min_volume: Volume of the smallest tetrahedron [m^3].
         mean_volume: Mean volume [m^3].
-        min_angle: Smallest angle between two faces of a tetrahedron [degrees]; 70.5 for a regular one.
-        max_angle: Largest such angle [degrees].
+        min_angle: Smallest angle between two faces of a tetrahedron [degrees]; 70.5 for a regular tetrahedron.
+        max_angle: Largest angle between two faces of a tetrahedron [degrees].
         min_edge: Length of the shortest edge [m].
         mean_edge: Mean length of all edges [m].
         max_edge: Length of the longest edge [m].
@@ -46,7 +46,7 @@ def quality(mesh: TetMesh) -> Quality:
 
 
 def edges(vertices: np.ndarray, tets: np.ndarray) -> np.ndarray:
-    """Lengths of all edges of tetrahedra, each once [m], shape (n_edges,)."""
+    """Lengths of all edges of tetrahedra [m], shape (n_edges,); shared edges are counted once."""
     pairs = np.unique(np.sort(tets[:, _PAIRS].reshape(-1, 2), axis=1), axis=0)
     return np.linalg.norm(vertices[pairs[:, 1]] - vertices[pairs[:, 0]], axis=1)
 

@@ -6,10 +6,10 @@ __all__ = ["refined"]
 
 
 def refined(vertices: np.ndarray, faces: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same surface without edges much longer than `longest`.
+    """The same surface with its edges bisected until none is much longer than `longest`.
 
-    An edge is bisected in both of its triangles if it is the longest edge of each (Rivara 1984); the smallest angle of
-    a triangle is at most halved. New vertices come after the old ones.
+    An edge is bisected, together with both of its triangles, if it is the longest edge of both (Rivara 1984). The
+    smallest angle of a triangle becomes at worst half as large. New vertices come after the old ones.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).

@@ -18,7 +18,7 @@ def refuse_crossings(shape: TriangleMesh) -> None:
     """Raise if faces of `shape` intersect or cover each other, as in meshes assembled from parts.
 
     Raises:
-        SceneError: They do; the message gives their number and the first two.
+        SceneError: Faces intersect; the message gives the number of intersections and the first two faces.
     """
     pairs = crossings(shape.vertices, shape.faces)
     if len(pairs):
@@ -52,7 +52,7 @@ def crossings(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
-    """Which triangles of p and q, each of shape (n, 3, 3), have no separating axis; shape (n,), bool."""
+    """For each pair of triangles of p and q, shapes (n, 3, 3), whether no axis separates them; shape (n,), bool."""
     e, f = np.roll(p, -1, axis=1) - p, np.roll(q, -1, axis=1) - q
     n, m = np.cross(e[:, :1], e[:, 1:2]), np.cross(f[:, :1], f[:, 1:2])
     both = np.cross(e[:, :, None], f[:, None]).reshape(-1, 9, 3)
@@ -70,7 +70,7 @@ def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
 
 
 def _near(corners: np.ndarray, slack: float) -> np.ndarray:
-    """Pairs of triangles whose boxes, enlarged by `slack`, overlap; the lower index first, shape (n, 2)."""
+    """Pairs of triangles whose bounding boxes overlap if enlarged by `slack`; the lower index first, shape (n, 2)."""
     cpu = warp_device("cpu")
     low = wp.array(corners.min(axis=1) - slack, dtype=wp.vec3, device=cpu)
     high = wp.array(corners.max(axis=1) + slack, dtype=wp.vec3, device=cpu)
@@ -94,7 +94,7 @@ def _count_overlaps(
     # out
     count_out: wp.array[int],
 ):
-    """Number of boxes of higher index that overlap each box."""
+    """For each box, the number of boxes of higher index that overlap it."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
     other = int(0)
@@ -116,7 +116,7 @@ def _write_overlaps(
     # out
     pair_out: wp.array[wp.vec2i],
 ):
-    """The pairs counted by `_count_overlaps`."""
+    """Write the pairs that `_count_overlaps` has counted."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
     other = int(0)

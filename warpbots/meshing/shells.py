@@ -1,4 +1,4 @@
-"""The closed surfaces of a triangle mesh: their nesting and orientation."""
+"""Nesting and orientation of the closed surfaces of a triangle mesh."""
 
 import numpy as np
 
@@ -6,16 +6,16 @@ __all__ = ["turned"]
 
 
 def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndarray, int]:
-    """Faces counter-clockwise seen from outside the matter, consistently for each closed surface.
+    """The faces of a mesh, oriented counter-clockwise as seen from outside the matter.
 
-    An outermost surface, or a surface in a void, is turned outwards. A surface that lies in another one and faces
-    inwards bounds a void.
+    An outermost surface, or a surface in a void, is oriented outwards. A surface that lies in the matter of another
+    surface and faces inwards bounds a void and keeps its orientation.
 
     Args:
         vertices: Vertex positions, shape (n, 3).
         faces: Vertex indices, shape (m, 3).
-        inner: Content of a surface that lies in the matter of another one and, like it, faces outwards: ``"solid"``,
-            whose faces are left out because there is matter already, or ``"void"``.
+        inner: Content of a surface that lies in the matter of another surface and faces outwards: ``"solid"``, whose
+            faces are left out because there is matter already, or ``"void"``, whose faces are turned inwards.
 
     Returns:
         The faces, and the number of surfaces to which `inner` applies.
@@ -40,11 +40,11 @@ def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndar
 
 
 def _depths(corners: np.ndarray, shell: np.ndarray) -> np.ndarray:
-    """Number of other closed surfaces around each surface, shape (n_shells,).
+    """For each closed surface, the number of other closed surfaces that enclose it, shape (n_shells,).
 
     Args:
         corners: Corners of the faces, shape (m, 3, 3).
-        shell: Which surface each face belongs to, shape (m,).
+        shell: Index of the surface to which each face belongs, shape (m,).
     """
     count = shell.max() + 1
     lower, upper = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)

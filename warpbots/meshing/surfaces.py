@@ -35,14 +35,14 @@ _FEWEST = 8  # minimum number of edges around a round shape
 
 @functools.singledispatch
 def closed_surface(shape: Shape, edge: float) -> Surface:
-    """The surface of a solid.
+    """The closed triangle surface of a solid.
 
     Args:
         shape: A 3D solid.
         edge: Approximate edge length of round surfaces [m].
 
     Raises:
-        SceneError: The shape has no surface, or one that intersects itself.
+        SceneError: The shape has no surface, or its surface intersects itself.
     """
     raise SceneError(
         f"a {type(shape).__name__} has no surface to fill with tetrahedra; use a closed TriangleMesh around it"
@@ -114,7 +114,7 @@ def _(shape: Truss, edge: float) -> Surface:
 
 @closed_surface.register
 def _(shape: Union, edge: float) -> Surface:
-    """The surfaces of all parts, which may intersect."""
+    """The surfaces of all parts together; they may intersect."""
     parts = [closed_surface(s, edge) for s in shape.shapes]
     first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
@@ -146,7 +146,7 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _along(shape: Capsule | Cylinder, vertices: np.ndarray, faces: np.ndarray, volume: float) -> Surface:
-    """A surface about the z axis, scaled radially to `volume` [m^3] and moved onto the axis of `shape`."""
+    """A surface about the z axis, scaled radially to `volume` [m^3] and then moved onto the axis of `shape`."""
     import trimesh
 
     wide = vertices * [*2 * [math.sqrt(volume / _volume(vertices, faces))], 1.0]
@@ -161,7 +161,7 @@ def _volume(vertices: np.ndarray, faces: np.ndarray) -> float:
 
 
 def _divided(vertices: np.ndarray, faces: np.ndarray, parts: int) -> Surface:
-    """Each face divided into `parts`^2 similar ones."""
+    """A surface with each face divided into `parts`^2 similar faces."""
     i, j = np.array([(i, j) for i in range(parts + 1) for j in range(parts + 1 - i)]).T
     number = np.full((parts + 1, parts + 1), -1)
     number[i, j] = np.arange(len(i))

@@ -39,16 +39,16 @@ def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
     """Fill a solid with tetrahedra.
 
     A box is meshed on a regular grid, a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
-    seconds or, for a surface with many details, in minutes. The mesh is kept in the cache of the user, because a second
-    run would give a different one (see `warpbots.output_files`); `warpbots.Simulation.scene_with` puts it into the
-    scene, so that it goes with a file to other machines. Flat faces of the size of a cell lose some volume where the
-    surface is curved: some percent with three cells per radius.
+    seconds or, for a surface with many details, in minutes. The mesh is kept in the user's cache (see
+    `warpbots.output_files`), because a second run would give a different mesh. `warpbots.Simulation.scene_with` puts
+    the mesh into the scene, so that a file of the scene takes it to other machines. On curved surfaces, flat faces of
+    the size of a cell lose some volume: a few percent with three cells per radius.
 
     Args:
         shape: A 3D solid.
-        cell_size: Edge length of the cells of a box; mean edge length in any other shape, shorter where its surface has
-            finer details [m]. None for 4 cells across the width of the shape (`warpbots.contact.width`), but at most
-            1,500 cells; a `TetMesh` needs no size.
+        cell_size: Edge length of the cells of a box, or mean edge length of the tetrahedra in any other shape [m];
+            edges are shorter near fine details of the surface. None for 4 cells across the width of the shape
+            (`warpbots.contact.width`), but at most 1,500 cells; a `TetMesh` needs no size.
 
     Raises:
         SceneError: The shape is not a bounded 3D solid, or is a triangle mesh that intersects itself.
@@ -73,7 +73,7 @@ def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
 
 
 def repeatable(shape: Shape) -> bool:
-    """Whether `tetrahedra` gives the same mesh on every machine: for a box, or for a mesh of tetrahedra."""
+    """Whether `tetrahedra` gives the same mesh on every machine; true for a box and for a mesh of tetrahedra."""
     if isinstance(shape, Posed):
         return repeatable(shape.shape)
     return isinstance(shape, Box | TetMesh)
