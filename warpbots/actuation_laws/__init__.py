@@ -1,4 +1,4 @@
-"""From control signals to stress and force."""
+"""Laws of actuators: stresses and forces as functions of the control signals."""
 
 from warpbots.actuation_laws.activation import activation, activation_arrays, active_stress
 from warpbots.actuation_laws.cable import cable_arrays, cable_kernels

@@ -15,16 +15,16 @@ __all__ = ["active_stress", "activation", "activation_arrays"]
 
 @functools.cache
 def activation_arrays(dim: int) -> type:
-    """Warp struct of actuators of matter."""
+    """The Warp struct that assigns actuators to elements of matter, for vectors of `dim` components."""
     mat = matrix(dim)
 
     @wp.struct
     class ActivationArrays:
-        """Which actuators act on which element of matter (a particle, a tetrahedron), as compressed rows.
+        """The actuators of each element of matter (a particle or a tetrahedron), as compressed sparse rows.
 
-        start: First entry of each element, one more for the end, shape (n + 1,).
-        actuator: Actuator of each entry, shape (n_entries,).
-        pattern: Stress [Pa] or strain [1] at u = 1 in the undeformed body, shape (n_actuators,).
+        start: Index of the first entry of each element, then the number of entries, shape (n + 1,).
+        actuator: Index of the actuator of each entry, shape (n_entries,).
+        pattern: Stress [Pa] or strain [1] of each actuator at u = 1 in the undeformed body, shape (n_actuators,).
         channel: Control channel of each actuator, shape (n_actuators,).
         """
 
@@ -44,15 +44,15 @@ def activation(
     device: wp.Device,
     of: Callable[[Actuator, int], np.ndarray] = pattern,
 ) -> object:
-    """Actuators with the elements they drive, as a Warp struct.
+    """A Warp struct of actuators and of the elements that they drive.
 
     Args:
         actuators: Actuators by control channel.
-        regions: For every region which elements belong to it, each of shape (count,), bool.
+        regions: For each region, by name, whether each element belongs to it, shape (count,), bool.
         count: Number of elements.
         dim: 2 or 3.
         device: Device of the arrays.
-        of: Function of (actuator, dim): its stress, or its strain, at u = 1.
+        of: Function of (actuator, dim) that returns the stress or the strain of the actuator at u = 1.
     """
     drives = np.array([regions[a.region] for a in actuators.values()], dtype=bool).reshape(len(actuators), count)
     element, actuator = np.nonzero(drives.T)
@@ -67,13 +67,13 @@ def activation(
 
 @functools.cache
 def active_stress(dim: int) -> wp.Function:
-    """Warp function A(activation, e, w, u): stress [Pa] or strain [1] of all actuators of an element."""
+    """Warp function A(activation, e, w, u): total stress [Pa] or strain [1] of element e in world w."""
     mat = matrix(dim)
     ActivationArrays = activation_arrays(dim)
 
     @wp.func
     def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real]):
-        """A = sum_a u_a S_a."""
+        """A = sum_a u_a S_a over the actuators a of the element."""
         A = mat()
         for k in range(activation.start[e], activation.start[e + 1]):
             a = activation.actuator[k]

@@ -3,8 +3,8 @@
     E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |x_{i+1} - x_i|
     f_i = T (d_i - d_{i-1}),           T = k max(0, L - R (1 - u)),  d_i = (x_{i+1} - x_i) / |x_{i+1} - x_i|
 
-The forces are internal: they sum to zero and exert no torque. A cable that is just taut has the derivative of the taut
-side. A segment between waypoints that coincide has no direction and pulls at neither of them.
+The forces are internal: they sum to zero and exert no torque. For a cable that is just taut, the derivative is taken on
+the taut side. A segment between coincident waypoints has no direction and exerts no force.
 """
 
 import functools
@@ -24,13 +24,13 @@ def cable_arrays() -> type:
     class CableArrays:
         """Cables of a scene.
 
-        start: First waypoint of each cable, one more for the end, shape (n_cables + 1,).
-        particle: Particle at each waypoint, shape (n_waypoints,).
-        cable: Cable of each waypoint, shape (n_waypoints,).
+        start: Index of the first waypoint of each cable, then the number of waypoints, shape (n_cables + 1,).
+        particle: Index of the particle at each waypoint, shape (n_waypoints,).
+        cable: Index of the cable of each waypoint, shape (n_waypoints,).
         channel: Control channel of each cable, shape (n_cables,).
         stiffness: Spring constant [N/m], shape (n_cables,).
         rest_length: Length paid out at u = 0 [m], shape (n_cables,).
-        rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (n_cables,).
+        rounding: Slack up to which derivatives treat a cable as just taut [m], shape (n_cables,).
         """
 
         start: wp.array[int]
@@ -49,9 +49,9 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
     """Kernels (length, tension, force) for vectors of `dim` components; all are differentiated by Warp.
 
     ``length(cables, x, length_out)`` over (worlds, n_waypoints) adds to lengths [m] of shape (worlds, n_cables);
-    ``tension(cables, length, u, tension_out)`` over (worlds, n_cables) writes tensions [N] of that shape;
-    ``force(cables, x, tension, force_out)`` over (worlds, n_waypoints) writes forces [N] of shape
-    (worlds, n_waypoints). Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
+    ``tension(cables, length, u, tension_out)`` over (worlds, n_cables) writes tensions [N] of shape (worlds, n_cables);
+    ``force(cables, x, tension, force_out)`` over (worlds, n_waypoints) writes forces [N] of shape (worlds,
+    n_waypoints). Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
     """
     vec = vector(dim)
     CableArrays, part = cable_arrays(), positive_part()
@@ -66,7 +66,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
         # out
         length_out: wp.array2d[real],
     ):
-        """L += |x_{i+1} - x_i|, one thread per waypoint: Warp does not replay a dynamic loop before its adjoint."""
+        """L += |x_{i+1} - x_i|, one thread per waypoint, since Warp does not replay dynamic loops in adjoints."""
         w, i = wp.tid()
         c = cables.cable[i]
         if i + 1 < cables.start[c + 1]:

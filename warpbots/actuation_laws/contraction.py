@@ -6,5 +6,5 @@ __all__ = ["contraction"]
 
 
 def contraction(actuator: Actuator, signal: float) -> float:
-    """Contraction of `actuator`, in [-1, 1]: 1 is full contraction, -1 full expansion."""
+    """Contraction of `actuator` at a control signal, in [-1, 1]: 1 is full contraction, -1 full expansion."""
     return -signal if isinstance(actuator, Pressure | PneumaticCell | Cavity | Expansion) else signal

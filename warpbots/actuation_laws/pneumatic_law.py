@@ -2,31 +2,32 @@
 
     Psi = k/2 |F - R|^2,   P = k (F - R),   R = argmin |F - R|  with  det R = a
 
-where a is the target volume of the cell relative to the undeformed volume. Because |F - R| is minimal, F - R is normal
-to all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix
-R = U diag(r) V^T obeys
+with the target volume a of the cell relative to the undeformed volume. Because |F - R| is minimal, F - R is normal to
+all changes of R that keep the volume, so that the change of R does not contribute to the derivative P of Psi. With F =
+U diag(s) V^T the matrix R = U diag(r) V^T obeys
 
     r_i (r_i - s_i) = c,   r_1 r_2 r_3 = a.
 
 All r_i follow from the smallest one, t = r_3: c = t (t - s_3) and r_i = (s_i + q_i) / 2 with q_i^2 = s_i^2 + 4 c, so
-that Newton's method has one unknown, ln t. The slope of ln(r_1 r_2 r_3) is between 1 and 3 for t > s_3 / 2, and
-eight steps reach rounding from anywhere, a dozen in the case below.
+that Newton's method has one unknown, ln t. The derivative of ln(r_1 r_2 r_3) with respect to ln t is between 1 and 3
+for t > s_3 / 2, and eight Newton steps reach rounding from any start; a dozen are needed in the case t < s_3 / 2 below.
 
-In an inverted tetrahedron s_3 is negative, while all r_i are positive: the stress pulls it through zero to the right
-side. If det F is so far above a that no t > s_3 / 2 is small enough (never below 2 a, always above 8 a), a t < s_3 / 2
-restores the volume by the smallest value alone. Where s_2 is close to s_3, two such matrices exist near det F = 7 a,
-and a cell that is stretched so far jumps from one to the other.
+In an inverted tetrahedron s_3 is negative, while all r_i are positive: the stress pulls the tetrahedron back through
+zero volume to its correct orientation. If det F is so much larger than a that no t > s_3 / 2 gives the volume a (this
+never happens for det F < 2 a, and always for det F > 8 a), a t < s_3 / 2 restores the volume by the smallest value
+alone. If s_2 is close to s_3, two such matrices R exist near det F = 7 a, and R of a cell that is stretched so far
+jumps from one matrix to the other.
 
-The change of F - R that follows from the changes of F (M in the frame of U and V) and of a needs no derivative of U and
-V. With q_i = 2 r_i - s_i and d_i = r_i - s_i,
+The change of F - R that follows from a change of F, which is M = U^T dF V in the frame of U and V, and from a change da
+of a, needs no derivative of U and V. With q_i = 2 r_i - s_i and d_i = r_i - s_i,
 
     diagonal       (d_i M_ii - dc) / q_i,   dc sum_i 1 / (r_i q_i) = da / a - sum_i M_ii / q_i
     symmetric      (d_i + d_j) / (q_i + q_j) (M_ij + M_ji) / 2
     antisymmetric  -(d_i + d_j) / (s_i + s_j) (M_ij - M_ji) / 2,
 
-which also holds where singular values coincide, as in every body at rest. The exception is s_i + s_j = 0, a reflection,
-whose rotation is not unique. No second derivative exceeds k, because |F|^2 / 2 - Psi / k is convex: the largest of
-R : F - |R|^2 / 2 over all R.
+which also holds if singular values coincide, as in every body at rest. The exception is s_i + s_j = 0, a reflection,
+whose rotation is not unique. No eigenvalue of the Hessian of Psi exceeds k, because |F|^2 / 2 - Psi / k is convex: it
+is the maximum of R : F - |R|^2 / 2 over all R with det R = a.
 """
 
 import functools
@@ -40,11 +41,11 @@ __all__ = ["cell_functions"]
 
 @functools.cache
 def cell_functions() -> tuple[wp.Function, wp.Function, wp.Function]:
-    """Warp functions of a cell in space.
+    """Warp functions of a pneumatic cell in 3D.
 
     Returns:
-        ``stress(F, k, a)``, P [Pa]; ``frame(F, a)``, the tuple U, s, r, V; and ``change(s, r, a, M, da)``, the change
-        of F - R in this frame.
+        ``stress(F, k, a)`` returns P [Pa]; ``frame(F, a)`` returns the tuple U, s, r, V; ``change(s, r, a, M, da)``
+        returns the change of F - R in the frame of U and V.
     """
     vec, mat = vector(3), matrix(3)
     tolerance = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-15}[real]))
@@ -62,7 +63,7 @@ def cell_functions() -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def values(s: vec, a: real):
-        """The values r for which r_i (r_i - s_i) is the same and r_1 r_2 r_3 = a."""
+        """The values r with r_1 r_2 r_3 = a for which r_i (r_i - s_i) is equal for all i."""
         t = wp.max(s[2], wp.cbrt(a))
         if s[2] > real(0.0) and volume(s, real(0.5) * s[2]) > a:
             t = a / (s[0] * s[1])

@@ -1,4 +1,4 @@
-"""Actuators of matter at rest: the stress that they exert and the strain of rest lengths."""
+"""Stress actuators and strain actuators of matter: stress, and strain of the rest lengths."""
 
 import functools
 
@@ -12,10 +12,12 @@ __all__ = ["rest_strain"]
 
 @functools.singledispatch
 def rest_strain(actuator: Actuator, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Stress [Pa] and strain of rest lengths [1] at signal 1, both of shape (dim, dim).
+    """Stress [Pa] and strain of rest lengths [1] of an actuator at signal 1, both of shape (dim, dim).
+
+    The signal is the control u or, for an `Oscillation`, its oscillating factor, which contains the amplitude.
 
     Raises:
-        TypeError: The actuator is neither a stress nor a strain.
+        TypeError: The actuator acts neither by a stress nor by a strain.
     """
     return pattern(actuator, dim), np.zeros((dim, dim))
 

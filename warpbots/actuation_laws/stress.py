@@ -1,7 +1,8 @@
-"""Actuators that act as a stress in the undeformed body: pressure chambers and muscles.
+"""Actuators that act as a stress in the undeformed body: `Pressure` and `Muscle`.
 
-At control u the Kirchhoff stress of a driven particle gains u F S F^T with a constant symmetric S, the actuator's
-pattern (ChainQueen eq. 15, read as in A69: P gains F sigma). A positive S pulls matter together.
+At the control u an actuator adds u F S F^T to the Kirchhoff stress of a driven particle. S is constant and symmetric,
+the pattern of the actuator (ChainQueen eq. 15, read as in its eq. A69: it adds F sigma to P). A positive S pulls matter
+together.
 """
 
 import functools
@@ -34,5 +35,5 @@ def _(actuator: Muscle, dim: int) -> np.ndarray:
 
 
 def acts_as_stress(actuator: Actuator) -> bool:
-    """Whether an actuator acts as a stress: its class, or one that it derives from, has a `pattern`."""
+    """Whether an actuator acts as a stress: a function `pattern` is registered for its class or a base class."""
     return pattern.dispatch(type(actuator)) is not pattern.dispatch(object)
