@@ -20,7 +20,7 @@ def scene_table(scene: Scene) -> Table:
 
 
 def scene_sections(scene: Scene) -> list[TableSection]:
-    """The contents of a scene, each kind of part under a heading."""
+    """The contents of a scene, with one section for each kind of part."""
     listed = ("actuators", "attachments", "constraints", "loads", "contacts")
     single = {name: part for name in ("fluid", "task") if (part := getattr(scene, name)) is not None}
     around = [("gravity", f"{_numbers(scene.gravity)} m/s^2")]
@@ -95,7 +95,7 @@ def _numbers(values: Any) -> str:
 
 
 def _details(part: Any) -> str:
-    """Fields of a part that differ from their defaults: numbers, texts and short vectors; the kind of a shape."""
+    """Fields of a part that differ from their defaults: numbers, texts, short vectors, and the kind of its shape."""
     words = []
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)

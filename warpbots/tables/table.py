@@ -9,12 +9,12 @@ __all__ = ["TableSection", "Table", "size"]
 
 @dataclasses.dataclass(frozen=True)
 class TableSection:
-    """Rows under a heading, each with the same number of texts.
+    """A heading and rows below it; all rows have the same number of texts.
 
     Attributes:
         heading: Heading of the rows.
-        rows: The texts of each row, its name first.
-        most: Number of rows that are shown.
+        rows: The texts of each row; the first text is the name of the row.
+        most: Largest number of rows that are shown.
     """
 
     heading: str
@@ -23,7 +23,7 @@ class TableSection:
 
     @property
     def shown(self) -> list[Sequence[str]]:
-        """The first rows, and the number of remaining rows."""
+        """The rows, at most `most`; if rows are left out, the last one shown gives their number."""
         if len(self.rows) <= self.most:
             return list(self.rows)
         more = f"... and {len(self.rows) - self.most + 1} more", *[""] * (len(self.rows[0]) - 1)
@@ -36,14 +36,14 @@ class Table:
 
     Attributes:
         title: The first line.
-        sections: Its sections; empty ones are left out.
+        sections: Its sections; empty sections are not shown.
     """
 
     title: str
     sections: Sequence[TableSection]
 
     def text(self) -> str:
-        """Aligned columns."""
+        """The table as text, with aligned columns."""
         lines = [self.title]
         for section in self._filled:
             rows = section.shown
@@ -55,7 +55,7 @@ class Table:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """An HTML table without styles except alignment to the left."""
+        """The table as HTML; its only style is alignment to the left."""
         rows = []
         for section in self._filled:
             for i, row in enumerate(section.shown):
@@ -65,7 +65,7 @@ class Table:
         return f"<table><caption>{html.escape(self.title)}</caption>{''.join(rows)}</table>"
 
     def mimebundle(self) -> dict[str, str]:
-        """Representations for a notebook: MIME type -> data."""
+        """Representations for a notebook: data by MIME type."""
         return {"text/plain": self.text(), "text/html": self.html()}
 
     @property
@@ -77,7 +77,7 @@ _LEFT = "text-align: left; vertical-align: top"
 
 
 def size(count: float) -> str:
-    """A number of bytes, rounded, with its unit."""
+    """A number of bytes as text, rounded, with a unit such as MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000.0:
             return f"{count:.3g} {unit}"
