@@ -1,4 +1,4 @@
-"""Shapes from files: meshes (STL, OBJ, PLY, ...; MSH, VTK, VTU, ...) and silhouettes in images (PNG, ...)."""
+"""Shapes from files: surface meshes (STL, OBJ, ...), tetrahedra (MSH, VTK, ...) and silhouettes (PNG, ...)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,22 +39,23 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
     """A solid from a mesh file that trimesh can read, z up.
 
     glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats have no up axis and are
-    taken as they are. All bodies of a file become one solid, placed as in its scene; inconsistent orientations of faces
-    are corrected for each closed surface. A surface inside another one bounds a void, such as an air chamber, if it
-    faces inwards; if it faces outwards, `inner` decides. A size above ten metres or below a millimetre gives a warning.
+    taken as they are. All bodies of a file become one solid, with the placements of the file; inconsistent orientations
+    of faces are corrected for each closed surface. A surface inside another one bounds a void, such as an air chamber,
+    if it faces inwards; if it faces outwards, `inner` decides. A solid larger than ten metres or smaller than a
+    millimetre causes a warning.
 
     Args:
-        path: STL, OBJ, PLY, OFF, GLB, DAE, ...; files that it refers to must lie in its folder.
-        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
+        path: STL, OBJ, PLY, OFF, GLB, DAE, ...; other files to which it refers must lie in its folder.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or metres.
         inner: Content of a closed surface that lies in another one and faces outwards: ``"solid"``, such as a screw in
-            a housing, or ``"void"``. None for solid, with a warning.
+            a housing, or ``"void"``. None for ``"solid"`` with a warning.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: A package that trimesh needs for such files is not installed.
-        ValueError: `inner` is none of these.
-        SceneError: The file has no mesh or one that is not watertight, is a Git LFS pointer, or does not fit into
-            memory.
+        ValueError: `inner` is neither ``"solid"``, ``"void"`` nor None.
+        SceneError: The file has no mesh, its mesh is not watertight, or the file is a Git LFS pointer or does not fit
+            into memory.
     """
     if inner not in (None, "solid", "void"):
         raise ValueError(f"load_mesh: inner must be 'solid', 'void' or None, got {inner!r}")
@@ -78,9 +79,9 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
     """Cloth from a mesh file that trimesh can read; z is up as for `load_mesh`.
 
     Args:
-        path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the midsurface of the sheet.
+        path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the middle surface of the sheet.
         thickness: Thickness of the sheet [m].
-        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or metres.
         bending: Flexural rigidity [N m]; None for the rigidity of a plate of its material.
 
     Raises:
@@ -101,7 +102,7 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
 
 @checked
 def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
-    """A solid of tetrahedra from a file that meshio can read; inverted ones are reoriented.
+    """A solid of tetrahedra from a file that meshio can read; inverted tetrahedra are reoriented.
 
     Args:
         path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored. Quadratic tetrahedra are reduced
@@ -112,8 +113,8 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: meshio is not installed.
-        SceneError: The file has no tetrahedra, or they do not make a solid, or a midside node is off the middle of its
-            edge by more than half the edge.
+        SceneError: The file has no tetrahedra, the tetrahedra are not a solid, or a midside node is farther than half
+            an edge length from the middle of its edge.
     """
     path = readable(path, _BYTES)
     try:
@@ -142,15 +143,15 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
 
 
 def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, str]]:
-    """A note if midside nodes are not in the middles of their edges.
+    """A note for a warning if midside nodes are not in the middles of their edges.
 
     Args:
         path: The file.
-        x: Its points, shape (n, 3).
+        x: Nodes of the mesh in the file, shape (n, 3).
         tets: Nodes of quadratic tetrahedra in the order of VTK, shape (n_tets, 10).
 
     Raises:
-        SceneError: A midside node is far from the middle.
+        SceneError: A midside node is farther than half an edge length from the middle.
     """
     a, b, middle = x[tets[:, [0, 1, 2, 0, 1, 2]]], x[tets[:, [1, 2, 0, 3, 3, 3]]], x[tets[:, 4:]]
     off = np.linalg.norm(middle - (a + b) / 2.0, axis=2) / np.linalg.norm(b - a, axis=2)
@@ -172,7 +173,7 @@ def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, 
 def load_silhouette(
     path: str | Path, height: float, lower: tuple[float, float] = (0.0, 0.0), threshold: float = 0.5
 ) -> Silhouette:
-    """A 2D shape from an image: its opaque pixels if it has transparency, else its dark ones.
+    """A 2D shape from an image: its opaque pixels if the image has transparency, else its dark pixels.
 
     Args:
         path: An image that Pillow can read.
@@ -252,7 +253,7 @@ def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None
 
 
 def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
-    """Metres per unit of a file, and the rotation to z up, from its format or its content."""
+    """Metres per unit of a file, and the rotation to z up, as its format or its content states them."""
     from xml.etree import ElementTree
 
     from trimesh.units import unit_conversion
@@ -267,7 +268,7 @@ def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
 
 
 def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "") -> Any:
-    """Result of `make`; its error names the file."""
+    """The result of `make(*values)`; an error of `make` is raised again with the name of the file and the remedy."""
     try:
         return make(*values)
     except SceneError as error:
@@ -275,7 +276,7 @@ def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "
 
 
 def _warn(path: Path, notes: list[tuple[str, str]], points: np.ndarray) -> None:
-    """Warn of the notes, and of an unlikely size.
+    """Issue the warning about a file with the notes, and with a note about an unlikely size.
 
     Args:
         path: The file.
