@@ -17,7 +17,7 @@ class Deformation(Protocol):
     """A map of points, differentiable with respect to the points and to the numbers that define the map.
 
     Any torch function can be used that moves each point independently and can be differentiated twice, as torch
-    operations can. A cage is an example: the weights of its handles at the points, times the handles.
+    operations can. An example is a cage, which maps each point to the weighted sum of the moved handles.
     """
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
@@ -27,18 +27,18 @@ class Deformation(Protocol):
             points: Points [m], shape (n, dim), float64.
 
         Returns:
-            Their images [m], shape (n, dim), float64.
+            The images of the points [m], shape (n, dim), float64.
         """
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Affine:
-    """x' = c + A (x - c) + t.
+    """The affine map x' = c + A (x - c) + t.
 
     Attributes:
         matrix: A [1], shape (dim, dim).
         center: The point c [m], shape (dim,).
-        offset: The displacement t [m] of that point, shape (dim,), or None for none.
+        offset: The displacement t of the point c [m], shape (dim,); None for zero.
     """
 
     matrix: torch.Tensor
@@ -66,16 +66,16 @@ class Affine:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stretch:
-    """Stretch of the matter between two planes perpendicular to an axis; matter beyond the end moves along unchanged.
+    """A stretch of the space between two planes perpendicular to an axis; space beyond the end is displaced as a whole.
 
-    x' = x + (s - 1) clamp(x_axis, start, end - start) e_axis, counted from the start. It makes a link longer, or a foot
-    higher, and moves parts fixed to its end.
+    x' = x + (s - 1) (clamp(x_axis, start, end) - start) e_axis. This map makes a link longer, or a foot higher, and
+    moves the parts that are fixed to the end.
 
     Attributes:
         factor: The factor s [1], a number or a tensor of shape ().
         axis: Index of the coordinate.
-        start: Coordinate of the plane that stays [m].
-        end: Coordinate of the plane up to which matter is stretched [m], greater than `start`.
+        start: Coordinate of the plane that does not move [m].
+        end: Coordinate of the plane at which the stretched space ends [m], greater than `start`.
 
     Raises:
         ValueError: The end is not beyond the start.
@@ -107,7 +107,7 @@ class Stretch:
 class FreeForm:
     """Free-form deformation by a lattice of handles in a box (Sederberg and Parry, 1986).
 
-    x' = x + sum_i B_i(x) d_i, where B_i are products of Bernstein polynomials of the coordinates in the box.
+    x' = x + sum_i B_i(x) d_i, with products B_i of Bernstein polynomials of the coordinates relative to the box.
 
     Attributes:
         displacement: Displacements d of the handles [m], shape (k_1, ..., k_dim, dim), at least 2 along each axis.
@@ -158,10 +158,10 @@ class FreeForm:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Composition:
-    """Maps in sequence; each acts on the points as moved by the previous one.
+    """Maps in sequence; each map acts on the images of the previous map.
 
     Attributes:
-        maps: The maps, the first one first.
+        maps: The maps, in the order in which they act.
     """
 
     maps: Sequence[Deformation]
@@ -180,8 +180,9 @@ class Composition:
 def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Images of the points [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
 
-    Each point moves independently, so that the gradient of one coordinate, summed over all points, gives a row of the
-    Jacobian at every point: one backward pass per axis. Both results are differentiable with respect to the design.
+    The image of a point depends on this point alone. So the gradient of one coordinate, summed over all images,
+    contains a row of the Jacobian at every point: one backward pass per axis is enough. Both results are differentiable
+    with respect to the design.
 
     Args:
         design: The map.
@@ -210,7 +211,7 @@ def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, t
 
 
 def _check_points(points: torch.Tensor, dim: int | None, who: str) -> None:
-    """Raise if points do not have the dimension of a map; None for any."""
+    """Raise if points do not have `dim` coordinates; None allows 2 and 3."""
     if points.dim() != 2 or points.shape[1] not in ((2, 3) if dim is None else (dim,)):
         raise ValueError(f"{who}: points must have shape (n, {dim or '2 or 3'}), got {tuple(points.shape)}")
 

@@ -1,4 +1,4 @@
-"""The state at rest and the model parameters of a simulation after a change of shape."""
+"""State at rest and model parameters of a simulation whose bodies have changed their shape."""
 
 import functools
 from typing import Any
@@ -29,22 +29,22 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
     """The state at rest and the parameters of bodies whose shape a map has changed.
 
     Example: ``state, parameters = wb.morphology.shaped(sim, design)``, then ``sim.rollout(policy, 50, state,
-    **parameters)``. Both are differentiable with respect to the numbers of the design, which all worlds share.
-    Materials, regions and elements move with the matter: constraints hold the same matter at its new place. Densities,
-    initial velocities, directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the
-    sizes of contact. Bones of `ProjectiveDynamics` stay, too: the map has to leave the nodes that are bound to them
-    where they are.
+    **parameters)``. State and parameters are differentiable with respect to the numbers of the design, which all worlds
+    share. Materials, regions and elements move with the matter: constraints hold the same matter at its new place.
+    Densities, initial velocities, directions of muscles, fibres and constraints, obstacles, and lengths of contact laws
+    do not change. Bones of `ProjectiveDynamics` do not move, so the map must not move the nodes that are bound to them.
 
     Args:
         sim: The simulation of the bodies as they were built.
         design: The map; it sees rest positions in float64.
 
     Returns:
-        The state of `sim.state`, undeformed in the new shape, and tensors for `Simulation.step` and `rollout` by name.
+        The state `sim.state()` with undeformed bodies in the new shape, and parameters by name for `Simulation.step`
+        and `rollout`.
 
     Raises:
         SceneError: The solver or something in the scene cannot follow a change of shape.
-        ValueError: The map turns an element inside out, or tears it apart; it names the element.
+        ValueError: The map turns an element inside out, or tears the matter apart; the message names the element.
     """
     if sim.model.matter is None:
         raise SceneError("shape: the scene has no soft body whose shape could change")
@@ -63,7 +63,7 @@ def _shaped(model: Any, design: Deformation) -> tuple[torch.Tensor, dict[str, to
 
 @_shaped.register
 def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """V' = V det J for every particle."""
+    """Particles have the volume V' = V det J, with the Jacobian J of the map."""
     matter = model.matter
     _refuse("MPM", model.scene, (Pressure, Muscle))
     position, J = jacobian(design, _tensor(matter.position, model.device))
@@ -75,7 +75,7 @@ def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, tor
 
 @_shaped.register
 def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """m' = sum of rho V det J over the cells at a mass; k' = k det J (l / l')^2, the same energy at the same strain."""
+    """m' = sum of rho V det J over the cells at a mass; k' = k det J (l / l')^2 keeps the energy density."""
     lattice, device = model.lattice, model.device
     _refuse("MassSpring", model.scene, ())
     if model.self_contact or (model.contact.numpy().any() and model.scene.obstacles):
@@ -101,7 +101,7 @@ def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 @_shaped.register
 def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Rest positions of nodes; the solver takes volumes and masses of its tetrahedra from them."""
+    """Rest positions of nodes, from which the solver computes volumes and masses of its tetrahedra."""
     mesh = model.matter
     _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle, Torque, Servo), bones=True)
     rest = _tensor(mesh.position, model.device)
@@ -114,7 +114,7 @@ def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 
 def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = False) -> None:
-    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid can."""
+    """Raise if a part of the scene cannot follow a change of shape; with `bones`, rigid bodies and a fluid can."""
     rigid: tuple[RigidBody, ...] = () if bones else scene.rigid
     parts = {
         "rigid body": rigid, "attachment": scene.attachments, "load": scene.loads,
@@ -133,7 +133,7 @@ def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = F
 
 
 def _refuse_moved_bones(model: ProjectiveModel, moved: np.ndarray) -> None:
-    """Raise if the map moves nodes that are bound to bones, which stay where they are."""
+    """Raise if the map moves nodes that are bound to bones, which do not move."""
     distance = np.where(model.matter.bone >= 0, np.linalg.norm(moved, axis=1), 0.0)
     worst = int(distance.argmax())
     if distance[worst] > _ROUNDING * model.matter.edge:
@@ -146,7 +146,7 @@ def _refuse_moved_bones(model: ProjectiveModel, moved: np.ndarray) -> None:
 
 
 def _positive(det: torch.Tensor, what: str) -> torch.Tensor:
-    """`det`, if all are positive."""
+    """`det`; raises if an entry is not positive."""
     worst = int(det.argmin())
     if not det[worst] > 0.0:
         raise ValueError(
@@ -157,7 +157,7 @@ def _positive(det: torch.Tensor, what: str) -> torch.Tensor:
 
 
 def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
-    """Raise if particles are further apart than a cell of the grid, through which matter would fall apart."""
+    """Raise if particles are further apart than a cell of the grid: the matter would fall apart."""
     apart = np.where(np.isfinite(model.matter.spacing), model.matter.spacing, 0.0) * stretch
     worst = int(apart.argmax())
     if apart[worst] > model.grid.dx * (1.0 + _ROUNDING):
@@ -168,7 +168,7 @@ def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
 
 
 def _refuse_near(model: MPMModel, position: np.ndarray) -> None:
-    """Raise if the map moves particles close to held particles that were far away when the tables were made."""
+    """Raise if the map moves particles near held matter from which they were far when the model was built."""
     for constraint, region in zip(model.scene.constraints, model.constraints, strict=True):
         distance, _ = cKDTree(position[region.particle.numpy()]).query(position, p=np.inf)
         missing = np.setdiff1d(np.flatnonzero(distance <= NEAR * model.grid.dx), region.near.numpy())
