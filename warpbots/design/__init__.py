@@ -1,4 +1,4 @@
-"""Robots from a few numbers: components in cages, assemblies of them by hand or by a grammar, parts that print."""
+"""Parametric robots: components in cages, and assemblies of components by hand or by a grammar."""
 
 from warpbots.design import export
 from warpbots.design.assembly import Assembly, AssemblyShape

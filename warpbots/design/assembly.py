@@ -1,4 +1,4 @@
-"""Robots assembled from components, whose shapes follow a few scale factors."""
+"""Robots that are assembled from components; a few scale factors determine their shape."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -25,19 +25,21 @@ _UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AssemblyShape:
-    """The shape of an assembly under scale factors, differentiable in these.
+    """The shape of an assembly for given scale factors, differentiable with respect to these factors.
 
-    Links are in the order of `Assembly.links`, and everything is in the frame of its link.
+    Links are in the order of `Assembly.links`. Positions and mass properties are in the frame of their link unless
+    another frame is stated.
 
     Attributes:
-        parts: Vertices of the parts of each link [m], each of shape (n, 3).
-        origins: Origins of the frames of links in the frames of their parents [m], each of shape (3,); zero for the
+        parts: For each link, the vertices of its parts [m], each of shape (n, 3).
+        origins: For each link, the origin of its frame in the frame of its parent link [m], shape (3,); zero for the
             root.
         contact_points: Contact points of each link [m], each of shape (n, 3).
         contact_areas: Areas that the contact points represent [m^2], each of shape (n,).
         masses: Mass, centre of mass and moments of inertia of each link.
-        handles: Handles of each instance in the frame of its component [m], each of shape (k, 3).
-        component_origins: Origin of the frame of its component, for each part of each instance [m], each of shape (3,).
+        handles: For each instance, the handles of its cage in the frame of its component [m], shape (k, 3).
+        component_origins: For each part of each instance, the origin of the frame of its component in the frame of the
+            link of the part [m], shape (3,).
     """
 
     parts: tuple[tuple[torch.Tensor, ...], ...]
@@ -52,10 +54,10 @@ class AssemblyShape:
 class Assembly:
     """A tree of components as articulated bodies.
 
-    Components that join without a hinge that can turn are one body, a link. The first link has the name of the root,
-    with "-base" appended if the root is a hinge. Every other link, and its joint, has the name of the hinge that
-    carries it. The frame of the first link is the frame of the root; the frame of every other link has its origin on
-    the axis of its hinge, and the axes of the component with this hinge.
+    Components that are joined without a movable hinge form one body, a link. The first link has the name of the root,
+    with "-base" appended if the root is a hinge. Every other link, and the joint that carries it, has the name of the
+    component with the hinge of this joint. The frame of the first link is the frame of the root. The frame of every
+    other link has its origin on the axis of the hinge that carries it, and the axes of the component with this hinge.
 
     Attributes:
         instances: The components, parents before children.
@@ -65,17 +67,18 @@ class Assembly:
 
     @checked
     def __init__(self, root: Node, constant: Sequence[str] = (), density: float = 1000.0):
-        """Find the links and the free parameters.
+        """Assemble the links, and determine the free parameters.
 
         Args:
             root: The tree of components.
-            constant: Names of parameters that are not free, or patterns of names, such as ``"palm.*"``.
+            constant: Names, or patterns of names such as ``"palm.*"``, of scale factors that stay 1 and are no free
+                parameters.
             density: Density [kg/m^3].
 
         Raises:
-            ValueError: Ports do not fit, two components have one name, a pattern matches no parameter, or density is
-                not positive.
-            KeyError: A component has no such port.
+            ValueError: Ports do not fit, two components have the same name, a pattern matches no parameter, or the
+                density is not positive.
+            KeyError: A child is at a port that its parent component does not have.
         """
         if not density > 0.0:
             raise ValueError(f"Assembly: density must be positive [kg/m^3], got {density:g}")
@@ -97,13 +100,14 @@ class Assembly:
 
     @checked
     def shape(self, factors: torch.Tensor) -> AssemblyShape:
-        """The shape under scale factors.
+        """The shape for given scale factors.
 
         Args:
             factors: Scale factors in the order of `names` [1], shape (n,).
 
         Raises:
-            ValueError: A factor is not positive, the number of factors is wrong, or they turn a component inside out.
+            ValueError: A factor is not positive, the number of factors is wrong, or the factors turn a component inside
+                out.
         """
         sizes = self._parameters.sizes(factors)
         handles = [layout @ own for layout, own in zip(self._layouts, sizes, strict=True)]
@@ -137,9 +141,10 @@ class Assembly:
         Args:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: Origin of the frame of the first link in the world, with all coordinates at zero [m], shape (3,).
-            rotation: Axes of this frame there: rows of the rotation matrix, shape (3, 3).
-            **options: Further fields of every `RigidBody`, such as `surface` or `color`; ``points=0`` for links that
-                touch nothing.
+            rotation: Rotation matrix of this frame in the world, row by row, shape (3, 3); its columns are the axes of
+                the frame.
+            **options: Further fields of every `RigidBody`, such as `surface` or `color`; ``points=0`` gives links
+                without contact points.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
         found = []
@@ -171,7 +176,7 @@ class Assembly:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: As in `bodies`.
             rotation: As in `bodies`.
-            limits: Whether joints are limited to angles at which their parts do not collide.
+            limits: Whether the joints get limits, at the angles at which the two parts of their hinges collide.
             **options: Further fields of every `Joint`, such as `damping`.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
@@ -186,14 +191,14 @@ class Assembly:
         return found
 
     def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
-        """Parameters of a model in another shape, for `Simulation.step` and `rollout`.
+        """Parameters of a model for another shape of the assembly, for `Simulation.step` and `rollout`.
 
-        These are masses, contact points and their areas, origins of joints, and the stiffness and damping of limits
-        where joints leave them open; all are differentiable with respect to the scale factors.
+        These are masses, contact points and their areas, origins of joints, and the stiffness and damping of limits for
+        joints that do not specify them; all are differentiable with respect to the scale factors.
 
         Args:
-            sim: A simulation of a scene with `bodies` and `joints`, under `Articulated`.
-            shape: The result of `shape`.
+            sim: A simulation with the solver `Articulated` of a scene that has the results of `bodies` and `joints`.
+            shape: A result of the method `shape`.
 
         Raises:
             KeyError: The scene lacks a body or a joint.
@@ -205,15 +210,15 @@ class Assembly:
         return model_parameters(sim, bodies, {link.name: origin for link, origin in moved if link.parent >= 0})
 
     def carried(self, name: str, points: Sequence[Sequence[float]], shape: AssemblyShape) -> tuple[str, torch.Tensor]:
-        """Positions of points of the cage of a component that move with its handles, such as the end of a finger.
+        """Positions of points of a component that move with the handles of its cage, such as the end of a finger.
 
         Args:
-            name: Name of the instance; if it has a hinge, the points are on the part behind the hinge.
+            name: Name of the instance; if it has a hinge, the points belong to the part behind the hinge.
             points: Points in the frame of the component with the nominal shape, in the cage or on it [m], shape (n, 3).
-            shape: The result of `shape`.
+            shape: A result of the method `shape`.
 
         Returns:
-            The name of their link, and the points in its frame [m], shape (n, 3).
+            The name of the link with the points, and the points in the frame of this link [m], shape (n, 3).
 
         Raises:
             KeyError: There is no such instance.
@@ -232,13 +237,13 @@ class Assembly:
         return self.instances[n].component.parts[p]
 
     def _faces_of(self, link: Link) -> torch.Tensor:
-        """Faces of the meshes of a link, whose vertices follow one another, shape (m, 3), int."""
+        """Faces of all meshes of a link, for the vertices of the meshes in one array, shape (m, 3), int."""
         parts = [self._part(n, p) for n, p in link.parts]
         offsets = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])
         return torch.as_tensor(np.concatenate([part.faces + k for part, k in zip(parts, offsets, strict=True)]))
 
     def _meshes(self, link: Link, parts: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Meshes of a link."""
+        """Vertices and faces of each mesh of a link."""
         faces = [torch.as_tensor(self._part(n, p).faces) for n, p in link.parts]
         return list(zip(parts, faces, strict=True))
 

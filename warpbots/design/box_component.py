@@ -1,4 +1,4 @@
-"""Components in the cage of a frustum: 14 handles, the corners of its ends and the middles of its sides."""
+"""Components whose cage is a frustum with 14 handles: 8 corners and the middles of its 6 faces."""
 
 from collections.abc import Sequence
 
@@ -33,23 +33,23 @@ def box_component(
 ) -> Component:
     """A component along x in a frustum between two cross-sections.
 
-    Its frame is in the middle of its start, and its parts must be within the frustum. Its sizes are "length",
-    "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
+    The origin of its frame is the middle of its start cross-section, and its parts must be within the frustum. Its
+    sizes are "length", "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
 
     Args:
         name: Name of the component.
         length: Its length [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
-        parts: Its mesh, or the meshes before and behind the hinge.
-        hinge: Its hinge.
-        along: The only dimension that can be scaled, "width" or "height", of a component of standard sizes, such as one
-            with a hinge along y or z; None if all dimensions can.
-        joins: Its ports: "in" at the start, "out" at the end, and "back", for a child at the start.
+        parts: Its mesh or, with a hinge, the mesh before and the mesh behind the hinge.
+        hinge: Its hinge; None for a component with one mesh.
+        along: The only dimension that can be scaled, "width" or "height", if the other sizes are standard sizes, as for
+            a hinge about y or z; None if all dimensions can be scaled.
+        joins: Names of its ports: "in" at the start, "out" at the end, or "back" at the start for another child.
         centered: Whether the origin is half-way along x instead of at the start, for a root without the port "in".
 
     Raises:
-        ValueError: `along` or a port is none of these, or the component is invalid, see `Component`.
+        ValueError: `along` or a port is not one of these names, or the component is invalid, see `Component`.
     """
     if along not in (None, "width", "height"):
         raise ValueError(f"Component {name!r}: along must be 'width', 'height' or None, got {along!r}")

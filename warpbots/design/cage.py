@@ -54,9 +54,10 @@ class Cage:
 
     @checked
     def weights(self, points: torch.Tensor) -> torch.Tensor:
-        """Mean value coordinates of points: the weights by which they follow the handles [1], shape (n, k).
+        """Mean value coordinates of points: the weights with which the points follow the handles [1], shape (n, k).
 
-        ``weights @ handles`` are the points; with moved handles, they are the moved points.
+        For the handles at rest, ``weights @ handles`` returns the points; for moved handles it returns the moved
+        points.
 
         Args:
             points: Points [m], shape (n, 3).
@@ -70,7 +71,7 @@ class Cage:
         return weights
 
     def _tensors(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Handles and faces on a device."""
+        """Handles and faces as tensors on a device."""
         return torch.tensor(self.handles, device=device), torch.tensor(self.faces, device=device)
 
     def _refuse_outside(self, points: torch.Tensor) -> None:
@@ -87,16 +88,16 @@ class Cage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CageMap:
-    """A map of space by a cage: x' = sum_i w_i(x) h_i, with mean value coordinates w_i and moved handles h_i.
+    """A map of points in a cage: x' = sum_i w_i(x) h_i, with mean value coordinates w_i and moved handles h_i.
 
-    It is a `warpbots.morphology.Deformation` for `warpbots.morphology.shaped`, of points within the cage.
+    It is a `warpbots.morphology.Deformation`, for `warpbots.morphology.shaped`; all points must be within the cage.
 
     Attributes:
         cage: The cage.
         handles: Present positions of the handles [m], shape (k, 3): the parameters of a design.
 
     Raises:
-        ValueError: The handles have another shape than the handles of the cage.
+        ValueError: The array of handles has another shape than `cage.handles`.
     """
 
     cage: Cage
@@ -120,9 +121,9 @@ class CageMap:
 
 @checked
 def box_cage(lower: Triple[float], upper: Triple[float]) -> Cage:
-    """A cage of 14 handles around a box: its 8 corners, x fastest, then the centres of its 6 faces.
+    """A cage around a box with 14 handles: the 8 corners, with x changing fastest, then the centres of the 6 faces.
 
-    The faces are in the order low x, high x, low y, high y, low z, high z.
+    The centres are in the order low x, high x, low y, high y, low z, high z.
 
     Args:
         lower: Lower corner of the box [m], shape (3,).
@@ -142,17 +143,17 @@ def box_cage(lower: Triple[float], upper: Triple[float]) -> Cage:
 
 @checked
 def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) -> Cage:
-    """A cage around a box whose handles are a regular grid on its faces, edges and corners, x fastest, then y.
+    """A cage around a box whose handles are a regular grid on its surface, with x changing fastest, then y.
 
     With n cells along every edge it has 6 n^2 + 2 handles: 8, 98 and 386 for n of 1, 4 and 8.
 
     Args:
         lower: Lower corner of the box [m], shape (3,).
         upper: Upper corner of the box [m], shape (3,).
-        cells: Cells of the grid along x, y and z, shape (3,), at least 1.
+        cells: Numbers of cells of the grid along x, y and z, shape (3,), each at least 1.
 
     Raises:
-        ValueError: The box has no volume, or the numbers of cells are not three integers from 1 on.
+        ValueError: The box has no volume, or the numbers of cells are not three positive integers.
     """
     ends = _ends("grid_cage", lower, upper)
     n = np.array(cells)
@@ -166,7 +167,7 @@ def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) ->
 
 
 def _halves(number: np.ndarray, axis: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """The cells of a face of a grid, cut in two: handles of the triangles, counter-clockwise seen from outside."""
+    """Two triangles for each cell on one side of a grid: their handles, counter-clockwise seen from outside."""
     plane = np.moveaxis(number, axis, 0)[side]
     if axis == 1:
         plane = plane.T  # so that its two axes and the normal are right-handed
@@ -189,7 +190,7 @@ def _ends(who: str, lower: Sequence[float], upper: Sequence[float]) -> np.ndarra
 
 
 def _refuse_open(faces: np.ndarray) -> None:
-    """Raise if an edge does not have one face on each side."""
+    """Raise if an edge is not traversed once in each direction by the faces."""
     edges = np.concatenate([faces[:, [i, (i + 1) % 3]] for i in range(3)])
     found = {tuple(edge): 0 for edge in edges.tolist()}
     for edge in edges.tolist():

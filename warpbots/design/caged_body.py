@@ -1,4 +1,4 @@
-"""Rigid bodies whose meshes follow the handles of cages, and their parameters under `warpbots.Articulated`."""
+"""Rigid bodies whose meshes follow the handles of cages, and their parameters for `warpbots.Articulated`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,8 +22,8 @@ __all__ = ["CagedBody", "designed_parameters"]
 class CagedBody:
     """A rigid body whose mesh is in a cage.
 
-    Weights are computed once; a design moves the handles. Everything is in the frame of the body, which does not move
-    with the handles.
+    The weights of the vertices are computed once; then a design moves the handles. All positions are in the frame of
+    the body, which does not move with the handles.
 
     Attributes:
         name: Name of the body.
@@ -31,7 +31,7 @@ class CagedBody:
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
         cage: The cage.
         density: Density [kg/m^3].
-        contacts: Contact points that move with the mesh, a `SurfacePoints`, or None.
+        contacts: Contact points that move with the mesh; None for a body without contact points.
     """
 
     @checked
@@ -52,8 +52,8 @@ class CagedBody:
             faces: Vertices of its faces, counter-clockwise seen from outside, shape (m, 3), int.
             cage: The cage.
             density: Density [kg/m^3].
-            points: Approximate number of contact points spread over the mesh, or points on it, such as
-                ``surface_points(vertices, faces[some], 100)`` on a part of it.
+            points: Approximate number of contact points that are spread over the mesh, or given points on the mesh,
+                such as ``surface_points(vertices, faces[some], 100)`` for a part of the mesh.
 
         Raises:
             ValueError: The mesh is not within the cage, or has no volume.
@@ -114,7 +114,7 @@ class CagedBody:
         return vertices
 
     def _culprit(self, handles: torch.Tensor) -> int:
-        """The handle that takes most volume, to first order half-way between rest and `handles`."""
+        """Index of the handle that reduces the volume most, by the gradient half-way between rest and `handles`."""
         with torch.enable_grad():
             half = (0.5 * (self.rest + handles.to(self.rest))).requires_grad_()
             volume = mass_properties(self.weights @ half, self.faces).volume
@@ -122,10 +122,10 @@ class CagedBody:
         return int((slope * (handles.to(self.rest) - self.rest)).sum(dim=1).argmin())
 
     def carried(self, points: Sequence[Sequence[float]] | torch.Tensor, handles: torch.Tensor) -> torch.Tensor:
-        """Positions of points of the cage that move with its handles [m], such as origins of joints, shape (n, 3).
+        """Positions of points that move with the handles, such as origins of joints [m], shape (n, 3).
 
         Args:
-            points: Points with the handles at rest, on the cage or in it [m], shape (n, 3).
+            points: Positions of the points with the handles at rest, on the cage or in it [m], shape (n, 3).
             handles: Positions of the handles [m], shape (k, 3).
 
         Raises:
@@ -135,7 +135,7 @@ class CagedBody:
         return self.cage.weights(at_rest) @ handles.to(torch.float64)
 
     def shape(self, handles: torch.Tensor) -> BodyShape:
-        """The shape as parameters of a model, differentiable with respect to the handles.
+        """The shape of the body, for parameters of a model; differentiable with respect to the handles.
 
         Args:
             handles: Positions of the handles [m], shape (k, 3).
@@ -151,7 +151,7 @@ class CagedBody:
         return BodyShape(mass, points, areas, [(vertices, self.faces)])
 
     def rigid_body(self, handles: torch.Tensor | None = None, **options: Any) -> RigidBody:
-        """The body as a part of a scene.
+        """The `RigidBody` for a scene.
 
         Args:
             handles: Positions of the handles [m], shape (k, 3); None for rest.
@@ -174,24 +174,25 @@ def designed_parameters(
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
     Masses, centres and moments of inertia follow from the deformed meshes, contact points and their areas from the
-    deformed surfaces, and the samples of solids in contacts from the deformed distances. Limits that joints leave open
-    follow from the new inertia, and the frame of a floating body whose joint has no position follows the new centre of
-    mass. All results are differentiable with respect to the handles; all other parameters keep their values.
+    deformed surfaces, and the samples of solids in contacts from the deformed distances. Limit stiffness and damping
+    that joints do not specify follow from the new inertia, and the frame of a floating body whose joint has no
+    `position` follows the new centre of mass. All results are differentiable with respect to the handles; all other
+    parameters keep their values.
 
     Args:
-        sim: A simulation of a scene that has the bodies, under `Articulated`.
+        sim: A simulation, with the solver `Articulated`, of a scene that has the bodies.
         bodies: Positions of the handles of each designed body [m], shape (k, 3).
-        joints: For joints whose origin moves with a designed body, by name: the body, which is their parent, and the
-            origin in its frame with the handles at rest [m], shape (3,).
+        joints: For each joint whose origin moves with a designed body, by name of the joint: this body, which must be
+            the parent of the joint, and the origin of the joint in its frame with the handles at rest [m], shape (3,).
 
     Returns:
         Parameters by name, shape (worlds, ...).
 
     Raises:
         KeyError: There is no such body or joint in the simulation.
-        ValueError: Handles turn a mesh inside out or move it out of its samples, a solid of a designed body is no mesh,
-            or a joint has another parent.
-        SceneError: Most of the surface of a solid is lost between its samples.
+        ValueError: Handles turn a mesh inside out or move it out of the grid of its distance samples, a solid of a
+            designed body is not a mesh, or a joint has another parent.
+        SceneError: The distance samples of a solid miss most of its surface.
     """
     shapes = {body.name: body.shape(handles) for body, handles in bodies.items()}
     return model_parameters(sim, shapes, _origins(sim, bodies, joints or {}))

@@ -1,4 +1,4 @@
-"""Components from which robots are assembled: meshes in a cage, with ports where they join others."""
+"""Components from which robots are assembled: meshes in a cage, with ports at which they join other components."""
 
 import dataclasses
 import functools
@@ -17,19 +17,20 @@ __all__ = ["Component", "Hinge", "Port"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Port:
-    """A rectangle on the cage of a component, where another one joins it.
+    """A rectangle on the cage of a component, at which another component joins it.
 
-    Its corners and its middle are handles, and the four triangles between these are faces of the cage. Where two ports
-    join, their handles coincide. Points on a face follow its corners alone by their mean value coordinates, so both
-    surfaces coincide, too, however the handles move (Xu et al. 2021, section III-A).
+    Its corners and its middle are handles, and the four triangles between these handles are faces of the cage. If two
+    ports join, their handles coincide. By mean value coordinates, points on a face follow the corners of this face
+    alone; so the surfaces of both components in the rectangle coincide, too, however the handles move (Xu et al. 2021,
+    section III-A).
 
     Attributes:
-        handles: Its middle, the origin of its frame, then its corners (-y, -z), (+y, -z), (-y, +z), (+y, +z), shape
-            (5,).
-        rotation: Axes of its frame in the frame of the component, as columns, shape (3, 3); x points out of the
-            component, but into it at the port "in".
-        width: Name of the size along its y axis.
-        height: Name of the size along its z axis.
+        handles: Indices of its handles, shape (5,): the middle, which is the origin of the frame of the port, then the
+            corners (-y, -z), (+y, -z), (-y, +z), (+y, +z).
+        rotation: Axes of its frame in the frame of the component, as columns, shape (3, 3). The x axis points out of
+            the component; at the port "in" it points into the component.
+        width: Name of the size of the component that is the width of the port, along its y axis.
+        height: Name of the size of the component that is the height of the port, along its z axis.
     """
 
     handles: Sequence[int]
@@ -47,10 +48,10 @@ class Hinge:
 
     Attributes:
         position: A point of the axis in the frame of the component with the handles at rest [m], shape (3,).
-        axis: Its direction there, shape (3,).
-        lower: Angle at which the parts collide on one side, negative [rad].
-        upper: Angle at which they collide on the other side, positive [rad].
-        locked: Whether it cannot turn.
+        axis: Direction of the axis in the frame of the component, shape (3,).
+        lower: Negative angle at which the two parts collide [rad].
+        upper: Positive angle at which the two parts collide [rad].
+        locked: Whether the hinge cannot turn.
 
     Raises:
         ValueError: The axis has no direction, or the angles do not enclose zero.
@@ -72,28 +73,29 @@ class Hinge:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Component:
-    """One mesh, or two on a hinge, in a cage whose handles depend linearly on a few sizes.
+    """One mesh, or two meshes on a hinge, in a cage whose handles depend linearly on a few sizes.
 
     Axles, screws and bearings have standard sizes. A component with a hinge can therefore be scaled only along the axis
-    of the hinge, so that turning parts stay round; its other sizes must be `fixed` (Xu et al. 2021, the fabrication
+    of the hinge, so that the turning parts stay round; its other sizes must be `fixed` (Xu et al. 2021, the fabrication
     constraint).
 
     Attributes:
         name: Name of the component, such as "phalanx".
-        sizes: Its sizes by name [m].
+        sizes: Sizes that determine its cage, by name [m].
         layout: Handles per size [1], shape (k, 3, n_sizes): ``layout @ sizes`` are the handles.
         faces: Vertices of the faces of the cage, counter-clockwise seen from outside, shape (m, 3), int.
-        ports: Ports by name, where other components join it; it joins its parent at the port "in", whose frame is its
-            frame.
-        parts: Its mesh, or the meshes before and behind its hinge; ports other than "in" are on the last one.
+        ports: Ports by name. The component joins its parent at the port "in", whose frame is the frame of the
+            component; other components join it at the other ports.
+        parts: Its mesh or, with a hinge, the mesh before and the mesh behind the hinge. Ports other than "in" are on
+            the last mesh.
         hinge: Its hinge; None for one part.
-        fixed: Sizes that cannot change.
-        tied: Groups of sizes that are scaled by one factor.
+        fixed: Names of the sizes that cannot change.
+        tied: Groups of names of sizes that are scaled by a common factor.
 
     Raises:
-        ValueError: A size is not positive, or named and missing; handles of a port are not its corners for all sizes; a
-            mesh or the hinge is not within the cage; parts and hinge do not match; or a size that is not fixed moves
-            handles across the axis of the hinge.
+        ValueError: A size is not positive; the name of a size does not exist; the handles of a port are not its corners
+            for all sizes; a mesh or the hinge is not within the cage; parts and hinge do not match; or a size that is
+            not fixed moves handles across the axis of the hinge.
     """
 
     name: str
@@ -125,12 +127,12 @@ class Component:
 
     @functools.cached_property
     def weights(self) -> tuple[torch.Tensor, ...]:
-        """Weights by which the vertices of each part follow the handles [1], each of shape (n, k)."""
+        """Weights with which the vertices of each part follow the handles [1], each of shape (n, k)."""
         return tuple(self.cage.weights(torch.as_tensor(part.vertices)) for part in self.parts)
 
     @functools.cached_property
     def hinge_weights(self) -> torch.Tensor:
-        """Weights by which the axis of its hinge follows the handles [1], shape (k,)."""
+        """Weights with which the point `Hinge.position` follows the handles [1], shape (k,)."""
         if self.hinge is None:
             raise ValueError(f"Component {self.name!r}: it has no hinge")
         try:

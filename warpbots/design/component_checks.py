@@ -1,4 +1,4 @@
-"""Checks of components: ports must stay together and hinges must stay round in all sizes."""
+"""Checks of components: for all sizes, ports must stay rectangles with their handles and hinges must stay round."""
 
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ def check_port(own: "Component", name: str) -> None:
     """Check that the handles of a port are the middle and the corners of a rectangle of the cage in all sizes.
 
     Raises:
-        ValueError: They are not, or the frame of the port "in" is not the frame of the component.
+        ValueError: The handles are not, or the frame of the port "in" is not the frame of the component.
     """
     port, count = own.ports[name], len(own.layout)
     if len(port.handles) != 5 or not all(0 <= k < count for k in port.handles):
@@ -64,10 +64,11 @@ def check_port(own: "Component", name: str) -> None:
 
 
 def check_hinge(own: "Component") -> None:
-    """Check that a component has one part, or two and a hinge, and changes only along the axis of the hinge.
+    """Check that a component has one part, or two parts and a hinge, and changes only along the axis of the hinge.
 
     Raises:
-        ValueError: It has other parts, or a size that is not fixed moves handles across the axis.
+        ValueError: The parts and the hinge do not match, or a size that is not fixed moves handles perpendicular to the
+            axis.
     """
     parts = 1 if own.hinge is None else 2
     if len(own.parts) != parts:

@@ -40,15 +40,15 @@ def surface_of_cells(nodes: np.ndarray, filled: np.ndarray) -> tuple[np.ndarray,
 
 
 def check_grid(what: str, length: float, detail: int) -> None:
-    """Raise if the arguments make no grid.
+    """Raise if a grid cannot be made with the arguments.
 
     Args:
         what: Name of the part in messages.
         length: Length of the part [m].
-        detail: Refinement of the grid, a factor.
+        detail: Factor by which the grid is refined.
 
     Raises:
-        ValueError: The length is not positive, or `detail` no integer from 1 on.
+        ValueError: The length is not positive, or `detail` is not a positive integer.
     """
     if not 0.0 < length < np.inf:
         raise ValueError(f"{what}: length must be positive [m], got {length:g}")

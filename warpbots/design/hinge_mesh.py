@@ -1,4 +1,4 @@
-"""Meshes of hinges: a clevis, whose two cheeks hold an axle, and the tongue between them."""
+"""Meshes of hinges: a clevis, whose two cheeks hold an axle, and a tongue between the cheeks."""
 
 import math
 
@@ -31,20 +31,20 @@ def hinge_meshes(
     points: tuple[int, int] = (0, 0),
     detail: int = 1,
 ) -> tuple[tuple[Part, Part], float]:
-    """Both parts of a hinge along x that turns about z, and the angle at which they collide [rad].
+    """Clevis and tongue of a hinge along x that turns about z, and the angle at which they collide [rad].
 
-    Cheeks and tongue end in half cylinders around the axis, so that only the blocks behind these limit the angle. With
-    half widths a and b at a distance r from the axis, they collide at pi - 2 atan(min(a, b) / r). The eyes are as large
-    as both ends permit.
+    Cheeks and tongue end in half cylinders around the axis, the eyes, so that only the blocks behind the eyes limit the
+    angle. Blocks with the half widths a and b at a distance r from the axis collide at pi - 2 atan(min(a, b) / r). The
+    eyes are as large as both ends permit.
 
     Args:
         what: Name of the component in messages.
         length: Length of the hinge [m].
-        axis_at: Distance of its axis from its start [m].
+        axis_at: Distance of the hinge axis from the start of the hinge [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
-        points: Contact points of clevis and tongue.
-        detail: Refinement of the meshes, a factor.
+        points: Numbers of contact points of clevis and tongue.
+        detail: Factor by which the grids of the meshes are refined.
 
     Raises:
         ValueError: A size is not positive, or there is no room for the eyes or for the tongue.
@@ -81,7 +81,7 @@ def hinge_meshes(
 
 
 def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: Section) -> float:
-    """Largest possible distance of the blocks from the axis [m]."""
+    """Largest possible radius of the eyes, which is the distance of the blocks from the axis [m]."""
     radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
     if not radius >= _EYE:
         raise ValueError(
@@ -96,19 +96,20 @@ def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: S
 def _eye_on_block(
     origin: float, face: float, axis_at: float, radius: float, levels: np.ndarray, held: np.ndarray, detail: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Grid of a block between two planes of constant x and of a half cylinder about z that stands on it.
+    """Grid of a block between two planes of constant x, and of a half cylinder about z on one of these planes.
 
     Args:
         origin: Start of the block along x [m].
         face: Start of the half cylinder along x [m].
         axis_at: Position of the axis of the half cylinder along x [m].
         radius: Radius of the half cylinder [m].
-        levels: Heights of the nodes [m], shape (k + 1,).
-        held: Layers between these levels that the half cylinder fills, shape (k,), bool.
-        detail: Refinement of the grid, a factor.
+        levels: Heights of the nodes along z [m], shape (k + 1,).
+        held: For each layer between two levels, whether the half cylinder fills it, shape (k,), bool.
+        detail: Factor by which the grid is refined.
 
     Returns:
-        Nodes [m], shape (i + 1, j + 1, k + 1, 3), with the outermost ones of axis 1 at y = 0, and filled cells, bool.
+        Nodes [m], shape (i + 1, j + 1, k + 1, 3), of which the first and the last along axis 1 have y = 0, and whether
+        each cell is filled, shape (i, j, k), bool.
     """
     outward = math.copysign(1.0, face - origin)
     y = -radius * np.cos(np.linspace(0.0, np.pi, 8 * detail + 1))

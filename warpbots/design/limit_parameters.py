@@ -1,6 +1,7 @@
-"""Stiffness and damping of joint limits in another shape, from the inertia that the joints carry, with gradients.
+"""Stiffness and damping of joint limits for bodies of another shape, with gradients.
 
-The law of `warpbots.solvers.articulated.joint_limits`, with masses and frames as tensors.
+Both follow from the inertia that a joint carries, by the law of `warpbots.solvers.articulated.joint_limits`, here with
+masses and frames as tensors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,16 +20,15 @@ __all__ = ["limit_parameters", "matrices"]
 def limit_parameters(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], changed: Iterable[int]
 ) -> dict[str, torch.Tensor]:
-    """Limit parameters that are left open, of joints that carry a body of another shape.
+    """Limit parameters that joints do not specify, for joints that carry a body of another shape.
 
     Args:
         sim: A simulation under `Articulated`.
-        found: Parameters of bodies and joints in the new shape, by name; parameters that are absent are taken from the
-            model.
-        changed: Indices of the bodies whose mass, or whose children's joints, have changed.
+        found: Parameters of bodies and joints in the new shape, by name; missing parameters are taken from the model.
+        changed: Indices of the bodies whose mass, or whose joints to children, have changed.
 
     Returns:
-        ``limit_stiffness`` and ``limit_damping``, shape (worlds, n_velocities), where they change.
+        ``limit_stiffness`` and ``limit_damping``, shape (worlds, n_velocities); empty if no limit changes.
     """
     robot, changed = sim.model.robot, set(changed)
     open_joints = [
@@ -53,7 +53,7 @@ def limit_parameters(
 
 
 def _beyond(parents: tuple[int, ...], k: int) -> list[int]:
-    """A body and all bodies that it carries."""
+    """Indices of body k and of all bodies that it carries."""
     carried = [k]
     for own in carried:
         carried += [child for child, parent in enumerate(parents) if parent == own]
@@ -61,7 +61,7 @@ def _beyond(parents: tuple[int, ...], k: int) -> list[int]:
 
 
 class _Places:
-    """Centres and moments of bodies at zero coordinates, in the frame of a joint that carries them."""
+    """Computes the inertia that joints carry, with all joint coordinates at zero."""
 
     def __init__(self, sim: Simulation[Any], found: Mapping[str, torch.Tensor]):
         self.parents = sim.model.robot.parents
@@ -70,7 +70,7 @@ class _Places:
         self.axes = {name: matrices(sim.parameter(name)[0]) for name in ("joint_rotation", "body_rotation")}
 
     def inertia(self, k: int, joint: Joint, beyond: list[int]) -> torch.Tensor:
-        """Inertia that a joint carries, for each of its velocities [kg m^2 or kg], shape (velocities,)."""
+        """Inertia that a joint carries, for each joint velocity [kg m^2 or kg], shape (velocities,)."""
         masses, about = self.values["mass"], 0.0
         identity = torch.eye(3).to(masses)
         frames = {k: (masses.new_zeros(3), identity)}
@@ -86,7 +86,7 @@ class _Places:
         return torch.where(torch.as_tensor(is_angle(joint)).to(masses.device), largest, mass) + armature
 
     def _frame(self, k: int, p: torch.Tensor, R: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Frame of a joint, from the frame of the joint before it."""
+        """Origin and axes of the frame of joint k, from those of the joint that carries its parent."""
         return p + R @ self.values["joint_position"][k], R @ self.axes["joint_rotation"][k]
 
 

@@ -1,4 +1,4 @@
-"""Links: components that are joined without a hinge, and their placement in a link."""
+"""Links, which are parts of components that move as one body, and the placement of parts in links."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ __all__ = ["Link", "Placement", "links_of", "places_of"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Placement:
-    """Placement of a part of a component, as far as it does not depend on sizes.
+    """The link and the orientation of a part of a component; neither depends on the sizes.
 
     Attributes:
-        link: Number of the link that it belongs to.
+        link: Index of the link to which the part belongs.
         rotation: Axes of the component in the frame of the link, as columns, shape (3, 3).
     """
 
@@ -28,11 +28,11 @@ class Link:
     """Parts that move as one body.
 
     Attributes:
-        name: Name of its body, and of the joint that carries it.
-        parent: Number of the link that carries it, -1 for the root.
-        hinge: Number of the instance whose hinge carries it, -1 for the root.
-        parts: Its parts: the number of an instance, and of a part of this instance.
-        rotation: Axes of its frame in the frame of its parent with the angle at zero, as columns, shape (3, 3).
+        name: Name of the body, and of the joint that carries the body.
+        parent: Index of the link that carries this link, -1 for the root.
+        hinge: Index of the instance whose hinge carries this link, -1 for the root.
+        parts: Its parts, each as the index of an instance and the index of a part of this instance.
+        rotation: Axes of its frame in the frame of its parent with the hinge at zero, as columns, shape (3, 3).
     """
 
     name: str
@@ -43,7 +43,7 @@ class Link:
 
 
 def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Placement, ...], ...]]:
-    """Links, parents before children, and the place of each part of each instance."""
+    """The links, parents before children, and for each instance the placement of each of its parts."""
     identity = torch.eye(3, dtype=torch.float64)
     first, hinge = instances[0].name, instances[0].component.hinge
     turns = hinge is not None and not hinge.locked  # parts behind a hinge have its name
@@ -69,16 +69,17 @@ def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tup
 def places_of(
     instances: Sequence[Instance], places: Sequence[Sequence[Placement]], handles: Sequence[torch.Tensor]
 ) -> tuple[list[list[torch.Tensor]], dict[int, torch.Tensor]]:
-    """Positions of parts and hinges, for handles in the frames of their components.
+    """Positions of components in links, and of links in their parents, for given handles.
 
     Args:
         instances: The components, parents before children.
-        places: From `links_of`.
+        places: The placements from `links_of`.
         handles: Handles of each component in its own frame [m], each of shape (k, 3).
 
     Returns:
-        Origin of the frame of the component in the frame of the link, for each part of each instance [m], each of shape
-        (3,), and the origin of the frame of a link in the frame of its parent [m], by the number of its instance.
+        For each part of each instance, the origin of the frame of the component in the frame of the link [m], shape
+        (3,); and by index of the instance with its hinge, the origin of the frame of each link in the frame of its
+        parent [m], shape (3,).
     """
     origins: list[list[torch.Tensor]] = []
     hinges: dict[int, torch.Tensor] = {}

@@ -1,4 +1,4 @@
-"""Volume, mass, centre of mass and moments of inertia of closed triangle meshes, differentiable in their vertices."""
+"""Volume, mass, centre of mass and inertia of closed triangle meshes, differentiable with respect to vertices."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ class MassProperties:
         volume: Volume [m^3], shape ().
         mass: Mass [kg], shape ().
         center: Centre of mass [m], shape (3,).
-        inertia: Moments of inertia about it [kg m^2], shape (3, 3).
+        inertia: Moments of inertia about the centre of mass [kg m^2], shape (3, 3).
     """
 
     volume: torch.Tensor
@@ -31,8 +31,9 @@ class MassProperties:
 def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float | torch.Tensor = 1.0) -> MassProperties:
     """Mass properties of the solid that a closed triangle mesh encloses.
 
-    Exact: the integrals of 1, x and x x^T over the tetrahedra between the faces and a point, which are polynomials of
-    their corners (Tonon 2004), with the sign of their volumes.
+    The result is exact. The integrals of 1, x and x x^T over the tetrahedra between the faces and a point are
+    polynomials of the corners (Tonon 2004), and are added with the sign of the volume of each tetrahedron. With the
+    corners a, b, c relative to the point and det = det(a, b, c),
 
         V = sum det / 6,   V c = sum det / 24 (a + b + c)
         integral of x x^T = sum det / 120 (a a^T + b b^T + c c^T + (a + b + c)(a + b + c)^T)
@@ -43,7 +44,7 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         density: Density [kg/m^3].
 
     Raises:
-        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
+        ValueError: An argument has the wrong type or shape, or a face has the index of a vertex that does not exist.
     """
     check_mesh(vertices, faces, "mass_properties")
     if isinstance(density, torch.Tensor) and density.numel() != 1:

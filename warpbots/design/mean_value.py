@@ -1,20 +1,22 @@
 """Mean value coordinates of closed triangle meshes.
 
-Ju, Schaefer & Warren 2005, "Mean value coordinates for closed triangular meshes". With r_i = p_i - x, the unit sphere
-around x sees a triangle as a spherical one, over which the integral of the unit normals is
+Ju, Schaefer & Warren 2005, "Mean value coordinates for closed triangular meshes". With r_i = p_i - x, the projection of
+a triangle p_0 p_1 p_2 onto the unit sphere around x is a spherical triangle, over which the integral of the outward
+unit normals of the sphere is
 
     m = 1/2 sum_i theta_i n_i,   n_i = r_{i+1} x r_{i+2} / |...|,   theta_i the angle between r_{i+1} and r_{i+2}
 
-and the weights of its corners are the solution of sum_i w_i r_i = m:
+and the weights of the corners of the triangle are the solution of sum_i w_i r_i = m:
 
     w_i = (n_i . m) / (n_i . r_i)
 
-Over a closed mesh the normals add up to zero, so that sum_i w_i (p_i - x) = 0: after normalisation the weights add up
-to one and reproduce x, and with it every linear function. Cross products are taken with an edge, r_{i+1} x (p_{i+2} -
-p_{i+1}), and denominators with the normal of the face; both keep their digits close to a face and far away.
+The vectors m of a closed mesh add up to zero, so that sum_i w_i (p_i - x) = 0. After normalisation the weights add up
+to one and reproduce x, and so every linear function. Cross products are computed with an edge, as r_{i+1} x (p_{i+2} -
+p_{i+1}), and denominators with the normal of the face; so both are accurate close to a face and far from it.
 
-Close to the plane of a face the quotient has few digits; there the system itself is solved, which leaves no residual
-whatever its condition. On a face, an edge or a vertex they are barycentric coordinates.
+Close to the plane of a face the quotient w_i is inaccurate; there the system sum_i w_i r_i = m is solved instead, whose
+residual is small whatever its condition number. For a point on a face, an edge or a vertex, the weights are barycentric
+coordinates.
 """
 
 import torch
@@ -41,7 +43,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
     Differentiable with respect to the points, except for points on the mesh, where the coordinates have a kink.
 
     Args:
-        points: Points anywhere [m], shape (n, 3), float64.
+        points: Points inside or outside of the mesh [m], shape (n, 3), float64.
         vertices: Vertices [m], shape (k, 3), float64.
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
 
@@ -49,7 +51,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
         Weights [1], shape (n, k); each row adds up to one.
 
     Raises:
-        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
+        ValueError: An argument has the wrong type or shape, or a face has the index of a vertex that does not exist.
     """
     check_mesh(vertices, faces, "mean_value_weights")
     if points.dim() != 2 or points.shape[1] != 3:
@@ -59,7 +61,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
 
 
 def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
-    """As `mean_value_weights`, for a few points."""
+    """The result of `mean_value_weights` for a few points, without checks."""
     corner = vertices[faces]  # (m, 3 corners, 3)
     r = corner - points[:, None, None]  # (n, m, 3 corners, 3)
     first, second = r.roll(-1, dims=2), r.roll(-2, dims=2)
@@ -87,13 +89,13 @@ def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) 
 
 
 def _barycentric(r: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
-    """Barycentric coordinates of the feet of points in the planes of faces [1], shape (..., 3)."""
+    """Barycentric coordinates of the orthogonal projections of points onto the planes of faces [1], shape (..., 3)."""
     areas = torch.linalg.cross(r.roll(-1, dims=-2), r.roll(-2, dims=-2))
     return (areas * normal[..., None, :]).sum(-1) / (normal * normal).sum(-1, keepdim=True)
 
 
 def _solved(r: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
-    """The smallest w with sum_i w_i r_i = m, for corners nearly in a plane through the point, shape (..., 3)."""
+    """The least-norm solution w of sum_i w_i r_i = m if corners and point are nearly in one plane, shape (..., 3)."""
     size = torch.linalg.vector_norm(r, dim=-1).clamp(min=torch.finfo(r.dtype).tiny)
     inverse = torch.linalg.pinv((r / size[..., None]).transpose(-1, -2), rtol=1e-15)
     return (inverse @ m[..., None])[..., 0] / size

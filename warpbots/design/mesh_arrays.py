@@ -8,7 +8,7 @@ __all__ = ["check_mesh"]
 
 
 def check_mesh(vertices: Any, faces: Any, who: str) -> None:
-    """Raise if arrays or tensors are not vertices in space and triangles between them.
+    """Raise if arrays or tensors are not 3D vertices and triangles between these vertices.
 
     Args:
         vertices: Vertices [m], shape (n, 3).
@@ -16,7 +16,7 @@ def check_mesh(vertices: Any, faces: Any, who: str) -> None:
         who: Name of the caller in messages.
 
     Raises:
-        ValueError: They are not.
+        ValueError: An array has the wrong type or shape, or a face has the index of a vertex that does not exist.
     """
     if len(vertices.shape) != 2 or vertices.shape[1] != 3 or not len(vertices):
         raise ValueError(f"{who}: vertices must have shape (n, 3), got {tuple(vertices.shape)}")

@@ -15,14 +15,14 @@ __all__ = ["mesh_distance"]
 def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Signed distance of points to a closed triangle mesh, concave or not [m], negative inside, shape (n,).
 
-    Exact up to rounding in double precision. With the nearest point x_c = sum_k l_k v_k, on a face with corners v_k,
-    and the normal n = (x - x_c) / d, the nearest point of a moved mesh moves with the face, to first order (envelope
-    theorem):
+    The distance is exact up to rounding in double precision. Let x_c = sum_k l_k v_k be the nearest point, on a face
+    with the corners v_k, and n = (x - x_c) / d. For the derivatives, the coordinates l_k of the nearest point are
+    constant (envelope theorem):
 
         d = n . (x - x_c),   dd/dx = n,   dd/dv_k = -l_k n
 
-    Where several points are equally near, these are the derivatives of one of their distances; on the surface n is the
-    normal of the face.
+    If several points are equally near, the derivatives are those of the distance to one of them. For a point on the
+    surface, n is the normal of the face.
 
     Args:
         points: Points [m], shape (n, 3), float64.
@@ -30,8 +30,8 @@ def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Ten
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
 
     Raises:
-        ValueError: An argument has the wrong type or shape, or faces name vertices that do not exist.
-        NotImplementedError: A second derivative is asked for.
+        ValueError: An argument has the wrong type or shape, or a face has the index of a vertex that does not exist.
+        NotImplementedError: A second derivative is requested.
     """
     check_mesh(vertices, faces, "mesh_distance")
     if points.dim() != 2 or points.shape[1] != 3:
@@ -57,7 +57,7 @@ class _Distance(torch.autograd.Function):
 
 
 class _Slope(torch.autograd.Function):
-    """The gradient of a distance, as a function that cannot be differentiated again."""
+    """The gradient of a distance; a function that cannot be differentiated again."""
 
     @staticmethod
     def forward(

@@ -18,13 +18,13 @@ __all__ = ["BodyShape", "model_parameters"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The shape of a body as parameters of a model, in the frame of the body.
+    """The shape of a body, from which parameters of a model follow, in the frame of the body.
 
     Attributes:
         mass: Mass, centre of mass and moments of inertia.
         points: Contact points [m], shape (n, 3).
         areas: Areas that the contact points represent [m^2], shape (n,).
-        meshes: Meshes of its solid: vertices [m], shape (k, 3), and the vertices of faces, shape (m, 3), int.
+        meshes: The meshes of its solid, each as vertices [m], shape (k, 3), and faces, shape (m, 3), int.
     """
 
     mass: MassProperties
@@ -36,21 +36,21 @@ class BodyShape:
 def model_parameters(
     sim: Simulation[Any], bodies: Mapping[str, BodyShape], origins: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Parameters for `Simulation.step` and `rollout`, in all worlds; all others keep their values.
+    """Parameters for `Simulation.step` and `rollout`, equal in all worlds; other parameters keep their values.
 
     Args:
-        sim: A simulation under `Articulated`.
-        bodies: Shapes by the names of their bodies.
-        origins: Origins of joints in the frames of their parent bodies [m], each of shape (3,), by name.
+        sim: A simulation with the solver `Articulated`.
+        bodies: Shapes by name of the body.
+        origins: Origins of joints in the frames of their parent bodies [m], each of shape (3,), by name of the joint.
 
     Returns:
         Parameters by name, shape (worlds, ...).
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: The simulation is under another solver, a body has other contact points or another solid there, or
-            its mesh has left the samples of its solid.
-        SceneError: Most of the surface of a solid is lost between its samples.
+        ValueError: The simulation has another solver, a body has other contact points or another solid in the
+            simulation, or a mesh has left the grid of its distance samples.
+        SceneError: The distance samples of a solid miss most of its surface.
     """
     if not isinstance(sim.solver, Articulated):
         raise ValueError(
@@ -96,7 +96,7 @@ def model_parameters(
 def _centred_frames(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], rows: Sequence[int]
 ) -> dict[str, torch.Tensor]:
-    """Frames of bodies that float about their centre of mass, and of their joints, moved with this centre."""
+    """Frames, at their centre of mass, of floating bodies and of their joints, moved with the centre of mass."""
     given = {joint.child for joint in sim.scene.joints if joint.position is not None}
     floating = [k for k in rows if sim.model.robot.bodies[k] not in given]
     if not floating:
@@ -126,7 +126,7 @@ def _refuse_other_points(bodies: Mapping[str, BodyShape], touching: Mapping[str,
 def _put(
     sim: Simulation[Any], name: str, rows: Sequence[int] | np.ndarray, own: Sequence[torch.Tensor] | torch.Tensor
 ) -> torch.Tensor:
-    """A parameter with some of its rows replaced in all worlds, shape (worlds, n, ...)."""
+    """A parameter with the given rows replaced by `own` in all worlds, shape (worlds, n, ...)."""
     values = sim.parameter(name)
     stacked = (own if isinstance(own, torch.Tensor) else torch.stack(list(own))).to(values)
     row = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=values.device)
@@ -134,7 +134,7 @@ def _put(
 
 
 def _in_joint(sim: Simulation[Any], parent: str | None, origin: torch.Tensor) -> torch.Tensor:
-    """A point of a body in the frame of the joint that carries it [m], shape (3,)."""
+    """A point in the frame of a body, in the frame of the joint that carries this body [m], shape (3,)."""
     if parent is None:
         return origin
     k = sim.model.robot.body(parent)

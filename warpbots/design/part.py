@@ -1,4 +1,4 @@
-"""Closed meshes that move as one, with the faces that others can touch."""
+"""Closed meshes that move as one, and the faces that other bodies can touch."""
 
 import dataclasses
 import functools
@@ -26,8 +26,8 @@ class Part:
     Attributes:
         vertices: Vertices with the handles of its cage at rest [m], shape (n, 3).
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
-        exposed: Which faces other bodies can touch, shape (m,), bool.
-        points: Approximate number of contact points spread over these.
+        exposed: For each face, whether other bodies can touch it, shape (m,), bool.
+        points: Approximate number of contact points, which are spread over the exposed faces.
 
     Raises:
         ValueError: The mesh is open or encloses no volume, arrays do not fit, or contact points are requested but no
@@ -71,7 +71,7 @@ class Part:
     def of_mesh(
         cls, vertices: np.ndarray, faces: np.ndarray, hidden: Sequence[tuple[int, float]] = (), points: int = 0
     ) -> "Part":
-        """A mesh whose faces can be touched, except those in some planes.
+        """A part from a mesh; its faces are exposed, except for faces in the planes of `hidden`.
 
         Args:
             vertices: Vertices [m], shape (n, 3).
@@ -94,11 +94,11 @@ class Part:
         hidden: Sequence[tuple[int, float]] = (),
         points: int = 0,
     ) -> "Part":
-        """A solid of cells of a structured grid.
+        """A part from cells of a structured grid.
 
         Args:
             nodes: Positions of the nodes of the grid [m], shape (i + 1, j + 1, k + 1, 3).
-            filled: Which cells belong to the solid, shape (i, j, k), bool; None for all.
+            filled: For each cell, whether it belongs to the solid, shape (i, j, k), bool; None for all cells.
             hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
             points: Approximate number of contact points spread over the rest.
         """
@@ -112,5 +112,5 @@ class Part:
 
     @functools.cached_property
     def contacts(self) -> SurfacePoints | None:
-        """Its contact points, which move with the mesh, or None."""
+        """Its contact points, which move with the mesh; None if it has none."""
         return surface_points(self.vertices, self.faces[self.exposed], self.points) if self.points else None

@@ -1,4 +1,4 @@
-"""Samples of the signed distance of meshes that move under a design."""
+"""Samples of the signed distance of meshes whose vertices a design moves."""
 
 import math
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ __all__ = ["mesh_samples", "spline_coefficients"]
 
 
 def spline_coefficients(distance: torch.Tensor, grid: SampleGrid) -> torch.Tensor:
-    """Coefficients of the splines through distances at samples [m], shape (n,), as in the parameter `solid_distance`.
+    """Coefficients of splines through samples [m], shape (n,), as in the parameter `solid_distance`.
 
     Args:
-        distance: Signed distances at the samples of a grid, in its order [m], shape (n,), float64.
+        distance: Signed distances at the samples of the grid, in the order of the grid [m], shape (n,), float64.
         grid: The grid.
     """
     found = distance.reshape(grid.counts)
@@ -36,22 +36,23 @@ def mesh_samples(
     solids: Sequence[int] | np.ndarray,
     meshes: Sequence[tuple[torch.Tensor, torch.Tensor]],
 ) -> list[tuple[slice, torch.Tensor]]:
-    """Distance samples of a rigid body whose meshes have moved, differentiable with respect to their vertices.
+    """Distance samples of a rigid body whose meshes have moved, differentiable with respect to the vertices.
 
     Args:
-        sim: A simulation of a scene that has the body, under `Articulated`.
+        sim: A simulation, with the solver `Articulated`, of a scene that has the body.
         name: Name of the body.
-        solids: Numbers of the solids of the model that it carries.
-        meshes: Its mesh, or the meshes of its union: vertices [m], shape (k, 3), float64, and the vertices of faces,
+        solids: Indices of the solids of the model that belong to the body.
+        meshes: Its mesh, or the meshes of its `Union`, each as vertices [m], shape (k, 3), float64, and faces,
             counter-clockwise seen from outside, shape (m, 3), int.
 
     Returns:
-        For each mesh, which samples of the parameter `solid_distance` belong to it, and their coefficients [m], shape
-        (n,); nothing if no contact has the body as a solid.
+        For each mesh, the slice of the parameter `solid_distance` that belongs to it, and the new values of this slice
+        [m], shape (n,); an empty list if no contact has the body as a solid.
 
     Raises:
-        ValueError: The scene has another shape of the body than these meshes, or a mesh has left its samples.
-        SceneError: Most of the surface of a mesh is lost between the samples.
+        ValueError: The shape of the body in the scene does not consist of these meshes, or a mesh has left the grid of
+            its samples.
+        SceneError: The samples of a mesh miss most of its surface.
     """
     if not len(solids):
         return []
@@ -69,7 +70,7 @@ def mesh_samples(
 def _samples_of(
     sim: Simulation[Any], name: str, solid: int, vertices: torch.Tensor, faces: torch.Tensor
 ) -> tuple[slice, torch.Tensor]:
-    """Samples of one solid."""
+    """The slice and the new values of `mesh_samples` for one solid."""
     grid = grid_of(sim.model.solids, solid)
     _refuse_growth(sim, name, vertices.detach(), grid)
     distance = mesh_distance(torch.as_tensor(grid.positions), vertices.cpu(), faces.cpu())
@@ -80,7 +81,7 @@ def _samples_of(
 
 
 def _refuse_growth(sim: Simulation[Any], name: str, vertices: torch.Tensor, grid: SampleGrid) -> None:
-    """Raise if a mesh has left its samples."""
+    """Raise if a mesh has left the grid of its samples."""
     lower, upper = vertices.min(dim=0).values.numpy(), vertices.max(dim=0).values.numpy()
     excess = grid.excess(lower, upper)
     if excess > 0.0:

@@ -1,4 +1,4 @@
-"""Rectangles in which parts join."""
+"""Rectangles in which components join."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ __all__ = ["Section"]
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A rectangle across the x axis of a part, in which it joins another one.
+    """A rectangle perpendicular to the x axis of a component, in which another component joins it.
 
     Attributes:
         width: Its size along y [m].

@@ -1,4 +1,4 @@
-"""Which sizes of joined components change together, and which are free: the parameters of a shape."""
+"""The parameters of the shape of an assembly: which sizes of its components are free, and which change together."""
 
 import dataclasses
 import fnmatch
@@ -17,15 +17,15 @@ __all__ = ["ShapeParameters", "shape_parameters"]
 class ShapeParameters:
     """Sizes of all components as functions of a few scale factors.
 
-    Two ports that join have the same section, so its width and height are one number each. If one of the two components
-    has a standard size there, so has the other; the remaining sizes are the free parameters (Xu et al. 2021, section
-    III-A).
+    Two ports that join have the same section, so their widths have one factor, and so have their heights. If such a
+    size is fixed in one of the two components, it is fixed in the other one, too. The remaining sizes follow from the
+    free parameters (Xu et al. 2021, section III-A).
 
     Attributes:
-        names: Name of each factor.
-        index: The factor of each size, -1 for a constant size, shape (n_sizes,), int.
+        names: Names of the factors.
+        index: For each size, the index of its factor, -1 for a constant size, shape (n_sizes,), int.
         nominal: Sizes with all factors at 1 [m], shape (n_sizes,).
-        starts: First size of each instance, one more for the end, shape (n_instances + 1,), int.
+        starts: Index of the first size of each instance, then the number of sizes, shape (n_instances + 1,), int.
     """
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class ShapeParameters:
         """Sizes of each instance [m], each of shape (n,), in the order of `Component.sizes`.
 
         Raises:
-            ValueError: There is not one positive factor for each name.
+            ValueError: The number of factors is not the number of names, or a factor is not positive.
         """
         if tuple(factors.shape) != (len(self.names),):
             raise ValueError(f"factors must have shape ({len(self.names)},), got {tuple(factors.shape)}")
@@ -52,11 +52,11 @@ def shape_parameters(instances: Sequence[Instance], constant: Sequence[str]) -> 
     """The free parameters of joined components.
 
     Args:
-        instances: From `instances_of`.
-        constant: Patterns, as for `fnmatch`, of names of constant parameters.
+        instances: The result of `instances_of`.
+        constant: Patterns, as for `fnmatch`, of names of factors that are constant.
 
     Raises:
-        ValueError: A pattern matches nothing.
+        ValueError: A pattern matches no name.
     """
     starts = np.cumsum([0] + [len(i.component.sizes) for i in instances])
     sizes = [(n, size) for n, i in enumerate(instances) for size in i.component.sizes]
@@ -81,7 +81,7 @@ _Size = tuple[int, str]
 
 
 def _ties(instances: Sequence[Instance]) -> list[tuple[_Size, _Size]]:
-    """Pairs of sizes that have one factor."""
+    """Pairs of sizes that must have the same factor."""
     found: list[tuple[_Size, _Size]] = []
     for n, instance in enumerate(instances):
         found += [((n, a), (n, b)) for group in instance.component.tied for a, b in itertools.pairwise(group)]
@@ -93,7 +93,7 @@ def _ties(instances: Sequence[Instance]) -> list[tuple[_Size, _Size]]:
 
 
 def _groups(count: int, ties: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Numbers that ties connect, each group in order, in the order of their first members."""
+    """Groups of the numbers from 0 to `count` - 1 that `ties` connect, ordered by their first members."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -104,7 +104,7 @@ def _groups(count: int, ties: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _name(instances: Sequence[Instance], sizes: Sequence[_Size]) -> str:
-    """Name of a group of sizes, from its hinge, its only component, or both components that join there."""
+    """Name of a group of sizes, from its hinge, its only component, or the two components that join."""
     owners = list(dict.fromkeys(n for n, _ in sizes))
     owners = [n for n in owners if instances[n].component.hinge is not None][:1] or owners
     own = [size for n, size in sizes if n == owners[0]]

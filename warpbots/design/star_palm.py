@@ -18,11 +18,11 @@ _SIZES = ("gap", "width", "height")
 def star_palm(
     fingers: int = 3, gap: float = 20e-3, section: Section = ROOT, points: int = 24, detail: int = 2
 ) -> Component:
-    """A palm for fingers around its axis, a prism along z with its frame in the middle.
+    """A palm for several fingers around its axis: a prism along z, with its frame in the middle.
 
     Its base is a polygon of 2 n sides with equal angles. Every second side is a port, counter-clockwise from "finger-0"
-    along x; x of a port points outwards and z upwards. Its sizes are the "gap" between neighbouring ports and their
-    "width" and "height". The ports are at a distance
+    along x; The x axis of a port points outwards and its z axis points upwards. Its sizes are the "gap" between
+    neighbouring ports and their "width" and "height". The ports are at a distance
 
         r = width / (2 tan(pi/n)) + gap / (2 sin(pi/n))
 
@@ -32,8 +32,8 @@ def star_palm(
         fingers: Number n of its ports, at least 3.
         gap: Length of the sides between the ports [m].
         section: Section of its ports.
-        points: Approximate number of contact points spread over the rest of its surface.
-        detail: Number of times that the faces of its cage are cut in four for its mesh.
+        points: Approximate number of contact points, which are spread over the surface outside of the ports.
+        detail: Number of times that the faces of the cage are divided into four for the mesh.
 
     Raises:
         ValueError: There are fewer than three fingers, or a size is not positive.
@@ -52,9 +52,9 @@ def star_palm(
 
 
 def _layout(n: int) -> np.ndarray:
-    """Handles per size [1]: lower corners, upper corners, middles of the sides, of the bottom and of the top.
+    """Handles per size [1], in the order lower corners, upper corners, middles of the sides, middle of bottom and top.
 
-    Side k is between corners k and k + 1; those with an even number are ports.
+    Side k is between corners k and k + 1; sides with an even number are ports.
     """
     angle = np.pi / n * np.arange(2 * n)
     outward = np.stack([np.cos(angle), np.sin(angle), np.zeros(2 * n)], axis=1)
@@ -71,7 +71,7 @@ def _layout(n: int) -> np.ndarray:
 
 
 def _faces(n: int) -> np.ndarray:
-    """Faces of the cage: four on each side, around its middle, and a fan below and above."""
+    """Faces of the cage: four triangles around the middle of each side, and a fan at the bottom and at the top."""
     found = []
     for k in range(2 * n):
         after = (k + 1) % (2 * n)
@@ -90,7 +90,7 @@ def _port(k: int, n: int) -> Port:
 
 
 def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
-    """The cage itself with finer faces; faces on its ports cannot be touched."""
+    """The part: the surface of the cage with finer faces; faces on its ports are not exposed."""
     from trimesh.remesh import subdivide
 
     vertices, faces = cage.handles, cage.faces
@@ -104,7 +104,7 @@ def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
 
 
 def _inherited(exposed: np.ndarray, pieces: dict[int, np.ndarray], count: int) -> np.ndarray:
-    """Values of faces, passed on to the faces that they are cut into."""
+    """Values of faces, passed on to the faces into which they are divided."""
     found = np.zeros(count, dtype=bool)
     for face, own in pieces.items():
         found[own] = exposed[face]

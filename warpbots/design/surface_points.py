@@ -1,4 +1,4 @@
-"""Points on the surface of a mesh that move with it, and the areas that they represent."""
+"""Points on the surface of a mesh, which move with the mesh, and the areas that they represent."""
 
 import dataclasses
 
@@ -20,9 +20,10 @@ class SurfacePoints:
 
     Attributes:
         faces: Vertices of the faces of the mesh, shape (m, 3), int.
-        face: The face of each point, shape (n,), int.
-        barycentric: Its coordinates there [1], shape (n, 3).
-        share: Fractions of the area of each face that belong to each point [1], shape (n, m).
+        face: Index of the face of each point, shape (n,), int.
+        barycentric: Barycentric coordinates of each point in its face [1], shape (n, 3).
+        share: For each point and face, the fraction of the area of the face that the point represents [1], shape (n,
+            m).
     """
 
     faces: torch.Tensor
@@ -43,7 +44,7 @@ class SurfacePoints:
 
 @checked
 def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: int = 0) -> SurfacePoints:
-    """About `count` points evenly over a triangle mesh, by Poisson disk sampling.
+    """About `count` points, spread evenly over a triangle mesh by Poisson disk sampling.
 
     Args:
         vertices: Vertices [m], shape (k, 3).
@@ -72,7 +73,7 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
 
 
 def _patches(triangles: np.ndarray, areas: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Faces, and centres [m], of about `count` patches of one area: each face cut into s^2 equal triangles."""
+    """Face and centre [m] of each of at least `count` patches of similar area: faces cut into s^2 equal triangles."""
     cuts = np.ceil(np.sqrt(count * areas / areas.sum())).astype(int).clip(1)
     face, found = [], []
     for s in np.unique(cuts):

@@ -1,4 +1,4 @@
-"""Trees of components: which one joins which, at which port."""
+"""Trees of components: which component joins which other component, at which port."""
 
 import dataclasses
 from collections import Counter
@@ -20,9 +20,10 @@ class Node:
     """A component in a robot, and its children.
 
     Attributes:
-        component: The component; one object may be at several nodes.
-        children: Its children, by the name of the port that they join.
-        name: Its name, unique in the robot; None for the name of the component, numbered if there are several.
+        component: The component; several nodes may have the same object.
+        children: Its children, by name of the port of this component at which they join.
+        name: Name of the node, unique in the robot; None for the name of the component, with a number if several nodes
+            have it.
     """
 
     component: Component
@@ -35,13 +36,14 @@ class Node:
 
 @checked
 def chain(*components: "Component | Node") -> Node:
-    """Components that join one another at their ports "out".
+    """A chain of components: each joins the previous component at its port "out".
 
     Args:
-        components: From the first to the last one; the last may be a `Node` with children.
+        components: The components from the first to the last; each may be a `Node` with children at other ports, and
+            the last may have children at "out".
 
     Raises:
-        ValueError: A node before the last one has a child at its port "out" already.
+        ValueError: A node before the last node already has a child at its port "out".
     """
     if not components:
         raise ValueError("chain: components must be at least one, got none")
@@ -60,10 +62,10 @@ class Instance:
     """A component at a node of a tree.
 
     Attributes:
-        name: Its unique name.
+        name: Unique name of the instance.
         component: The component.
-        parent: Number of the instance that it joins, -1 for the root.
-        port: Port of the parent; None for the root.
+        parent: Index of the parent, the instance that this instance joins; -1 for the root.
+        port: Port of the parent at which it joins; None for the root.
     """
 
     name: str
@@ -76,8 +78,9 @@ def instances_of(root: Node) -> tuple[Instance, ...]:
     """The components of a tree, parents before children and one branch after the other.
 
     Raises:
-        ValueError: Two instances have one name, a port is used as "in", or the sections of two ports do not fit.
-        KeyError: A component has no such port.
+        ValueError: Two instances have the same name, a child is at the port "in", or the sections of two ports do not
+            fit.
+        KeyError: A child is at a port that its parent component does not have.
     """
     found: list[tuple[Node, int, str | None]] = []
 
