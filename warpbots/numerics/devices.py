@@ -1,4 +1,4 @@
-"""Devices of Warp, and a quiet start of Warp."""
+"""Warp devices, and the start of Warp without messages."""
 
 import contextlib
 import functools
@@ -17,10 +17,10 @@ _NO_GPU = "Warp CUDA warning: Could not find or load the NVIDIA CUDA driver. GPU
 
 
 def warp_device(name: wp.DeviceLike = None) -> wp.Device:
-    """The device of Warp with this name; None for the current one.
+    """The Warp device with this name; None for the current device.
 
-    The first use of Warp goes through this function: at its start Warp says on stderr if a machine has no GPU, which
-    graders of notebooks mistake for an error of the cell that runs first.
+    Warp must first be used through this function. On its own start, Warp writes to stderr if a machine has no GPU, and
+    graders of notebooks mistake this for an error of the first cell.
 
     Raises:
         ValueError: There is no such device.
@@ -31,7 +31,7 @@ def warp_device(name: wp.DeviceLike = None) -> wp.Device:
 
 @functools.cache
 def _start() -> None:
-    """Start Warp; its messages go to stderr, except the one about a missing GPU."""
+    """Start Warp; its messages go to stderr, except for the message about a missing GPU."""
     with native_messages() as said:
         with_own_settings(wp.init)
     for line in said:
@@ -41,7 +41,7 @@ def _start() -> None:
 
 @contextlib.contextmanager
 def native_messages() -> Iterator[list[str]]:
-    """Capture the lines that compiled code writes to stderr during the block; complete when the block ends."""
+    """Capture the lines that compiled code writes to stderr during the block; the list is complete after the block."""
     lines: list[str] = []
     try:
         stderr = os.dup(2)

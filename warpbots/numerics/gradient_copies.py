@@ -1,6 +1,7 @@
-"""Copies of arrays that all threads share, for gradients, since a GPU serialises additions to one address.
+"""Copies of arrays that all threads read, to add up gradients: a GPU serialises additions to one address.
 
-A thread adds to one of the copies, next to the copy of its neighbour, and the copies are summed at the end.
+Each thread adds to the gradient of one copy, neighbouring threads to neighbouring copies. At the end the gradients of
+all copies are summed.
 """
 
 import dataclasses
@@ -20,11 +21,11 @@ _LANES = 64
 
 @dataclasses.dataclass(frozen=True)
 class Copies:
-    """Copies of arrays whose first axis is the world: copy c of row w is row w * count + c.
+    """Copies of the rows of arrays, one row for each world: copy c of row w is row w * count + c.
 
     Attributes:
         device: Device of the arrays.
-        count: Number of copies of each row, a power of two; with 1 the arrays themselves are used.
+        count: Number of copies of each row, a power of two; if it is 1, the arrays themselves are used.
     """
 
     device: wp.Device
@@ -32,11 +33,11 @@ class Copies:
 
     @staticmethod
     def of(device: wp.Device) -> "Copies":
-        """The number of copies that pays off on a device."""
+        """Copies with the number of copies that is fastest on a device."""
         return Copies(device, _COPIES if parallel(device) else 1)
 
     def wanted(self, *arrays: wp.array) -> "Copies":
-        """These copies, or the arrays themselves if none of them has a gradient."""
+        """`self` if any of the arrays has a gradient, otherwise `Copies` that use the arrays themselves."""
         return self if any(array.grad is not None for array in arrays) else Copies(self.device, 1)
 
     @functools.cached_property
@@ -50,7 +51,7 @@ class Copies:
         return self._rows[name]
 
     def values(self, name: str, array: wp.array) -> wp.array:
-        """Copies of the rows of `array`, stored under `name`."""
+        """The array with `count` copies of each row of `array`, kept under `name`; `array` itself if `count` is 1."""
         if self.count == 1:
             return array
         rows = self._of(name, array)
@@ -59,7 +60,7 @@ class Copies:
         return rows
 
     def gradient(self, name: str, array: wp.array) -> wp.array | None:
-        """The array to which the gradient of `array` is added, zeroed for all copies; None if there is no gradient."""
+        """The array to which adjoints add the gradient, with zeros for all copies; None if `array` has no gradient."""
         if self.count == 1 or array.grad is None:
             return array.grad
         rows = self._of(name, array)
@@ -74,7 +75,7 @@ class Copies:
 
 
 def _table(array: wp.array) -> wp.array:
-    """The array with two axes."""
+    """The array reshaped to two axes."""
     return array if array.ndim == 2 else array.reshape((array.shape[0], 1))
 
 
@@ -82,7 +83,7 @@ def _table(array: wp.array) -> wp.array:
 def _spread_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def spread(values: wp.array2d[dtype], count: int, rows_out: wp.array2d[dtype]):
-        """Copy each row `count` times."""
+        """Write `count` copies of each row."""
         r, j = wp.tid()
         rows_out[r, j] = values[r / count, j]
 
@@ -93,7 +94,7 @@ def _spread_kernel(dtype: type) -> wp.Kernel:
 def _collect_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def collect(rows: wp.array2d[dtype], count: int, total_out: wp.array2d[dtype]):
-        """Add all copies of a row to it."""
+        """Add the sum of the `count` copies of each row to the row of `total_out`."""
         w, j, lane = wp.tid()
         total = dtype(real(0.0))
         for c in range(lane, count, wp.block_dim()):

@@ -1,9 +1,10 @@
 """The positive part, with the derivative 1 at its kink.
 
-Elements that only pull or only push are at their kink when bodies are at rest: a cable that is just taut, threads as
-long as the matter at rest, a contact that just touches. There the derivative of max(x, 0) is either 0 or 1. Here it is
-1, from the side on which a control has an effect, so that training can begin from rest. Rounding does not decide, since
-numbers that are below 0 by rounding alone count as at the kink. Values are those of max(x, 0).
+Elements that only pull or only push are at the kink of max(x, 0) when bodies are at rest: a cable that is just taut,
+threads that are as long as the matter at rest, a contact that just touches. At the kink the derivative of max(x, 0) may
+be taken as 0 or 1. Here it is 1, the derivative on the side on which a control has an effect, so that training can
+begin from rest. Rounding does not decide: numbers that are negative only by rounding count as at the kink. The values
+are exactly max(x, 0).
 """
 
 import functools
@@ -21,7 +22,7 @@ ROUNDING = 32.0 * float(np.finfo(real_numpy).eps)
 
 @functools.cache
 def positive_part(scalar: type = real) -> wp.Function:
-    """Warp function max(x, 0) of (x, width), whose derivative is 1 for x >= -width and 0 below."""
+    """Warp function of (x, width) with the value max(x, 0); its derivative is 1 for x >= -width and 0 for smaller x."""
 
     @wp.func
     def part(x: scalar, width: scalar):

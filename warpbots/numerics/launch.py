@@ -1,4 +1,4 @@
-"""Launches whose adjoints are arranged by solvers, loops and branches around launches, and structs of their inputs."""
+"""Launches with adjoints that solvers call themselves, loops and branches around launches, and structs of inputs."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,15 +37,15 @@ _missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
 
 @contextlib.contextmanager
 def preparing() -> Iterator[list[_Body]]:
-    """Work that runs once within this context can be captured: all its kernels are compiled and loaded on the device.
+    """Run work once in this context to prepare its capture: all its kernels are compiled and loaded on the device.
 
-    At the end, kernels of loops and branches that were not entered are loaded, and arrays that are created at their
-    first use are created. Bodies at the same place of the program launch the same kernels.
+    At the end of the context, loops and branches that were not entered are loaded: their kernels are loaded, and arrays
+    that are created on first use are created. Bodies from the same place of the program must launch the same kernels.
 
     Yields:
-        Bodies that were not entered; the list is complete after the block, when they have been loaded. Loading executes
-        their fills and copies: if there are such bodies, arrays that the work writes are undefined until it has run
-        again.
+        The bodies that were not entered; the list is complete after the block, when the bodies have been loaded.
+        Loading executes the fills and copies of these bodies. So if the list is not empty, arrays that the work writes
+        are undefined until the work has run again.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
@@ -58,29 +58,29 @@ def preparing() -> Iterator[list[_Body]]:
 
 
 def while_loop(condition: wp.array, body: _Body) -> None:
-    """Repeat `body` while the entry of `condition`, shape (1,), int, is not zero; in a capture the device decides."""
+    """Repeat `body` while `condition`, shape (1,), int, is not zero; in a captured graph the device tests it."""
     _enter(wp.capture_while, condition, body)
 
 
 def if_then(condition: wp.array, body: _Body) -> None:
-    """Run `body` if the entry of `condition`, shape (1,), int, is not zero; in a capture the device decides."""
+    """Run `body` if `condition`, shape (1,), int, is not zero; in a captured graph the device tests it."""
     _enter(wp.capture_if, condition, body)
 
 
 @contextlib.contextmanager
 def sparing(missed: wp.array) -> Iterator[None]:
-    """Within this context, captures leave out bodies that run `rarely`.
+    """Within this context, captures leave out the bodies that are passed to `rarely`.
 
     Args:
-        missed: Set to 1 by a replay that should have run such a body, shape (1,), int; all results of the replay are
-            then void.
+        missed: Set to 1 by a replay of the capture that should have run such a body, shape (1,), int; all results of
+            this replay are then invalid.
     """
     with _set(_missed, missed):
         yield
 
 
 def rarely(condition: wp.array, body: _Body) -> None:
-    """`if_then` for a large body that hardly ever runs, which captures may leave out (`sparing`)."""
+    """`if_then` for a large body that hardly ever runs; captures within `sparing` leave the body out."""
     missed = _missed.get()
     if missed is None:
         if_then(condition, body)
@@ -100,7 +100,7 @@ def miss_kernel(
     # out
     missed_out: wp.array[int],
 ):
-    """Note that a body was left out."""
+    """Set `missed_out` to 1 if a left-out body should have run."""
     if condition[0] != 0:
         missed_out[0] = 1
 
@@ -138,7 +138,7 @@ def launch(
     device: wp.Device,
     block_dim: int | None = None,
 ) -> None:
-    """Launch a kernel without recording it on the tape. Threads wait for one another in blocks of `block_dim`."""
+    """Launch a kernel without recording it on the tape. `block_dim`: number of threads per block."""
     with_own_settings(
         wp.launch, kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(),
         block_dim=block_dim,
@@ -148,9 +148,9 @@ def launch(
 def launch_lanes(
     kernel: wp.Kernel, dim: int | tuple, lanes: int, inputs: list, outputs: list, device: wp.Device
 ) -> None:
-    """Launch a kernel with `lanes` threads for each index, the last axis of `wp.tid`; a CPU has one thread.
+    """Launch a kernel with `lanes` threads (a CPU: one) for each index; the thread is the last result of `wp.tid`.
 
-    The threads share tiles, which compute results that depend on all of them, such as sums.
+    The threads of an index share Warp tiles, which compute results that depend on all of these threads, such as sums.
     """
     with_own_settings(
         wp.launch_tiled, kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device,
@@ -175,12 +175,12 @@ def launch_adjoint(
 
 
 def launch_own_adjoint(kernel: wp.Kernel, dim: int | tuple, inputs: list, device: wp.Device) -> None:
-    """`launch_adjoint` of a kernel whose arrays, including arrays in structs, own their gradients."""
+    """Call `launch_adjoint` with the gradients that the arrays own (`grad`), including arrays in structs."""
     launch_adjoint(kernel, dim, inputs, [], [_gradient_of(a) for a in inputs], [], device)
 
 
 def _gradient_of(argument: object) -> object:
-    """The adjoint of an argument: the gradient of an array, a struct of gradients, or None."""
+    """The adjoint of an argument: the gradient of an array, a struct of the gradients of a struct, otherwise None."""
     if isinstance(argument, wp.array):
         return argument.grad
     if not isinstance(argument, wp._src.codegen.StructInstance):
@@ -195,13 +195,13 @@ def _gradient_of(argument: object) -> object:
 
 
 def launch_all(steps: Sequence[Launch], device: wp.Device) -> None:
-    """`launch` all steps, one after the other."""
+    """Call `launch` for all steps, one after the other."""
     for kernel, dim, inputs, outputs in steps:
         launch(kernel, dim, inputs, outputs, device)
 
 
 def launch_adjoints(steps: Sequence[Launch], adjoints: Sequence[tuple[list, list]], device: wp.Device) -> None:
-    """`launch_adjoint` of `steps` backwards, each with the gradients of its inputs and outputs from `adjoints`."""
+    """Call `launch_adjoint` for all steps in reverse; `adjoints` has the gradients of their inputs and outputs."""
     for (kernel, dim, inputs, outputs), (adj_inputs, adj_outputs) in reversed(list(zip(steps, adjoints, strict=True))):
         launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
 
@@ -213,7 +213,7 @@ def clear_gradients(arrays: Iterable[wp.array]) -> None:
 
 
 def struct_of(cls: type, arrays: Sequence[wp.array | None]) -> object:
-    """A Warp struct with its fields set in order, all worlds in one row; a missing array stays null."""
+    """A Warp struct with its fields set to `arrays` in order, flattened over all worlds; None leaves a field null."""
     struct = cls()
     for name, array in zip(cls.vars, arrays, strict=True):
         if array is not None:

@@ -11,15 +11,16 @@ and rotation in the polar decomposition"). I1 is the largest root of the quartic
     x^4 - 2 (F : F) x^2 - 8 det F x + 2 tr(F^T F)^2 - (F : F)^2
 
 whose four roots are the sums s1 + s2 + s3, s1 - s2 - s3, ... of the singular values (Higham & Noferini 2016, "An
-algorithm to compute the polar decomposition of a 3 x 3 matrix"); Newton's method reaches it from above. With a negative
-det F the smallest singular value counts as negative, so that R is a rotation for inverted matter too. The derivative is
+algorithm to compute the polar decomposition of a 3 x 3 matrix"); Newton's method reaches it from above. If det F is
+negative, the smallest singular value is taken as negative, so that R is a rotation for inverted matter, too. The
+derivative is
 
     dR = R [w]x,   (tr S - S) w = axial(R^T dF - dF^T R).
 
 All divisions are by (s1 + s2) (s2 + s3) (s3 + s1), which vanishes only where the rotation itself is not unique, as for
-a reflection. Close to such matrices rounding would make R no rotation, and the singular value decomposition is used
-instead. It is five times as slow, and its derivative does not exist where two singular values are equal, as in every
-undeformed body.
+a reflection. Close to such matrices R would not be a rotation because of rounding, and the singular value decomposition
+is used instead. It is five times as slow, and its derivative does not exist where two singular values are equal, as in
+every undeformed body.
 """
 
 import functools
@@ -33,7 +34,7 @@ __all__ = ["cofactor", "cofactor_differential", "rotation", "rotation_differenti
 
 @functools.cache
 def cofactor(dim: int) -> wp.Function:
-    """Warp function cof(F) = det(F) F^-T of a matrix F of shape (`dim`, `dim`): the derivative of its determinant."""
+    """Warp function cof(F) = det(F) F^-T of a matrix F of shape (`dim`, `dim`): the derivative of det F."""
     vec, mat = vector(dim), matrix(dim)
 
     if dim == 2:
@@ -47,7 +48,7 @@ def cofactor(dim: int) -> wp.Function:
 
     @wp.func
     def cofactor_3d(F: mat):
-        """The columns are cross products of those of F."""
+        """The columns of cof F are cross products of the columns of F."""
         a = vec(F[0, 0], F[1, 0], F[2, 0])
         b = vec(F[0, 1], F[1, 1], F[2, 1])
         c = vec(F[0, 2], F[1, 2], F[2, 2])
@@ -73,7 +74,7 @@ def cofactor_differential(dim: int) -> wp.Function:
 
     @wp.func
     def cofactor_differential_3d(F: mat, dF: mat):
-        """The columns are the differentials of cross products."""
+        """The columns of d(cof F) are the differentials of the cross products of the columns of F."""
         a = vec(F[0, 0], F[1, 0], F[2, 0])
         b = vec(F[0, 1], F[1, 1], F[2, 1])
         c = vec(F[0, 2], F[1, 2], F[2, 2])
@@ -97,7 +98,7 @@ def rotation(dim: int) -> wp.Function:
 def rotation_differential(dim: int) -> tuple[wp.Function, wp.Function]:
     """Warp functions Y(F, R) and dR(R, Y, dF) for the rotation R of F: dR = R [Y axial(R^T dF - dF^T R)]x.
 
-    Y = (tr S - S)^-1 depends on F alone and serves every dF. It is infinite where the rotation is not unique.
+    Y = (tr S - S)^-1 depends on F alone and serves every dF. Y is infinite if the rotation is not unique.
     """
     return {2: _rotation_differential_2d, 3: _rotation_differential_3d}[dim]()
 
@@ -107,12 +108,12 @@ def _rotation_differential_2d() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def spin_2d(F: mat, R: mat):
-        """Y = 1 / tr S, as the plane has one axis."""
+        """Y = 1 / tr S in both diagonal entries; a rotation in the plane has one component."""
         return wp.identity(n=2, dtype=real) / wp.ddot(R, F)
 
     @wp.func
     def rotation_differential_2d(R: mat, Y: mat, dF: mat):
-        """dR = w R [[0, -1], [1, 0]]."""
+        """dR = w R [[0, -1], [1, 0]] with w = Y_00 axial(R^T dF - dF^T R)."""
         N = wp.transpose(R) @ dF
         w = Y[0, 0] * (N[1, 0] - N[0, 1])
         return R @ mat(real(0.0), -w, w, real(0.0))
@@ -143,7 +144,7 @@ def _rotation_2d() -> wp.Function:
 
     @wp.func
     def rotation_2d(F: mat):
-        """R = [[c, -s], [s, c]] with (c, s) along (F_00 + F_11, F_10 - F_01); smooth while that vector is not zero."""
+        """R = [[c, -s], [s, c]] with (c, s) along (F_00 + F_11, F_10 - F_01); smooth while this vector is not zero."""
         a = F[0, 0] + F[1, 1]
         b = F[1, 0] - F[0, 1]
         r = wp.sqrt(a * a + b * b)

@@ -1,4 +1,4 @@
-"""The scalar of this process, and the vector and matrix types built on it.
+"""The scalar type of this process, and the vector and matrix types that are built on it.
 
 Kernels are written once against the names of this module. `real` is float32, or float64 when the environment
 variable ``WARPBOTS_PRECISION`` is set to ``float64`` before warpbots is imported: Warp compiles a kernel for fixed
@@ -53,5 +53,5 @@ def matrix(dim: int) -> type:
 
 
 def index_vector(dim: int) -> type:
-    """Warp vector of `dim` 32-bit integers: a cell or a resolution of the grid."""
+    """Warp vector type of `dim` 32-bit integers, for indices of cells and resolutions of grids."""
     return {2: wp.vec2i, 3: wp.vec3i}[dim]

@@ -1,10 +1,10 @@
-"""Arithmetic on whole grid nodes, and reads of flat arrays.
+"""Arithmetic on whole grid nodes (vectors of four components), and reads of flat arrays.
 
-Warp's own operators work on one component after the other, and the compiler for CPUs only finds vector instructions
-where groups of components are stored. These functions use the vector registers directly, which makes the sums over the
-nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
-`item` and `index` read flat arrays without the stride that Warp multiplies by. None of them has an adjoint: code that
-uses them has adjoints written by hand.
+Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
+groups of components that are stored together. These functions use the vector registers directly, which makes the sums
+over the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU these functions are
+Warp's operators. `item` and `index` read flat arrays without the multiplication by the stride that Warp adds. No
+function of this file has an adjoint: code that uses them has adjoints written by hand.
 """
 
 import warp as wp
@@ -18,7 +18,7 @@ _SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
 
 
 def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> str:
-    """A function body; on a CPU the nodes `a` and `b` are the vectors A and B, and `cpu` is the new A."""
+    """Native code of a function. On a CPU, A and B are the vectors of the nodes `a` and `b`; A becomes `cpu`."""
     return f"""
 #if defined(__CUDA_ARCH__)
     {cuda};
@@ -58,7 +58,7 @@ def multiply_add(a: NODE, s: real, b: NODE) -> NODE:
 
 @wp.func
 def dot(a: NODE, b: NODE):
-    """a . b over the first three components; the fourth is a mass or nothing."""
+    """a . b over the first three components; the fourth component is a mass or unused."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -96,7 +96,7 @@ def fetch(grid: wp.array[NODE], n: int) -> NODE:
 
 @wp.func_native(_snippet(_ATOMIC, "A + s * B", "auto& a = grid.data[n];", ""))
 def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
-    """grid[n] += s b, safely where several threads do it at once."""
+    """grid[n] += s b, atomically on a GPU."""
 
 
 @wp.func_native("return a.data[n];")

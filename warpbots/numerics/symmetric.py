@@ -5,8 +5,8 @@ Higham 2008, "Functions of matrices", theorem 3.11)
 
     df = Q (G o (Q^T dA Q)) Q^T,   G_ij = (f(a_i) - f(a_j)) / (a_i - a_j),   G_ii = f'(a_i),
 
-with the product o of entries. This linear map is its own adjoint. Where two eigenvalues are close, the divided
-differences G are computed from a series, so that no digit is lost.
+with the entrywise product o. This linear map is its own adjoint. If two eigenvalues are close, the divided differences
+G are computed from a series, so that no digit is lost.
 
 Eigenvalues are found by Jacobi's method (Golub & Van Loan, "Matrix computations", section 8.5), to rounding: `wp.eig3`
 and `wp.svd3` of Warp 1.19 have relative errors of up to 1e-3 in single precision.
@@ -23,14 +23,14 @@ __all__ = ["eigen", "exp_symmetric", "log_differential", "log_symmetric"]
 
 @functools.cache
 def eigen(dim: int) -> wp.Function:
-    """Warp function (a, Q) of a symmetric matrix A = Q diag(a) Q^T of shape (`dim`, `dim`), by its upper triangle."""
+    """Warp function A -> (a, Q) of a symmetric matrix A = Q diag(a) Q^T; only the upper triangle of A is read."""
     mat = matrix(dim)
     sweeps = wp.constant({2: 1, 3: 12}[dim])  # a single rotation solves the plane; in space four to six sweeps do
     negligible = wp.constant(real({wp.float32: 1e-16, wp.float64: 1e-34}[real]))
 
     @wp.func
     def rotation_to_zero(A: mat, p: int, q: int):
-        """The rotation J in the plane of two axes with (J^T A J)_pq = 0, by the smaller of both angles."""
+        """The rotation J in the plane of the axes p and q with (J^T A J)_pq = 0; of two such rotations, the smaller."""
         J = wp.identity(n=dim, dtype=real)
         if A[p, q] != real(0.0):
             cot = (A[q, q] - A[p, p]) / (real(2.0) * A[p, q])
@@ -44,7 +44,7 @@ def eigen(dim: int) -> wp.Function:
 
     @wp.func
     def eigen_of(A: mat):
-        """Rotations of pairs of axes in turn, until nothing is left beside the diagonal."""
+        """Jacobi's method: rotations of pairs of axes in turn, until all entries off the diagonal vanish."""
         D = A
         Q = wp.identity(n=dim, dtype=real)
         for _ in range(sweeps):
@@ -64,7 +64,7 @@ def eigen(dim: int) -> wp.Function:
 
 @wp.func
 def log_slope(a: real, b: real):
-    """(ln a - ln b) / (a - b), which is 2 artanh(x) / x / (a + b) with x = (a - b) / (a + b); error x^14/15."""
+    """(ln a - ln b) / (a - b) = 2 artanh(x) / x / (a + b) with x = (a - b) / (a + b); relative error x^14/15."""
     x = (a - b) / (a + b)
     if wp.abs(x) > real(0.05):
         return (wp.log(a) - wp.log(b)) / (a - b)
@@ -77,7 +77,7 @@ def log_slope(a: real, b: real):
 
 @wp.func
 def exp_slope(a: real, b: real):
-    """(e^a - e^b) / (a - b), which is e^((a + b)/2) sinh(x) / x with x = (a - b)/2; error x^8 / 362880."""
+    """(e^a - e^b) / (a - b), which is e^((a + b)/2) sinh(x) / x with x = (a - b)/2; relative error x^8 / 362880."""
     x = real(0.5) * (a - b)
     if wp.abs(x) > real(0.05):
         return (wp.exp(a) - wp.exp(b)) / (a - b)
@@ -88,7 +88,7 @@ def exp_slope(a: real, b: real):
 
 @functools.cache
 def _slopes(dim: int, slope: wp.Function) -> wp.Function:
-    """Warp function G of eigenvalues, shape (`dim`, `dim`)."""
+    """Warp function of eigenvalues: the matrix G of divided differences, shape (`dim`, `dim`)."""
     vec, mat = vector(dim), matrix(dim)
 
     @wp.func
@@ -128,7 +128,7 @@ def log_symmetric(dim: int) -> wp.Function:
 
 @functools.cache
 def log_differential(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions G(a) of the eigenvalues of A and d(ln A) of (Q, G, dA)."""
+    """Warp functions a -> G, for the eigenvalues a of A, and (Q, G, dA) -> d(ln A), for its eigenvectors Q."""
     return _slopes(dim, log_slope), _along(dim)
 
 

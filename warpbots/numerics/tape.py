@@ -1,7 +1,7 @@
-"""The one place that knows which `wp.Tape` is recording.
+"""Access to the `wp.Tape` that is recording.
 
-Warp has no public handle to the active tape, and a step whose adjoint is orchestrated by hand must add itself to it.
-Only this file accesses it.
+Warp has no public handle to the active tape, but a step with a hand-written adjoint must add itself to this tape. Only
+this file accesses the private handle.
 """
 
 import contextlib
@@ -24,20 +24,20 @@ def recording(tape: wp.Tape | None) -> Iterator[None]:
 
 
 def copy(destination: wp.array, source: wp.array) -> None:
-    """`wp.copy` without recording: its adjoint is part of the adjoint of a step."""
+    """`wp.copy` without recording on the tape; the adjoint of the step must contain the adjoint of the copy."""
     with recording(None):
         wp.copy(destination, source)
 
 
 def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequence[wp.array]) -> None:
-    """Add `backward` to the active tape, if one is recording and any of the arrays wants a gradient.
+    """Add `backward` to the active tape, if a tape is recording and any of the arrays requires a gradient.
 
     Under ``wp.config.verify_autograd_array_access`` Warp warns, as for its own launches, of a step that writes over
     an array that the tape has read.
 
     Args:
-        backward: Called without arguments during ``tape.backward()``; reads the gradients of what the step wrote and
-            adds to the gradients of what it read.
+        backward: Called without arguments during ``tape.backward()``; it must read the gradients of the arrays that the
+            step wrote and add to the gradients of the arrays that the step read.
         reads: Arrays that the step reads.
         writes: Arrays that the step writes. The tape registers all arrays of `reads` and `writes` with
             ``requires_grad``, so that ``tape.zero()`` clears their gradients.

@@ -1,4 +1,4 @@
-"""Settings of Warp are global and belong to the user; those that warpbots needs hold during its own calls alone."""
+"""The settings of Warp are global and belong to the user; the settings of warpbots apply during its own calls only."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -14,15 +14,15 @@ _R = TypeVar("_R")
 
 
 def with_own_settings(call: Callable[_P, _R], *words: _P.args, **options: _P.kwargs) -> _R:
-    """Call a function of Warp under the settings of warpbots, and leave those of the user as they were.
+    """Call a function of Warp under the settings of warpbots, then restore the settings of the user.
 
-    A line for each kernel module that is loaded appears at ``wp.LOG_DEBUG`` alone: ``wp.LOG_INFO`` is Warp's default,
-    which nobody has asked for. Where a CPU takes the choices of a GPU, threads of a block wait for one another.
+    Warp's message about each kernel module that is loaded appears only if the user has set ``wp.LOG_DEBUG``, not at
+    Warp's default ``wp.LOG_INFO``. If a CPU uses the kernels of a GPU, the threads of a block wait for one another.
 
     Args:
         call: The function, such as ``wp.launch``.
-        words: Its positional arguments.
-        options: Its keyword arguments.
+        words: Positional arguments of the function.
+        options: Keyword arguments of the function.
     """
     config = wp.config
     loud = config.log_level == wp.LOG_INFO
