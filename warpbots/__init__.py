@@ -1,7 +1,7 @@
 """Differentiable simulation of soft and hybrid robots on NVIDIA Warp.
 
-The names are in the order in which data flows: a scene is built by a solver into a model, stepped into states, whose
-trajectory gives a loss, whose gradient moves parameters.
+The names are in the order in which data flows. A solver builds a model from a scene, and steps the model into states.
+The states of a rollout form a trajectory, from which a loss is computed; the gradient of the loss moves parameters.
 """
 
 import importlib as _importlib
@@ -115,26 +115,26 @@ def __dir__() -> list[str]:
 
 
 def _mimebundle(trajectory: Trajectory[Any]) -> dict:
-    """The content that a notebook shows of a trajectory."""
+    """The content that a notebook shows for a trajectory."""
     from warpbots.view import mimebundle
 
     return mimebundle(trajectory)
 
 
 def _scene_text(scene: Scene) -> str:
-    """The text that `print` shows of a scene: a table."""
+    """The text that `print` shows for a scene: a table."""
     return _scene_table(scene).text()
 
 
 def _scene_mimebundle(scene: Scene) -> dict:
-    """The content that a notebook shows of a scene."""
+    """The content that a notebook shows for a scene."""
     from warpbots.view import table_with_picture
 
     return table_with_picture(scene, _scene_table(scene))
 
 
 def _simulation_mimebundle(simulation: Simulation[Any], table: _Table) -> dict:
-    """The content that a notebook shows of a simulation."""
+    """The content that a notebook shows for a simulation."""
     from warpbots.view import table_with_picture
 
     return table_with_picture(simulation.scene, table, simulation.model.matter)

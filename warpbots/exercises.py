@@ -1,8 +1,8 @@
 """Checks of answers to the exercises of a notebook.
 
-An exercise is a question and two cells: in the first the reader replaces three dots by an answer, the second calls
-`check`. Graders such as nbgrader give a cell its points unless it raises or writes to stderr: a check raises unless the
-answer is right, and prints all messages of the check, warnings included.
+An exercise is a question and two cells. In the first cell the reader replaces three dots by an answer; the second cell
+calls `check`. Graders such as nbgrader give a cell its points unless it raises or writes to stderr: so `check` raises
+unless the answer is right, and all messages during the check, including warnings, go to stdout.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ __all__ = ["WrongAnswer", "check"]
 
 
 class WrongAnswer(AssertionError):
-    """An answer does not pass its check."""
+    """Raised if an answer does not pass its check."""
 
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython shows instead of a traceback."""
@@ -30,16 +30,17 @@ class WrongAnswer(AssertionError):
 
 
 def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
-    """Say whether an exercise is solved; nothing goes to stderr.
+    """Print that an exercise is solved, or raise; nothing goes to stderr.
 
     Args:
-        exercise: Its name.
-        passes: Function of the answers, whose parameters have the names of the variables that hold them.
+        exercise: Name of the exercise.
+        passes: Function that returns whether the answers are right; its parameters have the names of the variables that
+            hold the answers.
         hint: Hint for a wrong answer, as a sentence.
 
     Raises:
-        WrongAnswer: There is no answer yet, it does not pass, cannot be checked, or a cell above has not run.
-        ValueError: `passes` is no function of answers.
+        WrongAnswer: There is no answer yet, the answer is wrong or cannot be checked, or a cell above has not run.
+        ValueError: `passes` is not a function of answers.
     """
     answers = _answers(exercise, passes)
     try:
@@ -73,7 +74,7 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer is still a placeholder: dots, nothing, dots in a list, or a function without a body."""
+    """Whether an answer is still a placeholder: three dots, None, dots in a list, or a function without a body."""
     match answer:
         case None | types.EllipsisType():
             return True
@@ -90,7 +91,7 @@ def _is_open(answer: Any) -> bool:
 
 @contextlib.contextmanager
 def _on_stdout(exercise: str) -> Iterator[None]:
-    """Print what would go to stderr in the block: warnings, log records, and the output of compiled code."""
+    """Print to stdout what the block writes to stderr: warnings, log records, and the output of compiled code."""
     said, loggers = io.StringIO(), logging.getLogger().handlers
     logs = [log for log in loggers if isinstance(log, logging.StreamHandler) and log.stream is sys.stderr]
     with contextlib.ExitStack() as kept:

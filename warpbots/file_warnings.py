@@ -1,4 +1,4 @@
-"""The one warning about a file: parts that are left out, read or written differently, or doubtful."""
+"""The warning about a file whose content is partly left out, read or written differently, or doubtful."""
 
 import os
 import warnings
@@ -22,15 +22,16 @@ _LINES, _LONG = 24, 400
 
 
 class FileWarning(UserWarning):
-    """A file has content that warpbots leaves out, reads or writes differently, or doubts.
+    """A file has content that warpbots leaves out, reads or writes differently, or considers doubtful.
 
-    There is one such warning for each file that is read or written. It is attributed to the line of the user's
-    program, and silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The message has a
-    bounded length: places that share a reason are counted. `notes` has all of them.
+    There is at most one such warning for each file that is read or written. It is attributed to a line of the user's
+    program, and can be silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The message
+    has a bounded length: places that share a reason are counted. `notes` has all places.
 
     Attributes:
         path: The file.
-        notes: Every place in the file, such as the path of a prim, "" for the file as a whole, and the note on it.
+        notes: Pairs of a place in the file, such as the path of a prim, or "" for the whole file, and the note about
+            this place.
         heading: Common subject of the notes.
     """
 
@@ -47,11 +48,11 @@ class FileWarning(UserWarning):
 
 
 def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], heading: str = READ) -> None:
-    """Issue the warning about a file at the user's line if there are notes, each time that the file is read.
+    """If there are notes, issue the warning about a file at the user's line, each time that the file is read.
 
     Args:
         path: The file.
-        notes: Places in the file, "" for all of it, and the notes on them.
+        notes: Pairs of a place in the file, "" for the whole file, and the note about this place.
         heading: Common subject of the notes.
     """
     warning = FileWarning(str(path), notes, heading)
@@ -65,7 +66,7 @@ def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], head
 
 
 def lines_of(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A line for each note, or one for all that share a reason if they are many."""
+    """A line for each note; if many notes share a reason, one line for all of them."""
     places: dict[str, list[str]] = {}
     for place, reason in notes:
         places.setdefault(reason, []).append(place)
@@ -77,5 +78,5 @@ def lines_of(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _short(line: str) -> str:
-    """A line shortened in the middle if it is long."""
+    """A line, shortened in the middle if it is long."""
     return line if len(line) <= _LONG else f"{line[: _LONG // 2]} ... {line[-_LONG // 2 :]}"

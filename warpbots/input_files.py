@@ -23,7 +23,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Path]]:
-    """Collect the files that are read within the block."""
+    """Collect the paths of the files that are read within the block."""
     found: list[Path] = []
     token = _recorded.set(found)
     try:
@@ -33,15 +33,15 @@ def recording() -> Iterator[list[Path]]:
 
 
 def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
-    """`path`, after checks of the file.
+    """Check a file before it is read, and return its path.
 
     Args:
         path: The file.
-        each: Largest memory for one of its bytes while it is read [bytes].
+        each: Largest memory that reading takes for each byte of the file [bytes].
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is a folder or a device, is empty, is a Git LFS pointer, or would not fit into memory.
+        SceneError: The file is a folder or a device, is empty, is a Git LFS pointer, or would not fit into memory.
     """
     path = Path(path)
     if not path.exists():
@@ -62,10 +62,11 @@ def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
 
 
 def asset_root(path: str | os.PathLike, said: str | os.PathLike | None = None) -> Path:
-    """The folder that must contain all files that a file refers to.
+    """The folder that must contain all files to which a file refers.
 
-    A file from an untrusted source may refer to any place on the disk. References are followed within the folder above
-    its own, because packages have folders side by side; but not if this is the home folder or a folder above it.
+    A file from an untrusted source may refer to any place on the disk. By default the result is the parent of the
+    folder of the file, because packages have folders side by side, or the folder of the file itself if this parent is
+    the home folder or a folder above it.
 
     Args:
         path: The file.
@@ -83,15 +84,15 @@ def asset_root(path: str | os.PathLike, said: str | os.PathLike | None = None) -
 
 
 def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path) -> None:
-    """Raise if an existing file lies outside `root`, also by a link.
+    """Raise if an existing file lies outside `root`; links are resolved first.
 
     Args:
         asset: The file, as an absolute path.
-        path: The file that refers to it, for the message.
-        root: From `asset_root`.
+        path: The file that refers to the asset, for the message.
+        root: The result of `asset_root`.
 
     Raises:
-        SceneError: It lies outside.
+        SceneError: The asset lies outside `root`.
     """
     place = Path(asset).resolve()
     if not place.is_relative_to(root):
@@ -102,12 +103,12 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
 
 
 def size_doubts(what: str, size: float, argument: str) -> list[tuple[str, str]]:
-    """The note for a warning about a file whose size is unlikely for a robot; none for other sizes.
+    """A note for the warning about a file if the size of its content is unlikely for a robot; otherwise no note.
 
     Args:
-        what: Name of the object of this size in the message.
-        size: Its largest extent [m].
-        argument: The argument that can correct it.
+        what: Name of the object in the message.
+        size: Largest extent of the object [m].
+        argument: The argument with which the user can correct the size.
     """
     if not 0.0 < size < float("inf") or _SENSIBLE[0] <= size <= _SENSIBLE[1]:
         return []

@@ -1,4 +1,4 @@
-"""Writing files completely or not at all, and the folder for caches."""
+"""Output files that are written completely or not at all, and the folder for caches."""
 
 import contextlib
 import contextvars
@@ -41,7 +41,7 @@ def sparing(paths: Collection[str | Path]) -> Iterator[None]:
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths are one file, also by links, or in other letter case on a case-insensitive disk."""
+    """Whether two paths are the same file, through links or in another letter case on a case-insensitive disk, too."""
     try:
         return Path(a).samefile(b)
     except OSError:  # one does not exist
@@ -50,7 +50,7 @@ def is_same_file(a: str | Path, b: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _mark(folders: Iterable[Path]) -> Iterator[str]:
-    """A part of a name for temporary files in some folders; files of dead processes there are removed first."""
+    """A unique part of the names of temporary files in `folders`; files there of ended processes are removed first."""
     for folder in dict.fromkeys(folders):
         _remove_left_over(folder)
     mark = f".warpbots-{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -62,7 +62,7 @@ def _mark(folders: Iterable[Path]) -> Iterator[str]:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove temporary files and folders of processes that have ended, as after a kill."""
+    """Remove temporary files and folders of processes that have ended without removing them, such as killed ones."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
             found = _MARK.search(entry.name)
@@ -85,7 +85,7 @@ def _remove(path: Path) -> None:
 
 
 def _lives(process: int) -> bool:
-    """Whether a process of this host may still be writing; this one uses the marks of `_own` alone."""
+    """Whether a process of this host may still be writing; False for this process, whose marks are in `_own`."""
     if process == os.getpid():
         return False
     if sys.platform == "win32":  # a signal would end it there
@@ -103,7 +103,7 @@ def _lives(process: int) -> bool:
 
 @contextlib.contextmanager
 def temporary_folder(where: str | Path) -> Iterator[Path]:
-    """A hidden folder in `where`, which is removed with its contents after the block, or else at the next write."""
+    """A hidden folder in `where`; it is removed with its contents after the block, or else at the next write."""
     with _mark([Path(where)]) as mark:
         folder = Path(where) / mark
         folder.mkdir()
@@ -115,18 +115,19 @@ def temporary_folder(where: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing(*paths: str | Path) -> Iterator[list[Path]]:
-    """Temporary files beside `paths`, with the same endings, that replace them when the block succeeds.
+    """Temporary files in the folders of `paths`, with the same endings; they replace `paths` if the block succeeds.
 
     Args:
         *paths: Files to be written; the last one is replaced last.
 
     Yields:
-        A temporary path for each.
+        A list with a temporary path for each of `paths`.
 
     Raises:
-        OSError: A folder cannot be written to, the disk is full, or a file is to be kept, see `sparing`; the files at
-            `paths` are unchanged.
-        KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, it waits until all of them are.
+        OSError: A folder cannot be written to, the disk is full, or `sparing` protects a file; the files at `paths` are
+            unchanged.
+        KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, the interrupt waits until all files are
+            replaced.
     """
     paths = [Path(path) for path in paths]
     for path in paths:
@@ -148,7 +149,7 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
 
 @contextlib.contextmanager
 def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
-    """Replace files by others when the block succeeds, and remove those others in any case."""
+    """Replace `paths` by the `temporary` files if the block succeeds, and remove the temporary files in any case."""
     try:
         yield temporary
         with _undisturbed():
@@ -173,7 +174,7 @@ def _unwritten(path: Path, error: OSError) -> OSError:
 
 
 def _refusal(paths: list[Path]) -> OSError | None:
-    """The error when existing files are extended, or None if there is none."""
+    """The error of the system on writing more to existing files, or None if there is no error."""
     try:
         for path in paths:
             if path.exists():
@@ -201,12 +202,12 @@ def _undisturbed() -> Iterator[None]:
 
 
 def cache_folder(name: str) -> Path | None:
-    """The folder `name` in the cache of this user, for results that can be recomputed; it may not exist yet.
+    """The folder `name` in the user's cache, for results that can be recomputed; the folder may not exist yet.
 
-    The environment variable ``WARPBOTS_CACHE`` sets the folder of the cache; 0 turns it off.
+    The environment variable ``WARPBOTS_CACHE`` sets the folder of the cache; the value 0 turns the cache off.
 
     Returns:
-        The folder; None if the cache is off.
+        Path of the folder; None if the cache is off.
     """
     said = os.environ.get("WARPBOTS_CACHE", "")
     if said:

@@ -1,4 +1,4 @@
-"""Limits on the memory that a file may take while it is read, from its claimed contents and its unpacked size."""
+"""Limits on the memory that reading a file may take, from the counts in its header and from its unpacked size."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ def refuse_unpacking(path: Path, each: float = 1.0) -> None:
 
     Args:
         path: The file.
-        each: Memory for one of its unpacked bytes [bytes].
+        each: Memory that reading takes for each unpacked byte [bytes].
 
     Raises:
         SceneError: The file is such an archive.
@@ -67,12 +67,13 @@ def refuse_unpacking(path: Path, each: float = 1.0) -> None:
 
 
 def refuse_claims(path: Path) -> None:
-    """Raise if the header of a mesh claims more elements than the file has bytes for, or see `refuse_unpacking`.
+    """Raise if the header of a mesh claims more elements than the bytes of the file can hold.
 
-    Readers allocate memory for the claims of a header before they check the contents.
+    Readers allocate memory for the claims of a header before they check the contents. Archives are checked by
+    `refuse_unpacking`.
 
     Raises:
-        SceneError: The header claims more, or see `refuse_unpacking`.
+        SceneError: The header claims too many elements, or `refuse_unpacking` raises.
     """
     refuse_unpacking(path)
     find = _CLAIMS.get(path.suffix.lower())
@@ -103,7 +104,7 @@ def _off(path: Path) -> Claims:
 
 
 def _gmsh(path: Path) -> Claims:
-    """Counts after the name of a section; from version 4 on, also largest tags, for which readers allocate arrays."""
+    """Counts after the names of sections and, from version 4 on, largest tags, for which readers allocate arrays."""
     for section in re.finditer(rb"\$(Nodes|Elements|Periodic|Entities|PhysicalNames)\s+([\d \t]+)", path.read_bytes()):
         numbers = [float(number) for number in section[2].split()]
         for number in numbers[:2]:
@@ -126,7 +127,7 @@ def _vtu(path: Path) -> Claims:
 
 
 def _xdmf(path: Path) -> Claims:
-    """Numbers in the file itself; numbers in other files are bounded by them."""
+    """Counts of the numbers that are in the file itself; data in HDF or binary files are not counted."""
     for item in re.finditer(rb"<(?:\w+:)?DataItem\b[^>]*>", path.read_bytes()):
         dimensions = re.search(rb"\bDimensions\s*=\s*[\"']([\d\s]+)", item[0])
         if dimensions and not re.search(rb"Format\s*=\s*[\"'](HDF|Binary)", item[0]):
@@ -153,7 +154,7 @@ def _gltf(path: Path) -> Claims:
 
 
 def _accessors(text: bytes, size: int) -> Claims:
-    """Counts of accessors; counts for buffers in other files may exceed the capacity of this file."""
+    """Counts of glTF accessors that exceed `size`, the number of bytes of all buffers."""
     try:
         accessors = json.loads(text).get("accessors", [])
         counts = [float(accessor["count"]) for accessor in accessors]
@@ -165,7 +166,7 @@ def _accessors(text: bytes, size: int) -> Claims:
 
 
 def _count_first(path: Path) -> Claims:
-    """Formats whose first numbers are counts: the formats of TetGen."""
+    """The first number of the file, which is a count in the formats of TetGen."""
     found = re.search(rb"(?m)^\s*(\d+)\b", re.sub(rb"#[^\n]*", b"", _start(path)))
     if found:
         yield "entries", float(found[1]), 2.0
@@ -191,16 +192,17 @@ def _start(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def bounded_memory(path: Path, each: float) -> Iterator[None]:
-    """Limit the memory of the block, which reads a file, to the largest need of the file; only on Linux.
+    """Limit the memory of the block, which reads a file, to the most that reading this file can need; on Linux only.
 
-    Formats have counts outside of headers, too. An allocation beyond the bound fails, instead of filling the memory.
+    Some formats have counts outside of headers, which `refuse_claims` does not see. An allocation beyond the limit
+    fails instead of filling the memory.
 
     Args:
         path: The file.
-        each: Memory for one of its bytes, at most [bytes].
+        each: Largest memory that reading takes for each byte of the file [bytes].
 
     Raises:
-        SceneError: The file claims to need more.
+        SceneError: Reading the file would need more memory than the limit.
     """
     if sys.platform != "linux":
         yield

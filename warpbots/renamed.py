@@ -1,4 +1,4 @@
-"""Former public names: using one raises an error with the new name."""
+"""Former public names: the use of a former name raises an error with the new name."""
 
 import importlib.abc
 import sys
@@ -48,11 +48,11 @@ def refuse_former(module: str) -> Callable[[str], Never]:
     """The `__getattr__` of a module that has former names.
 
     Args:
-        module: Its name.
+        module: Name of the module.
 
     Returns:
-        A function of the name of a missing attribute. It raises an AttributeError, with the new name if the name is a
-        former one.
+        A function of the name of a missing attribute. It raises an AttributeError, which states the new name if the
+        missing name is a former name.
     """
 
     def refuse(name: str) -> Never:
@@ -65,7 +65,7 @@ def refuse_former(module: str) -> Callable[[str], Never]:
 
 
 class FormerAttribute:
-    """The former name of an attribute of a class."""
+    """A descriptor for the former name of an attribute: its use raises an AttributeError with the new name."""
 
     def __init__(self, new: str):
         """`new` is the present name of the attribute."""
@@ -79,16 +79,16 @@ class FormerAttribute:
 
 
 class FormerModules(importlib.abc.MetaPathFinder):
-    """Refuses ``import warpbots.old`` and ``from warpbots import old`` with the new name.
+    """Makes ``import warpbots.old`` and ``from warpbots import old`` raise an error with the new name.
 
-    It is asked last, for modules that no other finder has found.
+    Python calls this finder last, for modules that no other finder has found.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> None:
-        """Finds no module.
+        """Return None, since it finds no module, or raise.
 
         Raises:
-            ImportError: The name is a former one.
+            ImportError: The name is a former name.
         """
         if fullname in _NEW_NAMES:
             raise ImportError(f"{fullname} is now {_NEW_NAMES[fullname]}", name=fullname)

@@ -1,4 +1,4 @@
-"""The result of a rollout: its final state, its controls, and every state in between on request."""
+"""The result of a rollout: its final state, its controls and, on request, every state in between."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -43,14 +43,14 @@ class MatterState(Protocol):
 
 
 class Simulated(Protocol):
-    """The part of `warpbots.Simulation` that a trajectory uses."""
+    """The methods of `warpbots.Simulation` that a trajectory uses."""
 
     scene: Scene
     model: Model
     dt: float
 
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> Any:
-        """One control interval."""
+        """The state after one control interval."""
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """The readings of a state."""
@@ -59,14 +59,14 @@ class Simulated(Protocol):
         """The scene at rest."""
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
-        """The scene with parameters and a state to begin from baked in."""
+        """The scene with the given parameters and the initial state `start` baked in."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Trajectory(Generic[TensorState_co]):
-    """A motion. States along the way are not stored: they are simulated again, bit for bit, when asked for.
+    """A motion. States between start and end are not stored; they are simulated again, bit for bit, on request.
 
-    It can be pickled and deep-copied: the copy has the same states, but no gradient leads through it.
+    A trajectory can be pickled and deep-copied. The copy has the same states, but it is detached from the gradient.
 
     Attributes:
         simulation: The simulation.
@@ -76,8 +76,9 @@ class Trajectory(Generic[TensorState_co]):
         observation: Results of `observe` after each interval, shape (worlds, steps, ...); differentiable. None without
             `observe`.
         parameters: Parameters that were replaced, without gradient.
-        lost: Control interval in which a world was lost, after which it stays as it was before the step, or -1 for a
-            world that reached the end, shape (worlds,), int. A mean over ``lost < 0`` leaves lost worlds out.
+        lost: For each world, the control interval in which the world was lost, or -1 if it reached the end, shape
+            (worlds,), int. A lost world keeps the state from before the failed step. A mean over ``lost < 0`` excludes
+            lost worlds.
         mimebundle: The content that a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 
@@ -112,8 +113,8 @@ class Trajectory(Generic[TensorState_co]):
     def designed(self) -> Scene:
         """The scene of the first world, with replaced parameters baked in, see `Simulation.scene_with`.
 
-        It includes the state in which the motion began, if this is not the start of the scene. A scene from a file
-        keeps its records, so that robots of other programs stay unchanged.
+        The result starts from the state in which the motion began, if this differs from the start of the scene. A scene
+        from a file keeps its records, so that robots from other programs stay unchanged.
         """
         rest, names = self.simulation.state(), [f.name for f in dataclasses.fields(self.start)]
         moved = any(not torch.equal(getattr(self.start, name)[0], getattr(rest, name)[0]) for name in names)
@@ -123,12 +124,12 @@ class Trajectory(Generic[TensorState_co]):
 
     @property
     def matter(self) -> Matter | None:
-        """All soft bodies at rest, in the order of the second axis of positions; None without any."""
+        """All soft bodies at rest, in the order of the second axis of `position`; None if there are no soft bodies."""
         return self.simulation.model.matter
 
     @checked
     def states(self, every: int = 1) -> Iterator[tuple[float, TensorState_co]]:
-        """Times [s] and states without gradient: the start, every `every`-th control interval, and the end."""
+        """Times [s] and states without gradient: at the start, after every `every` control intervals, at the end."""
         if every < 1:
             raise ValueError(f"states: every must be at least 1, got {every}")
         state = self.start
@@ -144,8 +145,8 @@ class Trajectory(Generic[TensorState_co]):
         """Times [s], positions [m] and velocities [m/s] of the matter of one world, each of shape (n, dim).
 
         Args:
-            every: Every `every`-th control interval, besides the start and the end.
-            world: Which of the independent copies.
+            every: Number of control intervals between two results; the start and the end are always included.
+            world: Index of the world.
 
         Raises:
             ValueError: The scene has no soft bodies, or `every` is below 1.
@@ -160,8 +161,8 @@ class Trajectory(Generic[TensorState_co]):
         """Times [s], joint coordinates q and joint velocities qd of one world, in the order of `Model.robot`.
 
         Args:
-            every: Every `every`-th control interval, besides the start and the end.
-            world: Which of the independent copies.
+            every: Number of control intervals between two results; the start and the end are always included.
+            world: Index of the world.
 
         Yields:
             Time [s], coordinates [rad, m, or quaternions], shape (n_coordinates,), and velocities [rad/s or m/s], shape
@@ -180,8 +181,8 @@ class Trajectory(Generic[TensorState_co]):
         """Times [s] and poses of the rigid bodies of one world, in the order of `Scene.rigid`.
 
         Args:
-            every: Every `every`-th control interval, besides the start and the end.
-            world: Which of the independent copies.
+            every: Number of control intervals between two results; the start and the end are always included.
+            world: Index of the world.
 
         Yields:
             Time [s], origins of the bodies' frames [m], shape (n_bodies, 3), and their axes as columns, shape
@@ -198,7 +199,7 @@ class Trajectory(Generic[TensorState_co]):
             yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
 
     def __reduce__(self) -> tuple:
-        """Arguments for pickle and deepcopy: the same motion, without the graph of its gradient."""
+        """Arguments for pickle and deepcopy: the same motion without its computation graph."""
         kept = None if self.observation is None else self.observation.detach()
         final = self.final.mapped(lambda field: field.detach())
         rest = self.control.detach(), kept, self.parameters, self.lost
@@ -218,5 +219,5 @@ class Trajectory(Generic[TensorState_co]):
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """In a notebook a trajectory shows itself: see `warpbots.view`."""
+        """The content that a notebook shows for a trajectory: see `warpbots.view`."""
         return type(self).mimebundle(self)

@@ -1,4 +1,4 @@
-"""Warnings are attributed to the line of the user's program, however many calls lie in between."""
+"""Warnings that are attributed to a line of the user's program, however many calls lie in between."""
 
 import inspect
 import types
@@ -11,7 +11,7 @@ _BETWEEN = {"warpbots", "torch"}
 
 
 def user_frame() -> tuple[types.FrameType, int]:
-    """The innermost frame of neither warpbots nor torch, or the outermost one, and its distance in calls.
+    """The innermost frame outside warpbots and torch (if none, the outermost frame), and its distance in calls.
 
     Modules are recognised by their names, because generated functions, such as those of dataclasses, have no file.
     """
@@ -22,9 +22,9 @@ def user_frame() -> tuple[types.FrameType, int]:
 
 
 def warn_user(warning: str | Warning) -> None:
-    """Issue a warning at the user's line, once per line by Python's default.
+    """Issue a warning at the user's line; by default Python shows it once per line.
 
     Args:
-        warning: The message of a `UserWarning`, or a warning.
+        warning: The message of a `UserWarning`, or the warning itself.
     """
     warnings.warn(warning, stacklevel=user_frame()[1])

@@ -45,7 +45,7 @@ def _deviator(dim: int) -> wp.Function:
 
 @functools.cache
 def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions Psi(G, mu) and tau(G, mu) [Pa]; G is the elastic deformation of the spring, shape (`dim`, `dim`)."""
+    """Warp functions Psi(G, mu) and tau(G, mu) [Pa] of the elastic deformation G of the spring, a square matrix."""
     mat, spring_strain = matrix(dim), _deviator(dim)
 
     @wp.func
