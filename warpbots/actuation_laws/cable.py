@@ -50,8 +50,8 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
 
     ``length(cables, x, length_out)`` over (worlds, n_waypoints) adds to lengths [m] of shape (worlds, n_cables);
     ``tension(cables, length, u, tension_out)`` over (worlds, n_cables) writes tensions [N] of shape (worlds, n_cables);
-    ``force(cables, x, tension, force_out)`` over (worlds, n_waypoints) writes forces [N] of shape (worlds,
-    n_waypoints). Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
+    ``force(cables, x, tension, force_out)`` over (worlds, n_waypoints) writes forces [N], one for each waypoint of each
+    world. Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
     """
     vec = vector(dim)
     CableArrays, part = cable_arrays(), positive_part()

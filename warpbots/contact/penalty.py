@@ -1,14 +1,15 @@
 """The penalty contact of DiffHand: a force that grows with depth, damped and with friction.
 
-A point at a signed distance d < 0 with the gradient n, whose velocity relative to the solid is u, has
+A point at a signed distance d < 0 with the gradient n, and with the velocity u relative to the solid, has the pressure
+N and the stress F:
 
     N = -d max(0, k - c d'),   d' = n . u                      (the damping term c d d' n is continuous at d = 0)
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
-with the pressure N, the stiffness k [Pa/m], the damping c [Pa s/m^2], the viscosity k_t [Pa s/m] below the cone of
-friction, and the friction coefficient mu. F is multiplied by the area of the point (Xu et al. 2021, section III-B;
-Geilinger et al. 2020). The force never pulls. If the distance has no gradient, n = 0, there is no normal direction, and
-u_t = u. A body that impacts at speed v rebounds at the speed r of Hunt and Crossley (1975), with a = c / k,
+with the stiffness k [Pa/m], the damping c [Pa s/m^2], the viscosity k_t [Pa s/m] below the cone of friction, and the
+friction coefficient mu. F is multiplied by the area of the point (Xu et al. 2021, section III-B; Geilinger et al.
+2020). The force never pulls. If the distance has no gradient, n = 0, there is no normal direction, and u_t = u. A body
+that impacts at speed v rebounds at the speed r of Hunt and Crossley (1975), with a = c / k,
 
     ln(1 + a v) - a v = ln(1 - a r) + a r,
 

@@ -22,8 +22,7 @@ class SurfacePoints:
         faces: Vertices of the faces of the mesh, shape (m, 3), int.
         face: Index of the face of each point, shape (n,), int.
         barycentric: Barycentric coordinates of each point in its face [1], shape (n, 3).
-        share: For each point and face, the fraction of the area of the face that the point represents [1], shape (n,
-            m).
+        share: Fraction of the area of each face that each point represents [1], shape (n, m).
     """
 
     faces: torch.Tensor

@@ -127,7 +127,7 @@ class RigidBody:
         density: Density [kg/m^3], from which mass and moments of inertia follow.
         inertia: Mass and moments, replacing the values from shape and density.
         position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
-        rotation: Rotation matrix of its frame in the world with all joint coordinates at zero, row by row, shape (3,
+        rotation: Rotation matrix of its frame in the world, row by row, with all joint coordinates at zero, shape (3,
             3). Its columns are the axes of the frame.
         points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, a sphere has one
             point, a capsule three and a cylinder nine; these points move over the surface to the place of contact, and
@@ -137,7 +137,7 @@ class RigidBody:
         surface: Name of its surface material, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
         friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair has the mean
-            of its two coefficients. A `Contact` between rigid bodies has a coefficient of its own.
+            of its two coefficients. A `Contact` law has a coefficient of its own.
 
     Raises:
         SceneError: A value is out of range.
