@@ -96,7 +96,7 @@ _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
     **dict.fromkeys(("design", "morphology", "robots", "usd", "view"), ""),
 }
-"""Names whose modules are slow to import, and the modules that have them; empty for modules."""
+"""Names from modules that are slow to import, imported on first use, with their module; empty if a module itself."""
 
 
 if not TYPE_CHECKING:  # type checkers would accept any name

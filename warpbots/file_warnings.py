@@ -15,7 +15,7 @@ WRITTEN = "left out or written differently"
 """Heading of a warning about a file that was written."""
 
 _MANY = 3
-"""Largest number of places with one reason that are listed one by one."""
+"""Largest number of places with the same reason that are listed one by one."""
 
 _LINES, _LONG = 24, 400
 """Largest number of lines of a message, and of characters of a line."""

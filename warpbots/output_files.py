@@ -23,7 +23,7 @@ _MARK = re.compile(r"\.warpbots-([0-9a-f]{6})-([0-9]+)-[0-9a-f]{8}")
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 _FOREIGN = 86400.0
-"""Age from which temporary files of other hosts count as left over [s]: their processes cannot be looked up here."""
+"""Age from which temporary files of other hosts count as left over [s]; their processes cannot be checked here."""
 
 _spared: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("spared", default=())
 _own: set[str] = set()
@@ -62,7 +62,7 @@ def _mark(folders: Iterable[Path]) -> Iterator[str]:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove temporary files and folders of processes that have ended without removing them, such as killed ones."""
+    """Remove temporary files and folders that ended processes have left, such as processes that were killed."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
             found = _MARK.search(entry.name)

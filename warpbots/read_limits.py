@@ -86,7 +86,7 @@ def refuse_claims(path: Path) -> None:
 
 
 Claims = Iterator[tuple[str, float, float]]
-"""Kind of the claimed elements, their number, and the least number of bytes for each."""
+"""For each claim: the kind of the elements, their number, and the least number of bytes for each element."""
 
 
 def _ply(path: Path) -> Claims:
@@ -182,7 +182,7 @@ _CLAIMS: dict[str, Callable[[Path], Claims]] = {
     ".ply": _ply, ".off": _off, ".msh": _gmsh, ".vtk": _vtk, ".vtu": _vtu, ".xdmf": _xdmf, ".xmf": _xdmf, ".glb": _glb,
     ".gltf": _gltf, ".node": _count_first, ".ele": _count_first, ".mesh": _medit,
 }  # fmt: skip
-"""Claims of the headers of a format, by its ending; a binary STL is checked by its readers."""
+"""Functions that find the claims of a header, by ending of the file name; readers check a binary STL themselves."""
 
 
 def _start(path: Path) -> bytes:

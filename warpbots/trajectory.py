@@ -76,9 +76,8 @@ class Trajectory(Generic[TensorState_co]):
         observation: Results of `observe` after each interval, shape (worlds, steps, ...); differentiable. None without
             `observe`.
         parameters: Parameters that were replaced, without gradient.
-        lost: For each world, the control interval in which the world was lost, or -1 if it reached the end, shape
-            (worlds,), int. A lost world keeps the state from before the failed step. A mean over ``lost < 0`` excludes
-            lost worlds.
+        lost: Control interval in which each world was lost, or -1 if the world reached the end, shape (worlds,), int. A
+            lost world keeps the state from before the failed step. A mean over ``lost < 0`` excludes lost worlds.
         mimebundle: The content that a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 

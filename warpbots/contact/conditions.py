@@ -17,7 +17,7 @@ from warpbots.scene import CONDITIONS, Obstacle
 __all__ = ["CODES", "coefficients", "constrain", "extra_rest_friction"]
 
 CODES = {name: code for code, name in enumerate(CONDITIONS)}
-"""Integer of each condition in kernels."""
+"""Code of each contact condition in kernels."""
 
 _STICKY = wp.constant(CODES["sticky"])
 _SLIP = wp.constant(CODES["slip"])

@@ -228,7 +228,7 @@ def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
 
 
 def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Signed distance of points to a triangle mesh [m], negative inside by the winding number, shape (n,)."""
+    """Signed distance of points, shape (n, 3), to a triangle mesh [m], shape (n,); its sign is by winding number."""
     # Warp queries meshes in single precision: centring them saves digits for the shape.
     used = vertices[np.unique(faces)]
     lower, upper = used.min(0), used.max(0)

@@ -20,13 +20,13 @@ _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
 _FULL = wp.constant(_scalar(4.0 * np.pi))
 
 _CLOSE = 1e-5
-"""Distance from the surface up to which the winding number is summed in double precision [largest extent]."""
+"""Distance from the surface up to which the winding number is summed in double precision, in largest extents [1]."""
 
 _SLACK = 1e-6
-"""Enlargement of the cubes, because bounds are in single precision [reach]."""
+"""Enlargement of the cubes, because the bounds of faces are in single precision, relative to `reach` [1]."""
 
 _ON = 1e-15
-"""Distance up to which a point counts as on the surface [largest extent]."""
+"""Distance from the surface up to which a point counts as on the surface, in largest extents [1]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,8 +169,8 @@ def nearest_kernel(
 def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> NearestPoints:
     """The points of a closed triangle mesh, convex or not, that are nearest to given points.
 
-    The result is exact up to rounding in double precision. If several points are equally near, one of them is returned.
-    For points on the surface, at distance zero, the normal is the normal of a face.
+    The result is exact up to rounding in double precision. If several points of the mesh are equally near, any of them
+    is returned. For points on the surface, at distance zero, the normal is the normal of a face.
 
     Args:
         vertices: Vertices [m], shape (k, 3).

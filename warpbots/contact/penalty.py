@@ -37,7 +37,7 @@ _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
 _part = positive_part(_scalar)
 
 TOUCH = wp.constant(_scalar(1e-13))
-"""Distance up to which a point touches, for rounding [m]; the force is zero there, its derivative that of contact."""
+"""Distance up to which a point counts as touching, for rounding [m]; it has no force, but the derivative of contact."""
 
 
 @wp.func

@@ -15,16 +15,16 @@ AROUND = 6
 """Number of samples along an axis outside of the shape."""
 
 _MARGIN = 2.0
-"""Distance between a shape and the outermost samples, where the splines end [spacings]."""
+"""Least distance between a shape and the outermost samples, at which the splines end [spacings]."""
 
 _BEYOND = 8
-"""Samples by which rows are extended beyond their ends; each sample reduces the effect of the end six times."""
+"""Number of samples by which rows are extended; each sample reduces the effect of the end to a sixth."""
 
 _SAMPLE = 200.0
 """Memory of a sample during the computation [bytes]."""
 
 _PROBES = 1000
-"""Number of points at which samples are compared with their shape."""
+"""Number of points at which the samples of a shape are compared with the shape."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, LINEAR, SPLINE = (wp.constant(k) for k in range(7))
-"""Closed forms, and samples that are interpolated linearly or by splines: the kinds from `LINEAR` on."""
+"""Codes of the kinds of solids: closed forms, and from `LINEAR` on samples, interpolated linearly or by splines."""
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
 _ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))

@@ -22,7 +22,7 @@ _SAMPLE = 40.0
 """Memory of a linear sample while it is computed, per dimension [bytes]."""
 
 _EDGES = {BOX: 3, CYLINDER: 2}
-"""Number of sizes that bound the rounding of each kind with edges."""
+"""For each kind with edges, the number of its sizes of which the smallest bounds the rounding."""
 
 
 class SolidForm(NamedTuple):

@@ -34,7 +34,7 @@ A disc of this diameter, in 3D a ball, contains one of the points at any positio
 """
 
 _TIP = 4.0
-"""Largest extent of a thin part that is merely a tip of the mesh, as on a ramp [thickness `least`]."""
+"""Largest extent of a thin part that counts as a mere tip of the mesh, as on a ramp, relative to `least` [1]."""
 
 _FACES = 1000
 """Least number of faces of a mesh to sample; if a mesh has fewer, all its faces are divided into quarters."""

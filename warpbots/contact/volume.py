@@ -1,4 +1,4 @@
-"""Volumes of shapes: in closed form, or from random points where shapes overlap."""
+"""Volumes of shapes: in closed form, or from random points if parts of a shape overlap."""
 
 import functools
 import math
@@ -29,7 +29,7 @@ from warpbots.scene import (
 __all__ = ["volume"]
 
 _DRAWN = 1 << 14
-"""Points drawn in a union: overlaps are accurate to 0.4 % of the whole or better."""
+"""Number of points drawn in a union; the error of overlaps is at most 0.4 % of the whole volume."""
 _ROUNDS = 64
 """Largest number of rounds of drawing points in the bounding box of a part until enough are within it."""
 

@@ -136,7 +136,7 @@ class Assembly:
         rotation: Sequence[Sequence[float]] | np.ndarray = _UPRIGHT,
         **options: Any,
     ) -> list[RigidBody]:
-        """Its links as rigid bodies.
+        """The links of the assembly as rigid bodies.
 
         Args:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
@@ -170,7 +170,7 @@ class Assembly:
         limits: bool = True,
         **options: Any,
     ) -> list[Joint]:
-        """The hinges between its links.
+        """The hinges between the links of the assembly.
 
         Args:
             factors: Scale factors [1], shape (n,); None for the nominal shape.

@@ -45,7 +45,7 @@ def box_component(
         hinge: Its hinge; None for a component with one mesh.
         along: The only dimension that can be scaled, "width" or "height", if the other sizes are standard sizes, as for
             a hinge about y or z; None if all dimensions can be scaled.
-        joins: Names of its ports: "in" at the start, "out" at the end, or "back" at the start for another child.
+        joins: Names of its ports: "in" at the start, "out" at the end, and "back" at the start for a child.
         centered: Whether the origin is half-way along x instead of at the start, for a root without the port "in".
 
     Raises:

@@ -6,7 +6,7 @@ __all__ = ["open_edge"]
 
 
 def open_edge(faces: np.ndarray, count: int) -> tuple[int, int] | None:
-    """An edge that the faces of a mesh traverse more often in one direction than in the other; None if there is none.
+    """An edge that the faces of a mesh traverse more often in one direction than in the other; None if closed.
 
     Args:
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.

@@ -1,4 +1,4 @@
-"""Checks of components: for all sizes, ports must stay rectangles with their handles and hinges must stay round."""
+"""Checks of components: for all sizes, ports must remain rectangles and hinges must remain round."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["check_hinge", "check_port", "check_sizes"]
 
 _CORNERS = np.array([(0.0, 0.0), (-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5)])
-"""Handles of a port in its frame, in widths along y and heights along z."""
+"""Positions of the handles of a port in the frame of the port, in widths along y and heights along z."""
 
 _SAME = 1e-12
 """Largest difference of entries of a layout that count as equal [1]."""
@@ -38,7 +38,7 @@ def check_port(own: "Component", name: str) -> None:
     """Check that the handles of a port are the middle and the corners of a rectangle of the cage in all sizes.
 
     Raises:
-        ValueError: The handles are not, or the frame of the port "in" is not the frame of the component.
+        ValueError: The handles are elsewhere, or the frame of the port "in" is not the frame of the component.
     """
     port, count = own.ports[name], len(own.layout)
     if len(port.handles) != 5 or not all(0 <= k < count for k in port.handles):

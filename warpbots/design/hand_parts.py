@@ -19,14 +19,14 @@ from warpbots.scene.field_types import checked
 __all__ = ["joint", "knuckle", "palm", "phalanx", "tip"]
 
 ROOT = Section(16e-3, 32.4e-3)
-"""Section where a finger joins a palm."""
+"""Section in which a finger joins a palm."""
 FINGER = Section(26e-3, 26e-3)
-"""Section where the parts of a finger join."""
+"""Section in which the parts of a finger join."""
 
 _ROUNDING = 0.3
 """Rounding of the corners of a cross-section, from 0 for a rectangle to 0.5 for an ellipse [1]."""
 _DOME = 0.1
-"""Height of the dome at the end of a tip, per length [1]."""
+"""Height of the dome at the end of a tip, relative to the length of the tip [1]."""
 
 
 @checked

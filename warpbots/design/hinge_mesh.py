@@ -13,13 +13,13 @@ __all__ = ["hinge_meshes"]
 _SLIT = 0.3e-3
 """Clearance between faces that move past each other [m]."""
 _WEB = 1.2e-3
-"""Thickness of the blocks behind the eyes, where these are largest [m]."""
+"""Least thickness of the blocks behind the eyes [m]."""
 _EYE = 2e-3
 """Smallest radius of an eye [m]."""
 _TONGUE = 0.4
-"""Thickness of the tongue per height of the hinge [1]."""
+"""Thickness of the tongue relative to the height of the hinge [1]."""
 _BESIDE = 0.7
-"""Position of vertices of the cheeks between their sides, per half height [1]."""
+"""Position of the vertices between the two sides of a cheek, relative to the half height [1]."""
 
 
 def hinge_meshes(

@@ -23,7 +23,7 @@ def limit_parameters(
     """Limit parameters that joints do not specify, for joints that carry a body of another shape.
 
     Args:
-        sim: A simulation under `Articulated`.
+        sim: A simulation with the solver `Articulated`.
         found: Parameters of bodies and joints in the new shape, by name; missing parameters are taken from the model.
         changed: Indices of the bodies whose mass, or whose joints to children, have changed.
 
@@ -86,7 +86,7 @@ class _Places:
         return torch.where(torch.as_tensor(is_angle(joint)).to(masses.device), largest, mass) + armature
 
     def _frame(self, k: int, p: torch.Tensor, R: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Origin and axes of the frame of joint k, from those of the joint that carries its parent."""
+        """Origin and axes of the frame of joint k, from origin and axes of the joint that carries its parent."""
         return p + R @ self.values["joint_position"][k], R @ self.axes["joint_rotation"][k]
 
 

@@ -30,10 +30,10 @@ _CHUNK = 1 << 21
 """Number of pairs of points and faces that are computed together."""
 
 _FLAT = 1e-3
-"""Six times the volume of a tetrahedron on a face, per product of the edges at the point, below which it is flat."""
+"""Volume of a tetrahedron below which it counts as flat, times six, per product of its edges at the point [1]."""
 
 _ON = 1e-14
-"""Largest distance of a point on a face from it, per length of the face, and of its barycentric coordinates below 0."""
+"""Tolerance for points on a face [1]: of their distance per face length, and of barycentric coordinates below 0."""
 
 
 @checked

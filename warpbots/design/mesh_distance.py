@@ -21,8 +21,8 @@ def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Ten
 
         d = n . (x - x_c),   dd/dx = n,   dd/dv_k = -l_k n
 
-    If several points are equally near, the derivatives are those of the distance to one of them. For a point on the
-    surface, n is the normal of the face.
+    If several points are equally near, the derivatives are the derivatives of the distance to one of these points. For
+    a point on the surface, n is the normal of the face.
 
     Args:
         points: Points [m], shape (n, 3), float64.

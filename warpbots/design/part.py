@@ -76,8 +76,8 @@ class Part:
         Args:
             vertices: Vertices [m], shape (n, 3).
             faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
-            hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
-            points: Approximate number of contact points spread over the rest.
+            hidden: Planes whose faces cannot be touched, each as index of an axis and coordinate along this axis [m].
+            points: Approximate number of contact points, which are spread over the exposed faces.
         """
         vertices, faces = np.array(vertices, dtype=np.float64), np.array(faces, dtype=np.int64)
         exposed = np.ones(len(faces), dtype=bool)
@@ -99,8 +99,8 @@ class Part:
         Args:
             nodes: Positions of the nodes of the grid [m], shape (i + 1, j + 1, k + 1, 3).
             filled: For each cell, whether it belongs to the solid, shape (i, j, k), bool; None for all cells.
-            hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
-            points: Approximate number of contact points spread over the rest.
+            hidden: Planes whose faces cannot be touched, each as index of an axis and coordinate along this axis [m].
+            points: Approximate number of contact points, which are spread over the exposed faces.
         """
         cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
         return cls.of_mesh(*surface_of_cells(nodes, cells), hidden, points)

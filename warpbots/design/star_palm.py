@@ -21,7 +21,7 @@ def star_palm(
     """A palm for several fingers around its axis: a prism along z, with its frame in the middle.
 
     Its base is a polygon of 2 n sides with equal angles. Every second side is a port, counter-clockwise from "finger-0"
-    along x; The x axis of a port points outwards and its z axis points upwards. Its sizes are the "gap" between
+    along x. The x axis of a port points outwards and its z axis points upwards. Its sizes are the "gap" between
     neighbouring ports and their "width" and "height". The ports are at a distance
 
         r = width / (2 tan(pi/n)) + gap / (2 sin(pi/n))

@@ -16,7 +16,7 @@ _PATCHES = 32
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurfacePoints:
-    """Points fixed to the faces of a triangle mesh, each with a share of its surface.
+    """Points fixed to the faces of a triangle mesh; each point represents a share of the surface.
 
     Attributes:
         faces: Vertices of the faces of the mesh, shape (m, 3), int.
@@ -31,11 +31,11 @@ class SurfacePoints:
     share: torch.Tensor
 
     def positions(self, vertices: torch.Tensor) -> torch.Tensor:
-        """Positions of the points on a mesh with these vertices [m], shape (n, 3)."""
+        """Positions of the points for the given vertices of the mesh [m], shape (n, 3)."""
         return (self.barycentric.to(vertices)[..., None] * vertices[self.faces[self.face]]).sum(dim=1)
 
     def areas(self, vertices: torch.Tensor) -> torch.Tensor:
-        """Areas of the points on a mesh with these vertices [m^2], shape (n,); their sum is the area of the surface."""
+        """Areas that the points represent for the given vertices [m^2], shape (n,); their sum is the whole area."""
         corner = vertices[self.faces]
         normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         return self.share.to(vertices) @ (0.5 * torch.linalg.vector_norm(normal, dim=-1))

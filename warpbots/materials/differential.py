@@ -20,7 +20,7 @@ def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type
 
     Args:
         law: The law, or its name; a name means the law that was registered last under this name.
-        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        incompressibility: Even exponent of the added volumetric energy; 0 for no added energy.
         dim: 2 or 3.
 
     Raises:

@@ -36,7 +36,7 @@ __all__ = ["drucker_prager"]
 def drucker_prager(dim: int) -> wp.Function:
     """Warp function (F, v, E, nu, phi) -> (F', v'): elastic deformation and gap [1] after the flow; phi in degrees.
 
-    At the kink where shear begins, the derivative is taken on the elastic side; at the kink where grains meet, which
+    At the kink at which shear begins, the derivative is taken on the elastic side; at the kink where grains meet, which
     includes the state at rest, it is taken on the side of packed grains.
     """
     mat = matrix(dim)

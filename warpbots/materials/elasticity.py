@@ -16,14 +16,17 @@ Definition = Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]
 Differential = Callable[[int], tuple[type, wp.Function, wp.Function]]
 
 LAWS: dict[str, Definition] = {}
-"""Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
+"""The laws by name: each is a function of the dimension that returns Psi, tau and P as functions of (F, mu, lambda)."""
 
 DIFFERENTIALS: dict[Definition, Differential] = {}
-"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of the
-terms of dP at F, its function of (F, mu, lambda), and dP(point, dF)."""
+"""Closed forms of dP, by value of `LAWS`.
+
+Each is a function of the dimension that returns a Warp struct of the terms of dP at F, the function of (F, mu, lambda)
+that fills it, and dP(point, dF).
+"""
 
 FLUIDS = ("weakly_compressible",)
-"""Laws of fluids, which forget their shear after each step; only under MPM."""
+"""Laws of fluids, whose shear deformation is reset after each step; with `MPM` only."""
 
 _REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
 """Laws that have been registered under each name, in the order of their first use."""
@@ -67,7 +70,7 @@ def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Fun
 
     Args:
         law: The law, or its name; a name means the law that was registered last under this name.
-        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        incompressibility: Even exponent of the added volumetric energy; 0 for no added energy.
         dim: 2 or 3.
 
     Raises:

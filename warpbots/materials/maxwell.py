@@ -45,7 +45,7 @@ def _deviator(dim: int) -> wp.Function:
 
 @functools.cache
 def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions Psi(G, mu) and tau(G, mu) [Pa] of the elastic deformation G of the spring, a square matrix."""
+    """Warp functions Psi(G, mu) and tau(G, mu) [Pa] for the deformation G of the spring, shape (`dim`, `dim`)."""
     mat, spring_strain = matrix(dim), _deviator(dim)
 
     @wp.func
@@ -64,7 +64,7 @@ def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def lost_before(x: real):
-    """The fraction 1 - a of the strain that is lost before the motion, with a of the module's formula.
+    """The fraction 1 - a of the strain that is lost before the motion, with the factor a of the module's formula.
 
     For small x it is computed as 1 + y - y coth y, with y = x/2 and Lambert's continued fraction of y coth y - 1,
     because the subtraction of nearly equal numbers would magnify the rounding error by 1/x.

@@ -24,7 +24,7 @@ def viscous_stress(incompressibility: int, dim: int) -> wp.Function:
     """Warp function tau_v(L, E, nu, beta) [Pa] of the velocity gradient L = dv/dx [1/s].
 
     Args:
-        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        incompressibility: Even exponent of the added volumetric energy; 0 for no added energy.
         dim: 2 or 3.
     """
     mat = matrix(dim)

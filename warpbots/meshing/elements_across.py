@@ -19,7 +19,7 @@ __all__ = ["Across", "elements_across"]
 
 _EDGES = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
 _OPPOSITE = np.array([(1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)])
-"""Corners of the face opposite to each corner."""
+"""For each corner of a tetrahedron, the corners of the opposite face."""
 
 
 class Across(NamedTuple):

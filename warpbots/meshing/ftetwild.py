@@ -25,7 +25,7 @@ from warpbots.scene import SceneError, TetMesh
 __all__ = ["fill"]
 
 _KEPT = 64
-"""Number of meshes kept in the process."""
+"""Number of meshes that are kept in memory."""
 
 _PROGRAM = """
 import numpy as np

@@ -14,7 +14,7 @@ _PAIRS = np.array(list(itertools.combinations(range(4), 2)))
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """Measures of mesh quality: slender tetrahedra make a solver inaccurate, small ones make it slow.
+    """Measures of mesh quality: slender tetrahedra make a solver inaccurate, small tetrahedra make it slow.
 
     Attributes:
         tets: Number of tetrahedra.

@@ -9,7 +9,7 @@ def refined(vertices: np.ndarray, faces: np.ndarray, longest: float) -> tuple[np
     """The same surface with its edges bisected until none is much longer than `longest`.
 
     An edge is bisected, together with both of its triangles, if it is the longest edge of both (Rivara 1984). The
-    smallest angle of a triangle becomes at worst half as large. New vertices come after the old ones.
+    smallest angle of a triangle becomes at worst half as large. New vertices follow after the given vertices.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).

@@ -31,7 +31,7 @@ _CELL = 1e4
 """Memory per cell, including its tetrahedra [bytes]."""
 
 _COARSE, _FINE = 0.05, 0.1
-"""Largest distance of a mesh from the surface of the shape [cells]: for surfaces made here, and for finer ones."""
+"""Largest distance of a mesh from the surface of the shape [cells], for round and for all other shapes."""
 
 
 @checked

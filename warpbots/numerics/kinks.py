@@ -17,7 +17,7 @@ from warpbots.numerics.scalars import real, real_numpy
 __all__ = ["ROUNDING", "positive_part"]
 
 ROUNDING = 32.0 * float(np.finfo(real_numpy).eps)
-"""Width of a kink relative to the quantities that are subtracted [1]; a body at rest moves by 5 eps."""
+"""Width of a kink relative to the quantities whose difference is taken [1]; rounding moves a body at rest by 5 eps."""
 
 
 @functools.cache

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 Launch = tuple[wp.Kernel, int | tuple, list, list]
-"""A kernel, its size, its inputs and its outputs."""
+"""A kernel, the size of its launch, its inputs and its outputs."""
 
 _Body = Callable[[], None]
 

@@ -17,10 +17,10 @@ derivative is
 
     dR = R [w]x,   (tr S - S) w = axial(R^T dF - dF^T R).
 
-All divisions are by (s1 + s2) (s2 + s3) (s3 + s1), which vanishes only where the rotation itself is not unique, as for
-a reflection. Close to such matrices R would not be a rotation because of rounding, and the singular value decomposition
-is used instead. It is five times as slow, and its derivative does not exist where two singular values are equal, as in
-every undeformed body.
+All divisions are by (s1 + s2) (s2 + s3) (s3 + s1), a product that vanishes only if the rotation itself is not unique,
+as for a reflection. Close to such matrices R would not be a rotation because of rounding, and the singular value
+decomposition is used instead. The singular value decomposition is five times as slow, and is not differentiable if two
+singular values are equal, as in every undeformed body.
 """
 
 import functools

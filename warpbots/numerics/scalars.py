@@ -21,7 +21,7 @@ if precision not in ("float32", "float64"):
     )
 
 real = {"float32": wp.float32, "float64": wp.float64}[precision]
-"""Warp scalar of every field of a model and a state."""
+"""Warp scalar type of the fields of models and states."""
 
 real_numpy = {"float32": np.float32, "float64": np.float64}[precision]
 """NumPy scalar type of the same precision."""
@@ -38,7 +38,8 @@ _MATRICES = {
 NODE = _VECTORS[precision, 4]
 """The numbers of a grid node: momentum (or velocity) in the first components, mass in the last one.
 
-Four components in 2D too: a node is then one 16-byte word, which vector units and vector atomics move at once.
+A node has four components in 2D, too: in float32 it is then one 16-byte word, which vector instructions and vector
+atomics move at once.
 """
 
 

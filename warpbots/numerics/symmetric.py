@@ -1,4 +1,4 @@
-"""Logarithm and exponential of symmetric matrices, with derivatives that also exist for equal eigenvalues.
+"""Logarithm and exponential of symmetric matrices, with derivatives that exist for equal eigenvalues, too.
 
 For A = Q diag(a) Q^T and a scalar function f, f(A) = Q diag(f(a)) Q^T, and its derivative is (Daleckii & Krein 1965;
 Higham 2008, "Functions of matrices", theorem 3.11)
@@ -23,7 +23,10 @@ __all__ = ["eigen", "exp_symmetric", "log_differential", "log_symmetric"]
 
 @functools.cache
 def eigen(dim: int) -> wp.Function:
-    """Warp function A -> (a, Q) of a symmetric matrix A = Q diag(a) Q^T; only the upper triangle of A is read."""
+    """Warp function A -> (a, Q) for a symmetric matrix A = Q diag(a) Q^T, shape (`dim`, `dim`).
+
+    Only the upper triangle of A is read.
+    """
     mat = matrix(dim)
     sweeps = wp.constant({2: 1, 3: 12}[dim])  # a single rotation solves the plane; in space four to six sweeps do
     negligible = wp.constant(real({wp.float32: 1e-16, wp.float64: 1e-34}[real]))

@@ -35,7 +35,7 @@ class StressActuator:
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it drives.
+        region: Name of the region that the actuator drives.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Pressure(StressActuator):
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it inflates.
+        region: Name of the region that the actuator inflates.
         max_pressure: Pressure at u = 1 [Pa], positive.
     """
 
@@ -70,7 +70,7 @@ class Muscle(StressActuator):
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it drives.
+        region: Name of the region that the actuator drives.
         direction: Direction in the undeformed body, shape (dim,); normalised on construction.
         max_stress: Stress at u = 1 [Pa], positive.
     """
@@ -143,10 +143,10 @@ class PneumaticCell:
 class Cavity:
     """A chamber of air in a soft body; its pressure acts normal to the deformed walls.
 
-    The chamber is the void enclosed by the only closed surface within `region`. This surface consists of the faces of
-    solids and sheets whose vertices all lie in the shape of the region; together they have no open edge. The shape of
-    the region may contain the void and some matter around it, or a whole hollow body: the outer surface of the body
-    does not count.
+    The chamber is the void that is enclosed by the only closed surface within `region`. This surface consists of all
+    faces of solids and sheets whose vertices lie in the shape of the region; together the faces have no open edge. The
+    shape of the region may contain the void and some matter around it, or a whole hollow body: the outer surface of the
+    body does not count.
 
     The gauge pressure p, the pressure inside minus the pressure outside, is either given,
 
@@ -164,8 +164,8 @@ class Cavity:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region around the chamber.
         max_pressure: Gauge pressure at u = 1 [Pa], positive, or None if the amount of gas is given instead.
-        max_gas_ratio: Amount of gas at u = 1 divided by the amount at u = 0, and also the amount at u = 0 divided by
-            the amount at u = -1 [1], at least 1; 1 for a sealed chamber; None if the pressure is given instead.
+        max_gas_ratio: Ratio r of amounts of gas [1], at least 1: relative to the amount at u = 0, the amount is r at u
+            = 1 and 1/r at u = -1; 1 for a sealed chamber; None if the pressure is given instead.
         ambient_pressure: Absolute pressure outside of bodies [Pa], positive; used only if the amount of gas is given.
 
     Raises:
@@ -235,7 +235,7 @@ class Expansion:
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it changes.
+        region: Name of the region whose rest lengths change.
         max_strain: Strain at u = 1 [1], in (0, 1).
         direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
             for all directions alike.
@@ -265,7 +265,7 @@ class Oscillation:
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        region: Name of the region that it changes.
+        region: Name of the region whose rest lengths change.
         amplitude: Largest strain at u = 0 [1], in (0, 1).
         frequency: Frequency [Hz], positive.
         phase: Phase at time 0 [rad].

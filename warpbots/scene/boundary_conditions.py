@@ -7,7 +7,7 @@ from warpbots.scene.record import SceneError, direction, point, record
 __all__ = ["FREEDOMS", "Constraint", "Load"]
 
 FREEDOMS = ("fixed", "line", "plane")
-"""Velocity that a constraint permits: none, along a direction, or perpendicular to it."""
+"""Freedoms of motion: no velocity, a velocity along the direction, or a velocity perpendicular to the direction."""
 
 
 @record

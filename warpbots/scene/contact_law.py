@@ -9,7 +9,7 @@ from warpbots.scene.shapes.field_checks import assign, positive
 __all__ = ["IMPACTS", "Contact", "contacts_between"]
 
 IMPACTS = ("compliant", "instant")
-"""Kinds of impact: one that takes time while the contact yields, or one that takes none."""
+"""Kinds of impact: an impact that takes time while the contact yields, or an impact that takes no time."""
 
 
 @record

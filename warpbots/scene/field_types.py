@@ -19,10 +19,10 @@ Bound = Annotated[float, "or infinite"]
 _T = TypeVar("_T")
 
 Pair = Annotated[Sequence[_T], 2]
-"""Two of a kind; a field keeps them as a tuple."""
+"""Two values of the same type; a field stores them as a tuple."""
 
 Triple = Annotated[Sequence[_T], 3]
-"""Three of a kind, likewise."""
+"""Three values of the same type; a field stores them as a tuple."""
 
 _UNIONS = (Union, types.UnionType)
 

@@ -36,7 +36,7 @@ class Fluid:
         density: Density [kg/m^3], positive.
         velocity: Velocity of the fluid [m/s], shape (dim,); None for a fluid at rest.
         drag: Coefficients C_d(phi), a table or one number for all angles. By default leading faces have the coefficient
-            of a flat plate, 1.17 sin phi (Hoerner 1965), and trailing faces have none.
+            of a flat plate, 1.17 sin phi (Hoerner 1965), and trailing faces have the coefficient 0.
         thrust: Coefficients C_t(phi), a table or one number for all angles. By default the values in the published code
             of the soft multi-body paper: -0.5, -1.26, 0, 1.8 and 0.5 at -90, -10, -5, 15 and 90 degrees.
 

@@ -18,7 +18,7 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 @record
 class Joint:
-    """How a body may move relative to another one, or to the world.
+    """A connection that determines how a child body can move relative to its parent body or to the world.
 
     ============= =============================================================== ======================================
     kind          joint coordinates q                                             joint velocities qd

@@ -14,7 +14,7 @@ _AXES = ("x", "y", "z")
 
 @record
 class ElementaryJoint:
-    """One translation, one rotation about an axis, or a rotation about any axis.
+    """A translation along an axis, a rotation about an axis, or a free rotation (ball).
 
     Attributes:
         type: ``"prismatic"``, ``"revolute"`` or ``"ball"``.
@@ -44,7 +44,7 @@ class ElementaryJoint:
         return 4 if self.type == "ball" else 1
 
     def direction(self, axis: Sequence[float]) -> np.ndarray:
-        """Its axis in the frame of the joint, shape (3,); z for a ball, which has none.
+        """Axis of the elementary joint in the frame of the joint, shape (3,); z for a ball, which has no axis.
 
         Args:
             axis: `Joint.axis`, a unit vector, shape (3,).

@@ -9,7 +9,7 @@ from warpbots.scene.record import SceneError, record
 __all__ = ["Material"]
 
 _LARGEST = 32
-"""Largest exponent p with which (J - 1)^p has an effect: halving the volume adds K 2^-p, below rounding for p = 32."""
+"""Largest exponent p. With larger ones (J - 1)^p has no effect: at half the volume it is 2^-p, below rounding."""
 
 
 @record

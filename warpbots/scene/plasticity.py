@@ -68,7 +68,7 @@ class DruckerPrager:
 
 @record
 class CamClay:
-    """Matter that compacts under pressure and hardens, and that softens and breaks as it dilates: snow, porous soil.
+    """Matter such as snow or porous soil: it hardens as it compacts under pressure, and breaks as it dilates.
 
     The modified Cam clay model with cohesion (Roscoe & Burland 1968; for snow Gaume et al. 2018): stress stays within
     an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to the
@@ -116,4 +116,4 @@ class CamClay:
 
 
 Plasticity = VonMises | DruckerPrager | CamClay
-"""Every kind of plasticity."""
+"""Any of the models of plastic flow."""

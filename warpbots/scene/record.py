@@ -14,7 +14,7 @@ __all__ = ["SceneError", "direction", "point", "record", "refuse"]
 
 
 _LONG = 12
-"""Entries of an array above which it is printed by its shape and range."""
+"""Number of entries above which an array is printed by its shape and range."""
 
 
 class SceneError(ValueError):
@@ -22,7 +22,7 @@ class SceneError(ValueError):
 
 
 def refuse(faults: list[str]) -> None:
-    """Raise one `SceneError` that lists all `faults`; do nothing when there are none."""
+    """Raise one `SceneError` that lists all `faults`; do nothing if the list is empty."""
     if faults:
         raise SceneError("\n".join(faults))
 

@@ -30,16 +30,16 @@ _PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachmen
 
 @record
 class Task:
-    """How a scene is meant to be run: the defaults of simulations and of the command line.
+    """Default settings for running a scene, for simulations and for the command line.
 
     Attributes:
-        cell_size: Size of the cells of its soft bodies [m]; None for a size that follows from their shapes.
+        cell_size: Size of the cells of the soft bodies [m]; None for a size that follows from the shapes.
         control_interval: Time during which a control signal is constant [s].
-        substeps: Solver steps per control interval.
-        steps: Control intervals of one run.
+        substeps: Number of solver steps per control interval.
+        steps: Number of control intervals of one run.
         direction: Direction in which the robot should travel, shape (dim,).
-        clusters: Number of clusters that its controller observes.
-        clock: Period of the clock that its controller observes [s], or None for none.
+        clusters: Number of clusters of matter that the controller observes.
+        clock: Period of the clock signal that the controller observes [s]; None for no clock.
     """
 
     cell_size: float | None
@@ -70,7 +70,7 @@ class Scene:
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
         domain: Lower and upper corner of the space that matter may occupy [m]; None to let the solver choose one
             around the bodies.
-        task: How the scene is meant to be run, or None.
+        task: Default settings for running the scene, or None.
         name: Name of the scene.
         constraints: Constraints on regions.
         loads: Loads on regions.
@@ -86,7 +86,8 @@ class Scene:
         mimebundle: The content that a notebook shows; `warpbots` puts a table with a picture here.
 
     Raises:
-        SceneError: Duplicate names, references to nothing, or parts of different dimensions; every fault is listed.
+        SceneError: Duplicate names, references to names that do not exist, or parts of different dimensions; every
+            fault is listed.
     """
 
     text: ClassVar[Callable[["Scene"], str]] = staticmethod(repr)
@@ -154,7 +155,7 @@ class Scene:
         return lower, np.where(np.isfinite(upper), upper, lower + 1.0)
 
     def regions(self) -> dict[str, list[str]]:
-        """Names of all regions, each with the names of the bodies that have it."""
+        """Names of all regions, each with the names of the bodies that have this region."""
         found: dict[str, list[str]] = {}
         for body in self.soft:
             for region in body.regions:
@@ -165,7 +166,7 @@ class Scene:
         """Check that all parts fit together.
 
         Raises:
-            SceneError: One line for each fault.
+            SceneError: Parts do not fit together; the message has one line for each fault.
         """
         soft = {b.name for b in self.soft}
         refuse(

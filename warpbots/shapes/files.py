@@ -31,7 +31,7 @@ _UPRIGHT = {
     "Y_UP": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
     "Z_UP": np.eye(3),
 }
-"""Rotations to z up by COLLADA's names of the up axis."""
+"""Rotations to z up, by COLLADA's name of the up axis."""
 
 
 @checked
@@ -82,7 +82,7 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
         path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the middle surface of the sheet.
         thickness: Thickness of the sheet [m].
         scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or metres.
-        bending: Flexural rigidity [N m]; None for the rigidity of a plate of its material.
+        bending: Flexural rigidity [N m]; None for the rigidity of a plate of the material of the body.
 
     Raises:
         FileNotFoundError: There is no such file.
