@@ -1,4 +1,4 @@
-"""Robots as parts that print: solids in mm with holes for axles and tendons, checks of them, and their files."""
+"""Printable parts of robots: solids in mm with holes for axles and tendons, checks of the parts, and their files."""
 
 from typing import TYPE_CHECKING
 

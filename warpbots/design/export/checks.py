@@ -1,4 +1,4 @@
-"""Faults of printed parts, each named with the part, its value, the limit and a remedy."""
+"""Faults of printed parts; each fault states the part, the measured value, the limit and a remedy."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -24,12 +24,12 @@ class Fault:
 
     Attributes:
         kind: One of mesh, volume, pieces, cavity, wall, overhang, bed, collision, undecided.
-        part: Name of the part, or names of two.
+        part: Name of the part, or the names of two parts that collide.
         value: Measured value.
         limit: Largest or smallest allowed value.
-        unit: Unit of both.
+        unit: Unit of `value` and `limit`.
         what: Description of the fault, a sentence without its full stop.
-        remedy: How to mend it.
+        remedy: Action that removes the fault.
         prevents: Whether the fault prevents printing or motion; otherwise it only needs attention.
     """
 
@@ -51,10 +51,10 @@ class PartMeasures:
     """Measures of a part.
 
     Attributes:
-        size: Width, depth and height as it lies on the bed [mm], shape (3,).
+        size: Width, depth and height of the part as it lies on the bed [mm], shape (3,).
         volume: Volume [mm^3].
         wall: Its thinnest wall, or None if it has no wall.
-        overhang: Share of its surface that overhangs [1].
+        overhang: Fraction of its surface that overhangs [1].
     """
 
     size: tuple[float, float, float]
@@ -85,9 +85,9 @@ def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: Par
 
     Args:
         name: Name of the part.
-        mesh: Its mesh [mm]; an open mesh is a fault, and then the only one.
+        mesh: Its mesh [mm]. An open mesh is a fault; other faults are then not tested.
         printer: The printer.
-        found: Its measures; None to measure it here.
+        found: Measures of the part; None to measure the part here.
     """
     if broken := _mesh_faults(name, mesh):
         return broken
@@ -164,7 +164,7 @@ def _bed_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer) -> list[Fa
 
 
 def collision_faults(sweep: Sweep) -> list[Fault]:
-    """The faults found by a sweep of the joints."""
+    """The faults that follow from the result of a sweep of the joints."""
     faults = []
     for c in sweep.collisions:
         what = f"Parts {c.first!r} and {c.second!r}:"

@@ -1,11 +1,11 @@
-"""Collisions of printed parts anywhere in the ranges of their joints.
+"""Collisions of printed parts within the ranges of their joints.
 
-Two parts collide where a point of one lies deeper in the other than a tolerance: where it touches the *core* of the
-other part, which is the part without all points within the tolerance of its surface (a Minkowski difference). Surfaces
-may thus touch and slide. If the distance to the core is d in one pose, no pose in which all points have moved by less
-than d is a collision. Points move by at most the sum, over coordinates, of the change times the reach of the joint
-(conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer, Saha & Latombe 2005). So no collision between
-the visited poses is missed.
+Two parts collide if a point of one part lies deeper in the other part than a tolerance, that is, if the one part
+touches the *core* of the other part. The core is the part without all points within the tolerance of its surface (a
+Minkowski difference). Surfaces may thus touch and slide. If the distance to the core is d in one pose, no pose in which
+all points have moved by less than d is a collision. Points move by at most the sum, over all coordinates, of the change
+of the coordinate times the reach of its joint (conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer,
+Saha & Latombe 2005). So no collision between the visited poses is missed.
 """
 
 import dataclasses
@@ -42,8 +42,8 @@ class Collision:
         first: Name of a part.
         second: Name of another part.
         begins: Coordinates at which the collision begins, on the path from zero.
-        volume: Largest overlapping volume on the rest of the path, as far as it was followed [mm^3].
-        at: Coordinates with that volume.
+        volume: Largest overlapping volume after the beginning, on the part of the path that was followed [mm^3].
+        at: Coordinates with the largest overlapping volume.
         moves: Whether a joint between the parts can move.
     """
 
@@ -60,9 +60,11 @@ class Sweep:
     """The result of moving all joints through their ranges.
 
     Attributes:
-        collisions: Pairs that collide; a pair with a single coordinate between its bodies once for each direction.
-        undecided: Pairs for which `poses` did not suffice, and the share of the joint range that remains [1].
-        notes: Ranges that were assumed, and bodies that float and were not compared with others.
+        collisions: Pairs of parts that collide. A pair with a single coordinate between its bodies may occur twice,
+            once for each direction.
+        undecided: Pairs for which `poses` poses were not enough, each with the fraction of the joint ranges that is
+            undecided [1].
+        notes: Notes about ranges that were assumed, and about floating bodies, which were not compared with others.
     """
 
     collisions: tuple[Collision, ...]
@@ -80,17 +82,18 @@ def sweep(
 ) -> Sweep:
     """Move all joints of a scene through their ranges, and compare every pair of parts.
 
-    Pairs with one coordinate between them are followed from zero, or the limit nearest to it, to both of their limits.
-    Pairs with several are bisected, from the largest box of coordinates to the smallest.
+    For pairs with one coordinate between them, the coordinate is followed from zero, or the limit nearest to zero, to
+    both of its limits. For pairs with several coordinates, the ranges are bisected, always the largest remaining box of
+    coordinates first.
 
     Args:
         scene: The scene.
-        parts: Its parts.
-        ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits. Without
-            range and limits a hinge turns by 180 degrees to both sides, and a slide moves by 10 mm. Coordinates of a
-            ball are the components of its rotation vector, by default 45 degrees to both sides.
-        tolerance: Depth from which an overlap counts [mm]. A part that is nowhere thicker than twice this depth
-            collides where it touches another part.
+        parts: The printed parts of the scene.
+        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits. Without range
+            and limits a hinge turns by 180 degrees to both sides, and a prismatic joint moves by 10 mm to both sides.
+            Coordinates of a ball are the components of its rotation vector, by default 45 degrees to both sides.
+        tolerance: Depth from which an overlap counts as a collision [mm]. A part that is nowhere thicker than twice
+            this depth collides if it touches another part.
         poses: Largest number of poses for which the distance of a pair with several coordinates is computed.
 
     Raises:
@@ -141,7 +144,7 @@ _Way = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _core(solid: "Manifold", depth: float) -> "Manifold":
-    """The points of a solid that are deeper in it than `depth` [mm]; the solid itself if there are none."""
+    """The points of a solid that are deeper in it than `depth` [mm]; the solid itself if it has no such points."""
     from manifold3d import Manifold
 
     core = solid.minkowski_difference(Manifold.sphere(depth, 8)).simplify(0.1 * depth)
@@ -149,7 +152,7 @@ def _core(solid: "Manifold", depth: float) -> "Manifold":
 
 
 class _Pair:
-    """Two parts and the joints between them; poses of the second one, seen from the first.
+    """Two parts and the joints between them; poses are poses of the second part relative to the first part.
 
     Attributes:
         reach: Largest displacement of a point per unit of each coordinate [mm/rad or 1], shape (n,).
@@ -184,9 +187,9 @@ class _Pair:
         return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
 
     def freedom(self, q: np.ndarray) -> float:
-        """A lower bound of the distance of the second part from the core of the first [mm], 0 only if that is 0.
+        """A lower bound of the distance of the second part from the core of the first [mm]; 0 if the distance is 0.
 
-        Until the parts touch, it is the distance from the first part itself, because cores are slow to compute.
+        Until the parts touch, the bound is the distance from the first part itself, because cores are slow to compute.
         """
         if (bound := self.bound(q)) >= _NEAR:
             return bound
@@ -198,12 +201,12 @@ class _Pair:
         return float(self.inner.min_gap(moved, _NEAR))
 
     def touches(self, q: np.ndarray) -> bool:
-        """Whether the parts are nearer to one another than a tenth of the tolerance."""
+        """Whether the distance of the parts is below a tenth of the tolerance."""
         least = 0.1 * self.tolerance
         return self.bound(q) < least and self.first.min_gap(self.moved(q), least) < least
 
     def collisions(self, poses: int) -> tuple[list[_Way], float]:
-        """Paths from zero on which the parts collide, and the share of the range that could not be decided."""
+        """Paths from zero on which the parts collide, and the fraction of the range that could not be decided."""
         lower, upper = self.path.lower, self.path.upper
         zero = np.clip(np.zeros(len(lower)), lower, upper)
         if self._slides_past():
@@ -236,7 +239,8 @@ class _Pair:
     def _begin(self, start: np.ndarray, end: np.ndarray) -> np.ndarray | None:
         """Start of the first collision on a straight path, or None.
 
-        It starts where the parts touch if they were apart before, otherwise where the overlap becomes too deep.
+        If the parts were apart before, the collision starts as soon as they touch; otherwise as soon as the overlap is
+        too deep.
         """
         length = float(self.reach @ np.abs(end - start))
         visited = [0.0]
@@ -253,7 +257,7 @@ class _Pair:
         return start + found * (end - start)
 
     def _search(self, poses: int) -> tuple[np.ndarray | None, float]:
-        """Coordinates at which the parts collide, or None; and the share of the range that could not be decided."""
+        """Coordinates at which the parts collide, or None, and the fraction of the range that could not be decided."""
         lower, upper = self.path.lower, self.path.upper
         boxes: list[tuple[float, int, np.ndarray, np.ndarray]] = [(0.0, 0, lower, upper)]
         computed = visited = 0
@@ -278,7 +282,7 @@ class _Pair:
         return None, float(sum(np.prod(high - low) for _, _, low, high in boxes) / whole)
 
     def collision(self, first: str, second: str, start: np.ndarray, begins: np.ndarray, end: np.ndarray) -> Collision:
-        """The record of a collision."""
+        """The `Collision` of two parts on a path from `start` to `end`."""
         way = [begins + s * (end - begins) for s in np.linspace(0.0, 1.0, _SAMPLES)] if (end != begins).any() else [end]
         volumes = [float((self.first ^ self.moved(q)).volume()) for q in way]
         worst, told = int(np.argmax(volumes)), self.path.described
@@ -286,7 +290,7 @@ class _Pair:
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float, accuracy: float) -> float:
-    """Where a condition begins to hold between `low` and `high`, by bisection; it holds at `high`."""
+    """The point between `low` and `high` from which a condition holds, by bisection; it must hold at `high`."""
     while high - low > accuracy:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)

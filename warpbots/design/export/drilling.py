@@ -1,4 +1,4 @@
-"""Drilling: the cylinders and tubes of holes, taken out of solids."""
+"""Drilling: removes the cylinders and tubes of holes from solids."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -33,11 +33,11 @@ class _Cut:
 def drill(
     solids: Mapping[str, "Manifold"], holes: Sequence[AxleHole | TendonChannel], scene: Scene
 ) -> dict[str, tuple["Manifold", tuple[Drilled, ...]]]:
-    """Solids minus their holes, and the cut of each hole, by the name of the body.
+    """Solids without their holes, and the cuts of the holes, by name of the body.
 
     Args:
         solids: Solids of the bodies, in their frames [mm].
-        holes: Holes of bodies and joints that exist.
+        holes: The holes; their bodies and joints must exist.
         scene: The scene.
 
     Raises:
@@ -72,7 +72,7 @@ def _channel(channel: TendonChannel, solids: Mapping[str, "Manifold"]) -> _Cut:
 
 
 def _bores(hole: AxleHole, solids: Mapping[str, "Manifold"], scene: Scene) -> list[_Cut]:
-    """The hole of an axle in the child of its joint, and in the parent if this is printed."""
+    """The hole of an axle in the child of its joint and, if the parent is printed, in the parent."""
     joint = next(j for j in scene.joints if j.name == hole.joint)
     bodies = {body.name: body for body in scene.rigid}
     cuts: list[_Cut] = []
@@ -94,11 +94,11 @@ def _bores(hole: AxleHole, solids: Mapping[str, "Manifold"], scene: Scene) -> li
 
 
 def _span(walls: Sequence[tuple[float, float]], child: tuple[float, float] | None) -> tuple[float, float]:
-    """Start and end of a hole through walls: through all of them, or through the walls beside the child.
+    """Start and end of a hole, either through all walls or through the walls beside the child only.
 
     Args:
         walls: Start and end of each wall along the axis [mm].
-        child: Start and end of the hole in the child [mm]; None for the child itself.
+        child: Start and end of the hole in the child [mm]; None for a hole in the child itself, through all walls.
     """
     if child is not None:
         beside = [wall for wall in walls if wall[0] < child[1] and wall[1] > child[0]]
@@ -143,7 +143,7 @@ class _Bore:
 
 
 def _cylinder(start: np.ndarray, end: np.ndarray, diameter: float) -> "Manifold":
-    """A prism circumscribed about a round cylinder, and a little longer."""
+    """A prism that circumscribes a round cylinder, and is a little longer than the cylinder."""
     import trimesh
     from manifold3d import Manifold
 

@@ -1,4 +1,4 @@
-"""Files of printed parts: one for each, in mm, and a report; all of them or none."""
+"""Files of printed parts: one file for each part, in mm, and a report. Either all files are written or none."""
 
 import ctypes
 import locale
@@ -41,20 +41,20 @@ def write(
 ) -> list[Path]:
     """Write one file for each part, in mm, and the report as ``report.md``.
 
-    Every file is opened again by trimesh and compared with its part before it replaces another one.
+    Before a file replaces an older file, trimesh reads it again, and the result is compared with the part.
 
     Args:
-        folder: Folder of the files; it is made if its parent exists.
+        folder: Folder of the files; it is created if its parent exists.
         report: The result of `check`.
         format: ``"stl"``, binary, or ``"3mf"``, which contains the unit, the millimetre.
-        anyway: Whether to write parts that have faults, too; the report names these.
+        anyway: Whether to write the files even if faults prevent printing; the report names the faults.
 
     Returns:
         Paths of the files of the parts, then the path of the report.
 
     Raises:
         PrintError: There are faults that prevent printing.
-        ValueError: The format is unknown, two parts would have one file, or a file does not hold its part.
+        ValueError: The format is unknown, two parts would have the same file, or a file differs from its part.
         OSError: The folder cannot be written to.
         ImportError: A package for 3MF is not installed.
     """
@@ -97,7 +97,7 @@ def _write_stl(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
 
 
 def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
-    """Write by the reference library of the 3MF Consortium, which refuses some attributes that trimesh writes."""
+    """Write a 3MF file by the library of the 3MF Consortium, which refuses some attributes that trimesh writes."""
     try:
         import lib3mf
         import lxml  # noqa: F401  # with which trimesh reads 3MF
@@ -121,7 +121,7 @@ def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
 
 
 def _compare(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
-    """Raise if a file does not hold a part."""
+    """Raise if the content of a file differs from the part."""
     import trimesh
 
     found = trimesh.load(path, force="mesh")

@@ -15,17 +15,18 @@ __all__ = ["AxleHole", "Drilled", "TendonChannel"]
 class AxleHole:
     """A round hole along the axis of a joint, through its parent and its child.
 
-    It goes through the whole child along the axis, and in the parent through the walls beside the child: all walls
-    between the ends of the hole in the child, and the next wall at either end. The facets of the hole lie outside the
-    circle, so that an axle of this diameter passes.
+    The hole goes through the whole child along the axis. In the parent it goes through the walls beside the child: all
+    walls between the ends of the hole in the child, and the next wall beyond either end. The facets of the hole lie
+    outside the circle, so that an axle of this diameter passes.
 
     Attributes:
         joint: Name of a revolute or prismatic joint.
         diameter: Diameter of the axle [m].
         clearance: Increase of the diameter in the child, which turns on the axle [m].
         grip: Decrease of the diameter in the parent, which holds the axle [m]; negative for a loose fit.
-        length: Length of the hole, half to each side of the origin of the joint [m]; None for the walls above.
-        fastener: Kind of the axle, as counted in the report.
+        length: Length of the hole, half to each side of the origin of the joint [m]; None for a hole through the walls
+            described above.
+        fastener: Name of the kind of axle, which the report counts.
 
     Raises:
         SceneError: A value is out of range.
@@ -51,9 +52,9 @@ class AxleHole:
 
 @record
 class TendonChannel:
-    """All points within half a diameter of a polyline, taken out of a body.
+    """A channel: all points within half a diameter of a polyline are removed from a body.
 
-    Its ends are round: where the polyline ends on the surface, the channel opens there.
+    The ends of the channel are round; if the polyline ends on the surface, the channel is open at this end.
 
     Attributes:
         body: Name of the body.

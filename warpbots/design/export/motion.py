@@ -19,11 +19,12 @@ _TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Move:
-    """A rotation or a translation of a joint, by coordinates that are zero where the scene was drawn.
+    """A rotation or a translation of a joint; its coordinates are zero in the poses that the scene states.
 
     Attributes:
         joint: Name of the joint.
-        turns: Whether it is a rotation by the vector q axes [rad], or a translation by it [mm].
+        turns: Whether the move is a rotation by the vector q axes [rad]; otherwise it is a translation by this vector
+            [mm].
         origin: A fixed point of the rotation, with all coordinates at zero [mm], shape (3,).
         axes: Unit axes in the world with all coordinates at zero, shape (k, 3).
         lower: Lower ends of the ranges [rad or mm], shape (k,).
@@ -54,11 +55,11 @@ class Move:
 
 
 def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) -> tuple[tuple[Move, ...], str | None]:
-    """The translations and rotations of a joint, and the ranges that were assumed where it has no limits.
+    """The moves of a joint, and a note about the ranges that were assumed because it has no limits.
 
     Args:
-        joint: The joint; a free one has none.
-        ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits.
+        joint: The joint; a free joint has no moves.
+        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits.
     """
     moves, assumed, first = [], False, 0
     origin, R = MM * np.array(joint.position or np.zeros(3)), np.array(joint.rotation)
@@ -74,7 +75,7 @@ def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) 
 
 
 def _steps(joint: Joint) -> list[tuple[bool, list[np.ndarray]]]:
-    """Steps of a motion: whether each is a rotation, and its axes; translations that follow one another are one."""
+    """Steps of a motion: whether each step is a rotation, and its axes; successive translations are one step."""
     steps: list[tuple[bool, list[np.ndarray]]] = []
     if joint.kind == "free":
         return steps
@@ -89,7 +90,7 @@ def _steps(joint: Joint) -> list[tuple[bool, list[np.ndarray]]]:
 
 
 def _ends(value: Any, first: int, count: int, usual: float) -> tuple[np.ndarray, bool]:
-    """Ends of the ranges of coordinates, and whether one of them is not given."""
+    """Ends of the ranges of coordinates, and whether one of the ends is not given."""
     values = np.atleast_1d(np.full(1, np.inf) if value is None else np.asarray(value, np.float64))
     values = np.broadcast_to(values, first + count)[first:] if len(values) == 1 else values[first : first + count]
     return np.where(np.isfinite(values), values, usual), not np.isfinite(values).all()
@@ -110,11 +111,11 @@ def _shown(value: float, turns: bool) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JointPath:
-    """The joints between two bodies, and their coordinates: first the branch of the first body, then of the second.
+    """The joints between two bodies; their coordinates are ordered by branch, first body first.
 
     Attributes:
         up: Moves from the last common body of both branches to the first body.
-        down: Moves from there to the second body.
+        down: Moves from the last common body to the second body.
     """
 
     up: tuple[Move, ...]
@@ -136,10 +137,10 @@ class JointPath:
         return np.concatenate([np.zeros(0), *(m.upper for m in self.moves)])
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """Where the second body goes while the first one stays, both drawn in the world, shape (4, 4).
+        """Motion of the second body, in world coordinates, if the first body does not move, shape (4, 4).
 
-        The inverse of the product of exponentials of the first branch, times that product of the second (Brockett
-        1984).
+        It is the inverse of the product of exponentials of the first branch, times the product of exponentials of the
+        second branch (Brockett 1984).
         """
         parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
         poses = [m.pose(part) for m, part in zip(self.moves, parts, strict=True)]
@@ -152,7 +153,7 @@ class JointPath:
 
         Args:
             first: Vertices of the first body in the world with all coordinates at zero [mm], shape (n, 3).
-            second: Vertices of the second body there [mm], shape (m, 3).
+            second: Vertices of the second body in the world with all coordinates at zero [mm], shape (m, 3).
         """
         chain = self.up[::-1] + self.down
         towards_second, towards_first = _radii(chain, second), _radii(chain[::-1], first)[::-1]
@@ -163,7 +164,7 @@ class JointPath:
         return np.repeat(ordered, counts) if counts else np.zeros(0)
 
     def described(self, q: np.ndarray) -> str:
-        """The coordinates by the names of their joints."""
+        """A text with the coordinates and the names of their joints."""
         parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
         return ", ".join(
             f"{m.joint} = {' / '.join(_shown(v, m.turns) for v in part)}"
@@ -191,13 +192,13 @@ def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
 
 
 def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tuple[Move, ...]]) -> JointPath | None:
-    """The joints between two bodies; None if one of them floats freely relative to the other.
+    """The joints between two bodies; None if one body floats freely relative to the other.
 
     Args:
         first: Name of a body.
         second: Name of another body.
         scene: The scene.
-        moves: Moves of each joint by its name.
+        moves: Moves of each joint, by name of the joint.
     """
     on = {j.child: j for j in scene.joints}
 

@@ -1,4 +1,4 @@
-"""Orientation of a part on the bed of a printer: the side with the least overhang down, turned so that it fits."""
+"""Orientation of a part on the bed of a printer: least overhang, and a turn about the vertical that fits the bed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,9 +26,9 @@ _APART = np.cos(np.radians(2.0))
 
 @checked
 def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None = None) -> float:
-    """Share of a surface that overhangs: it faces down, further from the vertical than an angle, and is off the bed.
+    """Fraction of a surface that overhangs: it faces down, is tilted by more than `angle`, and is not on the bed.
 
-    A wall has 0 degrees, a ceiling 90.
+    A vertical wall has an angle of 0 degrees, a ceiling of 90 degrees.
 
     Args:
         mesh: A closed mesh [mm].
@@ -39,7 +39,7 @@ def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None 
 
 
 def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[float, float]:
-    """Shares of a surface that overhang, and that lie on the bed."""
+    """The fraction of a surface that overhangs, and the fraction that lies on the bed."""
     height = mesh.vertices @ up
     bed = (height - height.min() <= _ON_BED)[mesh.faces].all(axis=1)
     hanging = mesh.face_normals @ up < -np.sin(np.radians(angle)) - 1e-9
@@ -50,14 +50,15 @@ def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[fl
 def lay_down(mesh: "trimesh.Trimesh", printer: Printer, up: Sequence[float] | None = None) -> np.ndarray:
     """The pose in which a part is printed, in the first octant with a corner of its box at the origin, shape (4, 4).
 
-    Down is the side of the convex hull that leaves the least overhang. Among sides that differ by less than a hundredth
-    of the surface, or whose overhang is below the limit of the printer, it is the side with the largest contact with
-    the bed, then with the lowest part. The 200 largest sides are tried.
+    The part lies on the side of its convex hull that gives the least overhang. Overhangs that differ by less than a
+    hundredth of the surface, or are below the limit of the printer, count as equal; among such sides, the side with the
+    largest contact with the bed is chosen, then the side with the lowest height of the part. The 200 largest sides are
+    tried.
 
     Args:
         mesh: A closed mesh [mm].
         printer: The printer.
-        up: Upward direction in the frame of the mesh, shape (3,), instead of a search.
+        up: Upward direction in the frame of the mesh, shape (3,); None for the search above.
     """
     import trimesh
 
@@ -101,17 +102,18 @@ def _sides(hull: "trimesh.Trimesh") -> list[np.ndarray]:
 
 
 def turned_to_fit(points: np.ndarray, bed: np.ndarray) -> tuple[float, np.ndarray]:
-    """The turn about the vertical with which a part fits the bed best, and its remaining excess over the bed.
+    """The turn about the vertical with which a part fits the bed best, and the excess of the part over the bed.
 
-    It is the turn of the smallest rectangle around the part if this fits, otherwise the turn with the largest margin.
+    If the smallest rectangle around the part fits, the result is the turn of this rectangle, otherwise the turn with
+    the largest margin.
 
     Args:
-        points: Horizontal positions of its vertices [mm], shape (n, 2).
+        points: Horizontal positions of the vertices of the part [mm], shape (n, 2).
         bed: Width and depth of the bed [mm], shape (2,).
 
     Returns:
-        Angle [rad]; size of the part minus size of the bed along the axes of the bed [mm], shape (2,), negative where
-        it fits.
+        Angle [rad]; size of the part minus size of the bed along the axes of the bed [mm], shape (2,), negative along
+        axes along which the part fits.
     """
     from scipy.optimize import minimize_scalar
     from scipy.spatial import ConvexHull

@@ -51,19 +51,20 @@ def printed_parts(
 ) -> tuple[PrintedPart, ...]:
     """The parts of a robot: one for each rigid body that has a shape, in the order of the scene.
 
-    The shapes of a body are united into one solid, holes are cut, and the solid is laid on the bed. Down is the side of
-    its convex hull, of the 200 largest, that leaves the least overhang. Among sides that differ by less than a
-    hundredth of the surface, or whose overhang is below the limit of the printer, it is the side with the largest
-    contact with the bed, then with the lowest part.
+    The shapes of a body are united into one solid, holes are cut, and the solid is laid on the bed. The part lies on
+    the side of its convex hull, of the 200 largest sides, that gives the least overhang. Overhangs that differ by less
+    than a hundredth of the surface, or are below the limit of the printer, count as equal; among such sides, the side
+    with the largest contact with the bed is chosen, then the side with the lowest height of the part.
 
     Args:
         scene: The scene.
         holes: Holes for axles and tendons.
-        printer: The printer; None for an ordinary one.
-        up: Upward directions in the frames of bodies, by name, for those that are to be printed in a given orientation.
+        printer: The printer; None for `Printer` with its defaults.
+        up: Upward directions in the frames of bodies, by name of the body, for bodies that must be printed in a given
+            orientation.
 
     Raises:
-        SceneError: A shape is not a solid, a hole misses its part or belongs to none, or there are no parts.
+        SceneError: A shape is not a solid, a hole misses its part or belongs to no part, or there are no parts.
         ImportError: manifold3d is not installed.
     """
     printer, up = printer or Printer(), up or {}

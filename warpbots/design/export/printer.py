@@ -15,9 +15,9 @@ class Printer:
 
     Attributes:
         bed: Largest width, depth and height of a part [m], shape (3,).
-        wall: Thinnest wall [m]; two lines of a nozzle.
+        wall: Thinnest wall [m]; two lines of the nozzle by default.
         overhang_angle: Largest angle from the vertical that prints without supports [degrees].
-        overhang_share: Share of the surface of a part that may overhang without a remark in the report [1].
+        overhang_share: Fraction of the surface of a part that may overhang without a remark in the report [1].
 
     Raises:
         SceneError: A value is out of range.

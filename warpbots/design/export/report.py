@@ -1,4 +1,4 @@
-"""The report on printed parts: measures, faults, and the other hardware of the robot."""
+"""The report on printed parts: measures, faults, and the further hardware of the robot."""
 
 import dataclasses
 from collections import Counter
@@ -35,9 +35,9 @@ class PrintReport:
         measures: Measures of each part.
         masses: Mass of each part [g].
         faults: All faults.
-        sweep: Result of moving the joints.
+        sweep: Result of the motion of the joints through their ranges.
         printer: The printer.
-        omitted: Names of the bodies that are not printed: soft ones, and those without a shape.
+        omitted: Names of the bodies that are not printed: soft bodies, and bodies without a shape.
     """
 
     name: str
@@ -61,7 +61,7 @@ class PrintReport:
         """The report as Markdown.
 
         Args:
-            files: Names of the files of the parts; none before they are written.
+            files: Names of the files of the parts; empty before the files are written.
         """
         count, total = len(self.parts), sum(self.masses)
         sections = [
@@ -155,20 +155,21 @@ def check(
     tolerance: float = 5e-5,
     poses: int = 400,
 ) -> PrintReport:
-    """Make printed parts of a robot, measure them, and find their faults.
+    """Make the printed parts of a robot, measure the parts, and find their faults.
 
     Args:
         scene: The scene.
         holes: Holes for axles and tendons.
-        printer: The printer; None for an ordinary one.
+        printer: The printer; None for `Printer` with its defaults.
         density: Density of the plastic [kg/m^3]; None for the densities of the bodies.
-        ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits.
-        up: Upward directions in the frames of bodies, by name, for those that are to be printed in a given orientation.
-        tolerance: Thickness of an overlap of two parts that counts as a collision [m].
+        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits.
+        up: Upward directions in the frames of bodies, by name of the body, for bodies that must be printed in a given
+            orientation.
+        tolerance: Depth from which an overlap of two parts counts as a collision [m].
         poses: Largest number of poses in which two parts with several joint coordinates between them are compared.
 
     Raises:
-        SceneError: A shape is not a solid, a hole misses its part or belongs to none, or there are no parts.
+        SceneError: A shape is not a solid, a hole misses its part or belongs to no part, or there are no parts.
         ImportError: manifold3d is not installed.
     """
     for name, value in (("density", density), ("tolerance", tolerance), ("poses", poses)):

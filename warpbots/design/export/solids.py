@@ -1,4 +1,4 @@
-"""Solids of rigid bodies in mm, united and cut by the exact booleans of Manifold."""
+"""Solids of rigid bodies in mm, united and cut by the exact Boolean operations of Manifold."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def manifold_of(mesh: "trimesh.Trimesh") -> "Manifold":
 
 
 def mesh_of(solid: "Manifold") -> "trimesh.Trimesh":
-    """The surface of a solid, vertices and faces as they are."""
+    """The surface of a solid, with unchanged vertices and faces."""
     import trimesh
 
     surface = solid.to_mesh64()
@@ -60,13 +60,13 @@ def enclosed_volume(mesh: "trimesh.Trimesh") -> float:
 
 
 def pieces(solid: "Manifold") -> tuple[list["Manifold"], list["Manifold"]]:
-    """The connected surfaces of a solid: those that bound matter from outside, and those around cavities."""
+    """The connected surfaces of a solid: surfaces that bound matter from outside, and surfaces around cavities."""
     parts = solid.decompose()
     return [p for p in parts if p.volume() > 0.0], [p for p in parts if p.volume() < 0.0]
 
 
 def body_solid(body: RigidBody) -> "Manifold":
-    """The solid of a body in its own frame [mm], one closed surface wherever its shapes touch or overlap.
+    """The solid of a body in its own frame [mm]; shapes that touch or overlap become one closed surface.
 
     Raises:
         SceneError: A shape has no surface, is not closed or has no volume.
@@ -81,12 +81,13 @@ def body_solid(body: RigidBody) -> "Manifold":
 
 
 def welded(solid: "Manifold") -> "Manifold":
-    """A solid without the tiny edges that booleans leave where surfaces meet.
+    """A solid without the tiny edges that Boolean operations leave at intersections of surfaces.
 
-    Their ends are closer together than single precision can resolve, so that a file would hold an open mesh.
+    The ends of such edges are closer together than single precision can resolve, so that a file would have an open
+    mesh.
 
     Raises:
-        ValueError: The rest is not closed.
+        ValueError: The remaining mesh is not closed.
     """
     import trimesh
     from scipy.sparse import coo_array
@@ -118,7 +119,7 @@ def _with_volume(mesh: "trimesh.Trimesh") -> "trimesh.Trimesh":
     """A mesh in mm, without unused vertices.
 
     Raises:
-        ValueError: It has no volume.
+        ValueError: The mesh has no volume.
     """
     mesh = mesh.copy()
     mesh.remove_unreferenced_vertices()
@@ -129,7 +130,7 @@ def _with_volume(mesh: "trimesh.Trimesh") -> "trimesh.Trimesh":
 
 
 def _united(solids: Sequence["Manifold"]) -> "Manifold":
-    """The union of solids, whose own surfaces may overlap too; cavities within them stay."""
+    """The union of solids; the surface of a single solid may overlap itself, too. Cavities in the solids are kept."""
     from manifold3d import Manifold, OpType
 
     found = [pieces(solid) for solid in solids]
