@@ -187,7 +187,7 @@ class _Pair:
         return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
 
     def freedom(self, q: np.ndarray) -> float:
-        """A lower bound of the distance of the second part from the core of the first [mm]; 0 if the distance is 0.
+        """A lower bound of the distance of the second part from the core of the first [mm], 0 only on contact.
 
         Until the parts touch, the bound is the distance from the first part itself, because cores are slow to compute.
         """

@@ -40,14 +40,14 @@ class Wall:
 def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, longest: float) -> np.ndarray:
     """Length of the path through a solid from points of its surface against their normals [mm], shape (n,).
 
-    It is inf where the path is longer than `longest`, or where the face at its end is not within 30 degrees of the face
-    of the point: this is an edge, not a wall.
+    The length is inf if the path is longer than `longest`, or if the face at its end is not parallel within 30 degrees
+    to the face of the point, which is then at an edge, not at a wall.
 
     Args:
         solid: The solid [mm].
         points: Points on its surface [mm], shape (n, 3).
-        normals: Outward unit normals there, shape (n, 3).
-        longest: Longest path [mm]; short rays are fast.
+        normals: Outward unit normals at the points, shape (n, 3).
+        longest: Longest path that is followed [mm]; short rays are faster.
     """
     inside = 1e-7 * longest
     found = np.full(len(points), np.inf)
@@ -63,13 +63,13 @@ def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, lon
 def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
     """The thinnest wall of a solid; None if it has no wall.
 
-    Rays start from points spread evenly over the surface, about half a limit apart, at least 2000 and at most 20000;
-    then from points around the thinnest places, closer in each pass. Edges sharper than 30 degrees are walls, too: they
-    have no thickness.
+    Rays start from 2000 to 20000 points that are spread evenly over the surface, about half a `limit` apart, then from
+    points around the thinnest places, closer to them in each pass. Edges sharper than 30 degrees count as walls without
+    thickness.
 
     Args:
         mesh: A closed mesh [mm].
-        limit: The thickness that matters [mm].
+        limit: Thickness below which a wall is a fault [mm].
         seed: Seed of the random numbers.
 
     Raises:
@@ -104,7 +104,7 @@ def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall 
 def _around(
     solid: "Manifold", points: np.ndarray, normals: np.ndarray, spread: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the surface within a distance of others, and their normals."""
+    """Points of the surface within the distance `spread` of given points, and their normals."""
     near, facing = [], []
     for point, normal in zip(points, normals, strict=True):
         offsets = rng.uniform(-spread, spread, (_AROUND, 3))

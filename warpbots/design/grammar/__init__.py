@@ -1,4 +1,4 @@
-"""Grammars of robots: rules of which components join which, all topologies or random ones, and designs in files."""
+"""Grammars of robots: rules that state which components join; all or random topologies; and designs in files."""
 
 from warpbots.design.grammar.design import Design
 from warpbots.design.grammar.grammar import Grammar

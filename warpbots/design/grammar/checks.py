@@ -1,4 +1,4 @@
-"""Checks of a grammar before use: all names exist, components fit, and derivations end."""
+"""Checks of a grammar before use: that all names exist, components fit, and derivations end."""
 
 import graphlib
 import math
@@ -15,7 +15,7 @@ _Productions = Mapping[str, Sequence[Production]]
 
 
 def smallest_sizes(productions: _Productions) -> dict[str, float]:
-    """The smallest number of components to which each rule leads; infinite if it never ends."""
+    """For each rule, the smallest number of components to which it leads; infinite if the rule never ends."""
     sizes = dict.fromkeys(productions, math.inf)
     for _ in productions:  # a smallest tree uses no rule twice on one branch
         for symbol, own in productions.items():
@@ -24,12 +24,12 @@ def smallest_sizes(productions: _Productions) -> dict[str, float]:
 
 
 def cycle(productions: _Productions, start: str, alone: bool = False) -> list[str]:
-    """Rules of a cycle, each leading to the next, with the first one again at the end; empty if there is no cycle.
+    """Rules of a cycle, each leading to the next; the last rule is the first again. Empty if there is no cycle.
 
     Args:
-        productions: By rule.
+        productions: Productions by rule.
         start: The rule from which the others are reached.
-        alone: Whether to regard only productions without any component.
+        alone: Whether to consider only productions without any component.
     """
     graph = {s: {r for p in own if not (alone and p.size) for r in p.rules} for s, own in productions.items()}
     reached = _reached(graph, start)
@@ -77,7 +77,8 @@ def refuse_misfits(productions: _Productions, components: Mapping[str, Component
     """Raise if components that can join do not fit.
 
     Raises:
-        ValueError: A component has no such port, or the sections of two ports differ; the message names the production.
+        ValueError: A term names a port that its component does not have, or the sections of two ports differ; the
+            message names the production.
     """
     roots = _roots(productions)
     for own in productions.values():
@@ -101,7 +102,7 @@ def _refuse_misfit(
 
 
 def _roots(productions: _Productions) -> dict[str, set[str]]:
-    """The components with which a derivation of each rule can begin."""
+    """For each rule, the components with which its derivations can begin."""
     roots: dict[str, set[str]] = {symbol: set() for symbol in productions}
     for _ in productions:
         for symbol, own in productions.items():

@@ -1,4 +1,4 @@
-"""Derivations of a grammar, by their number of components: how many there are, all of them, and random ones."""
+"""Derivations of a grammar with a given number of components: their number, all of them, or random ones."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,28 +17,29 @@ _Option = TypeVar("_Option")
 
 
 class Derivations:
-    """The derivations of a grammar, each with the product of the weights of its productions.
+    """The derivations of a grammar; the weight of a derivation is the product of the weights of its productions.
 
-    With the weight w of a production, its number c of components and its rules B1, ..., Bk, the total weight of the
-    derivations of a symbol with n components is N(n) = sum of w S(n - c) over its productions, where S is the
-    convolution of the N of B1, ..., Bk. With these numbers a random derivation is drawn top down, each choice with its
-    exact probability (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van Cutsem 1994).
+    With the weight w of a production, its number c of components and its rules B1, ..., Bk, the total weight N(n) of
+    the derivations of a symbol with n components is the sum of w S(n - c) over the productions of the symbol. S is the
+    convolution of the functions N of the rules B1, ..., Bk. With these numbers a random derivation is drawn top down,
+    each choice with its exact probability (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van
+    Cutsem 1994).
     """
 
     def __init__(self, productions: Mapping[str, Sequence[Production]], weight: Callable[[Production], float]):
-        """Take the productions by symbol, none of which leads back to its own symbol without a component."""
+        """Take the productions by symbol; no production may lead back to its own symbol without adding a component."""
         self._productions, self._weight = productions, weight
         self.total = functools.cache(self._total)
         self._together = functools.cache(self._convolution)
 
     def all(self, symbol: str, size: int) -> Iterator[Derivation]:
-        """All derivations from a symbol with a number of components."""
+        """All derivations from `symbol` with `size` components."""
         for production in self._productions[symbol]:
             for parts in self._splits(production.rules, size - production.size):
                 yield (production, *parts)
 
     def draw(self, symbol: str, size: int, rng: np.random.Generator) -> Derivation:
-        """A random derivation from a symbol with a number of components, of which there must be one."""
+        """A random derivation from `symbol` with `size` components; at least one must exist."""
         own = self._productions[symbol]
         production = chosen(own, [self._of_production(p, size) for p in own], rng)
         parts: Derivation = (production,)
@@ -52,14 +53,14 @@ class Derivations:
         return parts
 
     def _total(self, symbol: str, size: int) -> float:
-        """Weight of all derivations from a symbol with a number of components; an int if all weights are."""
+        """Total weight of all derivations from `symbol` with `size` components; an int if all weights are ints."""
         return sum(self._of_production(production, size) for production in self._productions[symbol])
 
     def _of_production(self, production: Production, size: int) -> float:
         return self._weight(production) * self._together(production.rules, size - production.size)
 
     def _convolution(self, rules: tuple[str, ...], size: int) -> float:
-        """Weight of all ways to derive from several symbols a number of components together."""
+        """Total weight of all ways to derive `size` components in total from the symbols `rules`."""
         if not rules:
             return 1 if size == 0 else 0
         return sum(self.total(rules[0], n) * self._together(rules[1:], size - n) for n in range(1, size + 1))

@@ -1,4 +1,4 @@
-"""Designs of robots, topology and shape together, as plain data that files keep to the last bit."""
+"""Designs of robots, a topology with its shape, as plain data that files store to the last bit."""
 
 import dataclasses
 import functools
@@ -29,15 +29,15 @@ class Design:
     """A topology and its scale factors.
 
     Attributes:
-        topology: Which components join which.
-        factors: Scale factors by the names of `Assembly.names` [1]; missing ones are 1.
+        topology: The tree of components.
+        factors: Scale factors by the names of `Assembly.names` [1]; missing factors are 1.
         constant: Patterns of names of parameters that are not free, as for `Assembly`.
         density: Density [kg/m^3].
-        about: Further plain data to keep: the loss, controls, the origin of the design.
+        about: Further plain data to store, such as the loss, controls, or the origin of the design.
 
     Raises:
-        ValueError: A factor is not positive and finite, or the assembly has no factor of this name; or see
-            `Topology.assembly`.
+        ValueError: A factor is not positive and finite, the assembly has no factor of this name, or `Topology.assembly`
+            raises.
     """
 
     topology: Topology
@@ -61,12 +61,12 @@ class Design:
         """A design with factors in the order of `Assembly.names`, shape (n,).
 
         Args:
-            topology: Its topology.
-            factors: Its scale factors [1], shape (n,).
+            topology: Topology of the design.
+            factors: Scale factors of the design [1], shape (n,).
             **options: `constant`, `density` and `about`.
 
         Raises:
-            ValueError: The number of factors is wrong; or see `Design`.
+            ValueError: The number of factors is wrong, or `Design` raises.
         """
         bare = cls(topology, **options)
         names, values = bare.assembly.names, factors.detach().double().tolist()
@@ -116,7 +116,7 @@ class Design:
     @classmethod
     @checked
     def load(cls, path: str | Path, components: Mapping[str, Component]) -> "Design":
-        """Read a file of `save`.
+        """Read a file that `save` has written.
 
         Args:
             path: The file.
@@ -124,7 +124,7 @@ class Design:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file holds no design, a component is missing, or its sizes have changed.
+            ValueError: The file does not contain a design, a component is missing, or its sizes have changed.
         """
         file = readable(path)
         try:
@@ -143,7 +143,7 @@ def _reason(fault: Exception) -> str:
 
 
 def _refuse_changes(there: Mapping[str, Mapping[str, float]], here: Mapping[str, Component]) -> None:
-    """Raise if components have other sizes than in the file."""
+    """Raise if the components in `here` have other sizes than in the file (`there`)."""
     for name, sizes in there.items():
         if name not in here:
             raise ValueError(f"it needs a component {name!r}; there are {', '.join(here)}")

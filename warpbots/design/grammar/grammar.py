@@ -1,4 +1,4 @@
-"""Grammars of robots: rules by which components and rules join, and the topologies to which they lead."""
+"""Grammars of robots: rules, which join components and further rules, and the topologies to which rules lead."""
 
 import dataclasses
 import functools
@@ -25,11 +25,11 @@ _PATIENCE = 100
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grammar:
-    """A regular tree grammar: rules, whose names are replaced by components and further rules.
+    """A regular tree grammar: the name of a rule is replaced by components and names of further rules.
 
     Rules are plain data. In ``{"finger": ["knuckle segment", "segment"], "segment": ["joint phalanx tip", "joint
-    phalanx segment"]}`` each name of a rule has its productions, each of them a `Term` of components, whose leaves may
-    be names of rules. A mapping in place of a list gives weights: ``{"knuckle segment": 1, "segment": 3}``.
+    phalanx segment"]}`` each name of a rule has a list of productions. A production is a `Term` of components, whose
+    leaves may be names of rules. A mapping in place of a list gives weights: ``{"knuckle segment": 1, "segment": 3}``.
 
     Everything is checked before use, down to the sections of all ports that can join. See Comon et al., Tree Automata
     Techniques and Applications (2007), section 2.1, for these grammars; Zhao et al. 2020 (RoboGrammar) and Xu et al.
@@ -38,11 +38,11 @@ class Grammar:
     Attributes:
         rules: Productions of each rule, as written terms; or weights by written terms.
         components: Components by name.
-        start: The rule that every topology begins with; None for the first one.
+        start: The rule with which every topology begins; None for the first rule.
 
     Raises:
-        ValueError: A rule never ends, has no productions, the same production twice, or a weight that is not positive;
-            a name is unknown, or names both a rule and a component; or components do not fit.
+        ValueError: A rule never ends, has no productions, has the same production twice, or has a weight that is not
+            positive; a name is unknown, or is the name of both a rule and a component; or components do not fit.
     """
 
     rules: Mapping[str, Sequence[str] | Mapping[str, float]]
@@ -73,14 +73,14 @@ class Grammar:
         return int(self._counted(max(size, 1)).total(self.start, size))
 
     def topologies(self, largest: int | None = None, up_to_symmetry: bool = False) -> Iterator[Topology]:
-        """All topologies in the order of their size, each of them once.
+        """All topologies, each once, ordered by size.
 
         Args:
             largest: Largest number of components, at most 200; None if the grammar has no recursion.
-            up_to_symmetry: Whether robots that are rotated or mirrored images of one another count as one.
+            up_to_symmetry: Whether robots that are rotated or mirrored images of one another count as one topology.
 
         Raises:
-            ValueError: All topologies are larger than `largest`; or it is None, and a rule leads back to itself.
+            ValueError: All topologies are larger than `largest`, or `largest` is None and a rule leads back to itself.
         """
         largest = self._limit(largest)
         derivations = self._counted(largest)
@@ -113,10 +113,10 @@ class Grammar:
         return next(self._random(largest, seed, uniform))
 
     def sample(self, count: int, largest: int, seed: int = 0, uniform: bool = False) -> list[Topology]:
-        """Random topologies that are all different.
+        """Different random topologies.
 
         Args:
-            count: How many.
+            count: Number of topologies.
             largest: As in `random`.
             seed: As in `random`.
             uniform: As in `random`.
@@ -150,7 +150,7 @@ class Grammar:
             yield self._topology(derivations.draw(self.start, chosen(sizes, weights, rng), rng))
 
     def _counted(self, largest: int, weight: Callable[[Production], float] | None = None) -> Derivations:
-        """Its derivations, counted up to a size; without weights, each counts as one."""
+        """The derivations with up to `largest` components; by default all productions have the weight 1."""
         derivations = Derivations(self.productions, weight or (lambda production: 1))
         for size in range(1, largest + 1):  # in ascending order, so that recursion stays shallow
             derivations.total(self.start, size)
@@ -198,7 +198,7 @@ class Grammar:
         )
 
     def _term(self, what: str, text: str) -> Term:
-        """A production, read and checked."""
+        """The term of a production, parsed and checked."""
         try:
             term = Term.parse(text)
         except ValueError as fault:

@@ -1,4 +1,4 @@
-"""The grammar of hands: palms with one finger or two, with and without knuckles, of any number of phalanges."""
+"""The grammar of hands: palms with one or two fingers, with or without knuckles, with any number of phalanges."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ HAND_RULES: Mapping[str, Sequence[str]] = {
 
 
 def hand_components() -> dict[str, Component]:
-    """The parts of hands by name, with ports of one section: fingers may begin with a knuckle or a joint."""
+    """The parts of hands by name, with the same section of all ports: fingers may begin with knuckle or joint."""
     return {
         "palm": palm(FINGER),
         "knuckle": knuckle(root=FINGER),
@@ -33,7 +33,7 @@ def hand_grammar(
     rules: Mapping[str, Sequence[str] | Mapping[str, float]] | None = None,
     components: Mapping[str, Component] | None = None,
 ) -> Grammar:
-    """The grammar of hands, with further or other rules and components.
+    """The grammar of hands, with additional or replaced rules and components.
 
     Its rules are ``hand -> palm(out: finger) | palm(back: finger, out: finger)``, ``finger -> knuckle segment |
     segment`` and ``segment -> joint phalanx tip | joint phalanx segment``.

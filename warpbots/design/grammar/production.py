@@ -13,7 +13,7 @@ class Production:
     """A term that may replace a symbol.
 
     Attributes:
-        symbol: The symbol, the name of a rule.
+        symbol: The symbol that is replaced, the name of a rule.
         term: The term that replaces it; inner nodes are components, leaves are components or names of rules.
         rules: The names of rules among its leaves, in order.
         weight: Its probability among the productions of the rule.
@@ -26,7 +26,7 @@ class Production:
 
     @functools.cached_property
     def size(self) -> int:
-        """Number of its components."""
+        """Number of components in its term."""
         return sum(1 for _ in self.term.symbols()) - len(self.rules)
 
     def __str__(self):

@@ -36,7 +36,7 @@ def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
 
 
 def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root: bool) -> _Canonical | None:
-    """The first in order of the images that are mirrored, or of those that are not; None if there is none."""
+    """The smallest form of all images, mirrored or not as `mirrored` says; None if there is no such image."""
     found = []
     children = {port: _form(child, components, mirrored, root=False) for port, child in term.children}
     if all(child is not None for child in children.values()):
@@ -50,12 +50,12 @@ def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root:
 def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
     """Rotations and reflections that map a component onto itself, and ports onto ports.
 
-    Meshes, handles and ports at rest, and the hinge with its angles, must coincide. Reflections must reverse the y axes
-    of ports and not their z axes.
+    Meshes, handles and ports at rest, and the hinge with its angles, must coincide with their images. Reflections must
+    reverse the y axes of ports, but not their z axes.
 
     Args:
         component: The component.
-        root: Whether it joins nothing; else its port "in" must stay in place.
+        root: Whether the component is the root; otherwise its port "in" must stay in place.
     """
     ports = {name: port for name, port in component.ports.items() if name != "in" or not root}
     if not ports:
@@ -74,7 +74,7 @@ def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
 def _images(
     component: Component, ports: Mapping[str, Port], first: str, target: str, mirrored: bool
 ) -> dict[str, str] | None:
-    """Images of ports under the map x' = Q x + t that takes the first one to a target; None if it is no symmetry."""
+    """Images of ports under the map x' = Q x + t that takes `first` to `target`; None if the map is not a symmetry."""
     handles = component.cage.handles
     flip = np.diag([1.0, -1.0 if mirrored else 1.0, 1.0])
     Q = ports[target].rotation @ flip @ ports[first].rotation.T
@@ -105,7 +105,7 @@ def _same_points(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _same_hinge(component: Component, Q: np.ndarray, t: np.ndarray) -> bool:
-    """Whether the map takes the axis of the hinge, and its range of angles, to themselves."""
+    """Whether the map x' = Q x + t maps the axis of the hinge and the range of its angles onto themselves."""
     hinge = component.hinge
     if hinge is None:
         return True

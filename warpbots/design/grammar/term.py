@@ -13,8 +13,8 @@ _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([():,]))")
 class Term:
     """A symbol, and the terms that join it at its ports.
 
-    In writing, ``palm(back: finger, out: finger)`` is a palm with two fingers. A symbol joins the symbol before it at
-    the port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
+    In the notation, ``palm(back: finger, out: finger)`` is a palm with two fingers. A symbol joins the preceding symbol
+    at the port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
 
     Attributes:
         symbol: Name of a component or of a rule.
@@ -32,10 +32,10 @@ class Term:
 
     @classmethod
     def parse(cls, text: str) -> "Term":
-        """Read the notation.
+        """The term of a text in the notation.
 
         Raises:
-            ValueError: `text` is not a term, or a port is taken twice.
+            ValueError: `text` is not a term, or a port is used twice.
         """
         reader = _Reader(text)
         term = reader.term()
@@ -44,20 +44,20 @@ class Term:
         return term
 
     def symbols(self) -> Iterator[str]:
-        """Symbols, parents before children and one branch after the other."""
+        """All symbols of the term, parents before children and one branch after the other."""
         yield self.symbol
         for _, child in self.children:
             yield from child.symbols()
 
     def nodes(self) -> Iterator["Term"]:
-        """The terms at all its symbols, in the same order."""
+        """The terms that begin at each of its symbols, in the order of `symbols`."""
         yield self
         for _, child in self.children:
             yield from child.nodes()
 
 
 class _Reader:
-    """A reader of the notation, one token ahead.
+    """A parser of the notation, which looks one token ahead.
 
     Attributes:
         next: The next token; None at the end.

@@ -1,4 +1,4 @@
-"""Topologies of robots: which components join which, as derived from a grammar."""
+"""Topologies of robots: trees of components that are derived from a grammar."""
 
 import dataclasses
 import functools
@@ -17,10 +17,11 @@ __all__ = ["Topology"]
 class Topology:
     """A tree of components, given by its derivation.
 
-    Its text is its term, such as ``palm(out: knuckle joint phalanx tip)``.
+    As a text it is its term, such as ``palm(out: knuckle joint phalanx tip)``.
 
     Attributes:
-        derivation: Names of rules and the productions that replace them; each replaces the first such name in the term.
+        derivation: Pairs of the name of a rule and the production that replaces it; each pair replaces the first
+            occurrence of the name in the term so far.
         components: Components by name.
 
     Raises:
@@ -42,18 +43,18 @@ class Topology:
 
     @functools.cached_property
     def term(self) -> Term:
-        """The tree of the names of its components."""
+        """The tree of components by name."""
         if not self.derivation:
             raise ValueError("Topology: its derivation is empty")
         return _derived(self.derivation)
 
     @property
     def size(self) -> int:
-        """Number of its components."""
+        """Number of components."""
         return sum(1 for _ in self.term.symbols())
 
     def node(self) -> Node:
-        """The tree of its components."""
+        """The tree of components."""
         return self._node(self.term)
 
     @checked
@@ -65,7 +66,7 @@ class Topology:
             density: Density [kg/m^3].
 
         Raises:
-            ValueError: A pattern matches no parameter, or density is not positive.
+            ValueError: A pattern matches no parameter, or the density is not positive.
         """
         return Assembly(self.node(), constant, density)
 
@@ -74,7 +75,7 @@ class Topology:
 
 
 def _derived(derivation: Sequence[tuple[str, str]]) -> Term:
-    """The term that productions derive, each replacing the first name of a rule."""
+    """The term that a derivation gives: each production replaces the first name of a rule in the term."""
     names, steps = {symbol for symbol, _ in derivation}, iter(derivation)
 
     def expanded(term: Term) -> Term:

@@ -20,7 +20,7 @@ class Union:
     """The union of several shapes.
 
     Attributes:
-        shapes: At least one shape, all of one dimension.
+        shapes: The shapes, at least one; all must have the same dimension.
     """
 
     shapes: Sequence["Shape"]
@@ -46,8 +46,8 @@ class Posed:
 
     Attributes:
         shape: The shape in its own frame.
-        translation: Position of the shape's origin [m], shape (dim,).
-        rotation: Rows of the rotation matrix, shape (dim, dim).
+        translation: Position of the origin of the shape's frame [m], shape (dim,).
+        rotation: Rotation matrix, row by row, shape (dim, dim).
     """
 
     shape: "Shape"
@@ -101,12 +101,12 @@ def bars_of(shape: Shape) -> Truss | None:
 
 
 def parts_of(shape: Shape) -> tuple[Shape, ...]:
-    """The shapes of a union, including the shapes of nested unions; any other shape is its only part."""
+    """The shapes of a union, including the shapes of nested unions; for any other shape, the shape itself."""
     return tuple(p for s in shape.shapes for p in parts_of(s)) if isinstance(shape, Union) else (shape,)
 
 
 def sheets_of(shape: Shape) -> tuple[Sheet, ...]:
-    """The sheets of `shape`, itself or parts of a union, in world coordinates; none for a solid."""
+    """The sheets of `shape` (the shape itself, or parts of a union) in world coordinates; empty for a solid."""
     if isinstance(shape, Union):
         return tuple(sheet for part in shape.shapes for sheet in sheets_of(part))
     if isinstance(shape, Posed):

@@ -16,10 +16,10 @@ def assign(instance: Any, **values: Any) -> None:
 
 
 def finite_array(value: Any, what: str, ndim: int, dtype: type = np.float64) -> np.ndarray:
-    """An array of finite numbers as a read-only one of `ndim` dimensions.
+    """A read-only array of finite numbers, with `ndim` dimensions, of `value`.
 
     Raises:
-        SceneError: It is empty, has the wrong number of dimensions, or contains fractions instead of integers.
+        SceneError: The array is empty, has the wrong number of dimensions, or contains fractions instead of integers.
     """
     given = np.asarray(value)
     if given.ndim != ndim or given.size == 0:
@@ -36,7 +36,7 @@ def positive(value: float, what: str) -> float:
     """Return `value` if it is positive.
 
     Raises:
-        SceneError: It is not.
+        SceneError: `value` is not positive.
     """
     if value <= 0.0:
         raise SceneError(f"{what} must be a positive number, got {value:g}")
@@ -44,7 +44,7 @@ def positive(value: float, what: str) -> float:
 
 
 def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str) -> None:
-    """Raise if `elements`, the `field` of a `shape`, index vertices that do not exist, or one vertex twice.
+    """Raise if an element has an index of a vertex that does not exist, or the same index twice.
 
     Args:
         elements: Vertex indices, shape (m, corners).
@@ -53,7 +53,7 @@ def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str)
         field: Name of its field.
 
     Raises:
-        SceneError: They do.
+        SceneError: An element has such an index.
     """
     if elements.min() < 0 or elements.max() >= count:
         raise SceneError(

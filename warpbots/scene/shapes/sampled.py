@@ -50,10 +50,10 @@ class Heightfield:
 
 @record
 class Silhouette:
-    """A 2D shape from an image: the pixels where `mask` is true.
+    """A 2D shape from an image: the pixels for which `mask` is true.
 
     Attributes:
-        mask: Which pixels are inside, shape (rows, columns), top row first.
+        mask: Whether each pixel is inside, shape (rows, columns), top row first.
         lower: Position of the lower left corner of the image [m], shape (2,).
         pixel: Edge of a pixel [m].
     """
@@ -135,13 +135,13 @@ class TriangleMesh:
 
 
 def _weld(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Faces with vertices at the same position merged (files often repeat them along seams)."""
+    """Faces after vertices at the same position are merged (files often repeat vertices along seams)."""
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)][faces]
 
 
 def _open_edges(faces: np.ndarray) -> np.ndarray:
-    """Edges not shared by equally many faces in both directions, shape (n, 2)."""
+    """Edges that the faces do not traverse equally often in both directions, shape (n, 2)."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     directed = directed[directed[:, 0] != directed[:, 1]]
     edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)

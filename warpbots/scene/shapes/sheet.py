@@ -26,7 +26,8 @@ class Sheet:
         vertices: Vertex positions of the middle surface [m], shape (n_vertices, 3).
         faces: Vertex indices, shape (n_faces, 3), consistently oriented. The surface may be open or closed.
         thickness: Thickness of the sheet [m].
-        bending: Flexural rigidity [N m]; None for the rigidity of a plate of its material, E t^3 / (12 (1 - nu^2)).
+        bending: Flexural rigidity [N m]; None for the rigidity of a plate of the material of the body, E t^3 / (12 (1 -
+            nu^2)).
 
     Raises:
         SceneError: An index, a vertex or a number is invalid, a triangle has no area, an edge belongs to more than two
@@ -72,8 +73,8 @@ class Sheet:
             lower: Corner with the smallest x and y [m].
             upper: Corner with the largest x and y [m].
             thickness: Thickness of the sheet [m].
-            cells: Number of rectangles along x and along y. Diagonals alternate between neighbours, so that with even
-                numbers the halves are mirror images.
+            cells: Number of rectangles along x and along y. Diagonals alternate between neighbours, so that the halves
+                of the sheet are mirror images if the numbers are even.
             height: z of the sheet [m].
             bending: As for the class.
 
@@ -97,7 +98,7 @@ class Sheet:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of a box around the sheet with its thickness [m], each of shape (3,)."""
+        """Lower and upper corner of a box around the sheet, including its thickness [m], each of shape (3,)."""
         return self.vertices.min(0) - 0.5 * self.thickness, self.vertices.max(0) + 0.5 * self.thickness
 
     @functools.cached_property
@@ -130,7 +131,7 @@ def _refuse_slender(vertices: np.ndarray, faces: np.ndarray) -> None:
 
 
 def _refuse_edges(faces: np.ndarray) -> None:
-    """Raise if an edge has more than two faces, or two that traverse it in the same direction."""
+    """Raise if an edge has more than two faces, or two faces that traverse the edge in the same direction."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse, count = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True, return_counts=True)
     many = np.flatnonzero(count > 2)

@@ -23,12 +23,12 @@ class TetMesh:
 
     Attributes:
         vertices: Vertex positions [m], shape (n_vertices, 3).
-        tets: Vertex indices of each tetrahedron, shape (n_tets, 4); seen from the first vertex the others turn
-            clockwise, so that volumes are positive.
+        tets: Vertex indices of each tetrahedron, shape (n_tets, 4); seen from the first vertex, the other three are in
+            clockwise order, so that volumes are positive.
 
     Raises:
         SceneError: An index or a vertex is invalid, a tetrahedron is inverted or flat, a face belongs to more than two
-            tetrahedra or to two on the same side.
+            tetrahedra, or to two tetrahedra on the same side.
     """
 
     vertices: np.ndarray

@@ -12,8 +12,8 @@ __all__ = ["Truss"]
 class Truss:
     """Straight round bars (strips in 2D) connected by frictionless pin joints.
 
-    A mass-spring solver takes each bar as one spring of stiffness E A / L between two masses. For a continuum solver
-    the truss is all points within `radius` of the axis of a bar, and its joints are rigid.
+    In a mass-spring solver each bar is one spring of stiffness E A / L between two masses. In a continuum solver the
+    truss is the set of all points within `radius` of the axis of a bar, and its joints are rigid.
 
     Attributes:
         joints: Positions of the joints [m], shape (n_joints, dim).
@@ -21,7 +21,7 @@ class Truss:
         radius: Radius of the bars (half the width of the strips) [m]: a number, or one for each bar, shape (n_bars,).
 
     Raises:
-        SceneError: A bar refers to a joint that does not exist or joins a joint with itself, two bars join the same
+        SceneError: A bar refers to a joint that does not exist a bar joins a joint with itself, two bars join the same
             joints, two joints coincide, a joint has no bar, or a radius is not positive.
     """
 
