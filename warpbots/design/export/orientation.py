@@ -1,4 +1,4 @@
-"""Orientation of a part on the bed of a printer: least overhang, and a turn about the vertical that fits the bed."""
+"""Orientation of a part on the bed of a printer: the side with the least overhang is down, turned to fit."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
