@@ -107,7 +107,7 @@ def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> 
         scene: The scene with the obstacles.
         lower: Lower corner of the bounding box of the motion [m], shape (dim,).
         upper: Upper corner of this box [m], shape (dim,).
-        room: Distance up to which ground counts as close [m].
+        room: Ground is in view up to 1.5 times this horizontal distance from the box [m].
     """
     lowest = lower[-1] - _UNDER * float((upper - lower).max())
     axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T

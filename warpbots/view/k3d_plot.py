@@ -223,7 +223,7 @@ def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eye(camera: Camera) -> list[float]:
-    """The camera of k3d for a perspective view like `camera`: eye, point in the centre, and upward direction; 9 numbers."""
+    """A perspective view like `camera`, for k3d: eye, point in the centre, and upward direction; 9 numbers."""
     if len(camera.axes) == 3:
         right, up, toward = camera.axes
     else:

@@ -12,7 +12,7 @@ __all__ = ["loose", "node_facets", "seen_twice"]
 
 
 def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
-    """Whether a particle is drawn as such, shape (n_particles,), bool: it is not a node, and is outside `cut` at rest."""
+    """Whether a particle itself is drawn, shape (n_particles,), bool: it is no node and, at rest, outside `cut`."""
     alone = np.ones(len(particles.position), dtype=bool)
     if cut is not None:
         alone = signed_distance(cut, particles.position) > 0.0

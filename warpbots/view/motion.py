@@ -32,8 +32,7 @@ class Motion:
         poses: Poses of the rigid bodies; the first axis of the arrays is n_frames.
         control: Control signal of the interval that ends at each moment, shape (n_frames, channels); for the start, the
             signal of the first interval.
-        skins: Skins of the bodies whose particles are not nodes of a mesh; bodies without a skin are drawn as
-            particles.
+        skins: Skins of the bodies that have one, see `warpbots.view.skin.skins_of`.
     """
 
     scene: Scene

@@ -1,7 +1,7 @@
 """A trajectory in a notebook: a picture that every notebook viewer shows, and a player that needs no kernel.
 
-Most programs and web sites that display notebooks have no kernel, and many run no scripts. Therefore the default view is
-not a widget. docs/design/notebooks.md lists what each viewer shows.
+Most programs and web sites that display notebooks have no kernel, and many run no scripts. Therefore the default view
+is not a widget. docs/design/notebooks.md lists what each viewer shows.
 """
 
 import base64

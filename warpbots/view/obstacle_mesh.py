@@ -38,7 +38,7 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
 
 
 def both_sides(faces: np.ndarray) -> np.ndarray:
-    """Each of `faces`, shape (m, 3), in both orientations, shape (2 m, 3), for surfaces that are seen from both sides."""
+    """Each of `faces`, shape (m, 3), in both orientations, shape (2 m, 3), so that both sides are visible."""
     return np.concatenate([faces, faces[:, ::-1]])
 
 

@@ -47,8 +47,8 @@ def draw(
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
     A soft body is drawn with a smooth skin: the surface of its shape, or in 2D the border of its shape, which moves
-    with its particles. Where matter is torn or cut, the particles themselves are drawn; in 2D at most 30,000 of them,
-    chosen at random and enlarged.
+    with its particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 of them, chosen
+    at random and enlarged. With a `cut` there are no skins, and all particles outside of it are drawn.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -111,7 +111,7 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 
 
 def radii(particles: object) -> np.ndarray:
-    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); balls leave no gaps at rest."""
+    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); the balls cover the matter."""
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
@@ -147,7 +147,7 @@ class SceneAxes:
             ax: Axes to draw on.
             solids: Surfaces of all rigid bodies.
             cut: A shape; soft matter that is inside it at rest is not drawn. None for no cut.
-            skins: Result of `skins_of`; None to compute it here. Bodies that are cut are drawn without their skin.
+            skins: Result of `skins_of`; None to compute it here. With a `cut`, no skins are drawn.
 
         Raises:
             ValueError: There is a `cut` in 2D.

@@ -99,7 +99,8 @@ def comes_apart(body: SoftBody) -> bool:
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
     """The skins of all bodies of `scene` that have one.
 
-    Bodies whose particles are nodes of a mesh or can leave their neighbours, trusses, sheets and points have no skin.
+    Trusses, sheets, points, and bodies whose particles can leave their neighbours have no skin; in 3D, neither have
+    bodies whose particles are nodes of a mesh.
 
     Args:
         scene: The scene with the bodies.
