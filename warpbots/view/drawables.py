@@ -36,7 +36,7 @@ def placed(
     Args:
         simulation: The simulation of the state.
         state: The state to draw.
-        world: Which of the independent copies.
+        world: Index of the world.
         parameters: Tensors instead of the model's parameters, by name.
 
     Returns:

@@ -111,7 +111,7 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 
 
 def radii(particles: object) -> np.ndarray:
-    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); the balls cover the matter."""
+    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); balls cover the matter."""
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
