@@ -1,4 +1,4 @@
-"""One way to state an optimisation problem and to solve it by any method."""
+"""The function `minimize`, which solves an optimisation problem by any of the methods."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

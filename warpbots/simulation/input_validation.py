@@ -26,7 +26,7 @@ class Seen:
     """Tensors that were checked before, identified by their memory and the number of writes to it."""
 
     def __init__(self):
-        """No tensor was checked yet."""
+        """Begin without any tensors."""
         self._known: dict[str, tuple[torch.Tensor, float]] = {}
 
     def unchanged(self, name: str, tensor: torch.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
+"""The class `Simulation`: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
 import contextlib
 import dataclasses
@@ -105,7 +105,7 @@ class Simulation(Generic[TensorState_co]):
         """Build the model.
 
         If arguments are not given, as in ``Simulation(scene, MPM())``, their values are chosen and reported in one
-        line; printing the simulation shows them, too.
+        line; printing the simulation shows them as well.
 
         Args:
             scene: The scene to simulate.
@@ -230,8 +230,8 @@ class Simulation(Generic[TensorState_co]):
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
-            The scene. Its `fields` hold the values that differ from element to element, and the exact values where a
-            record would round them.
+            The scene. Its `fields` hold the values that differ from element to element, and exact values if the records
+            hold rounded ones.
 
         Raises:
             ValueError: A parameter has the wrong shape or an illegal value, `start` is not a state of this simulation,
@@ -502,7 +502,7 @@ class Simulation(Generic[TensorState_co]):
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
             state: State in which the search begins; None for `state()`. Its velocities are ignored.
             dt: Length of a step [s]. A body that is held only by friction and contact may need shorter steps.
-            steps: Number of steps after which to give up.
+            steps: Largest number of steps.
             tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of the
                 solver.
             parameters: Tensors instead of the model's parameters, by name.

@@ -24,7 +24,7 @@ class ArrayModel:
     """
 
     scalar = real
-    """Warp scalar of control signals."""
+    """Warp scalar type of control signals."""
 
     tables: Mapping[str, np.ndarray]
 

@@ -129,7 +129,7 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
 
 def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None):
-    """Compare the volume of a body's matter with that of its shape: warn above 1 % difference, raise above 10 %.
+    """Compare the volume of a body's matter with the volume of its shape; warn above 1 %, raise above 10 % difference.
 
     Args:
         body: The body.

@@ -169,7 +169,7 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: Receives the state at the end of the step; shares no arrays with `state`.
             dt: Time step [s].
         """
 

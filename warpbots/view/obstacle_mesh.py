@@ -96,7 +96,7 @@ def _(shape: HalfSpace, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
 
 
 def _clip(polygon: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """The part of a polygon where the linear function with values `height` at its corners is positive."""
+    """The part of a polygon in which the linear function with values `height` at its corners is positive."""
     kept = []
     for i in range(len(polygon)):
         j = (i + 1) % len(polygon)

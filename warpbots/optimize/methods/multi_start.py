@@ -1,4 +1,4 @@
-"""One method from several starts."""
+"""A method that runs another method from several starts."""
 
 from collections.abc import Mapping
 from typing import Any
