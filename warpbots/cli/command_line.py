@@ -1,4 +1,4 @@
-"""The commands with their options and examples, and their exit status."""
+"""The parser of the command line, with all commands, options and examples, and the function that runs it."""
 
 import argparse
 import sys
@@ -43,7 +43,7 @@ _EXAMPLES = {
     "convert": ("convert robot.xml robot.usda", "convert robot.urdf robot.xml", "convert scene.usda scene.usdc"),
     "new": ("new crawler",),
 }
-"""Command lines for the help of each command, without the name of the program."""
+"""Example command lines for the help of each command, without the name of the program."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the name of the program; None for the arguments of the process.
 
     Returns:
-        Exit status: 0, 2 after bad input, 1 after a simulation that failed, or 130 after Ctrl-C.
+        Exit status: 0 after success, 2 after bad input, 1 after a failed simulation, or 130 after Ctrl-C.
     """
     options = parser().parse_args(arguments)
     torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_paragraph(message: Warning | str, *_: object) -> str:
-    """A warning without a line number, as the user of a command has no program to which it could refer."""
+    """The text of a warning, without file and line, which mean nothing to the user of a command."""
     return f"warpbots: {message}\n"
 
 

@@ -1,4 +1,4 @@
-"""``warpbots simulate``, ``view`` and ``render``: a motion as files and in the browser."""
+"""``warpbots simulate``, ``view`` and ``render``: write a motion to files, or show it in the browser."""
 
 import argparse
 import webbrowser
@@ -30,7 +30,7 @@ def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
 
 
 def view(options: argparse.Namespace) -> None:
-    """Write a motion as a page, and open it in the browser."""
+    """Write a motion as an HTML page, and open the page in the browser."""
     require_k3d()
     page = options.out or Path("output") / Path(options.scene).stem / "view.html"
     _require_ending(page, ".html")

@@ -12,10 +12,10 @@ _PROJECT = Path(__file__).parent / "project"
 
 
 def new(options: argparse.Namespace) -> None:
-    """Make a folder with the files of `project/`; it appears complete or not at all.
+    """Make a folder with copies of the files in `project/`; after an error there is no folder.
 
     Raises:
-        OSError: The file or folder exists, or it cannot be made.
+        OSError: A file or folder of this name exists, or the folder cannot be made.
     """
     folder = Path(options.name)
     if folder.exists() or folder.is_symlink():

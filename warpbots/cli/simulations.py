@@ -1,4 +1,4 @@
-"""Simulation, controller and motion from the arguments of a command."""
+"""Functions that make the simulation, the controller and the motion from the arguments of a command."""
 
 import argparse
 import contextlib
@@ -45,7 +45,7 @@ def count(text: str) -> int:
 
 
 def add_scene(command: argparse.ArgumentParser) -> None:
-    """Arguments of every command that simulates a file."""
+    """Add the arguments that all commands share that simulate a file."""
     command.add_argument("scene", metavar="FILE", help="USD scene, or robot (.urdf, or .xml for MJCF)")
     command.add_argument("--solver", choices=tuple(_SOLVERS), help="default: the first that can simulate the scene")
     command.add_argument(
@@ -66,7 +66,7 @@ def add_scene(command: argparse.ArgumentParser) -> None:
 
 
 def add_root(command: argparse.ArgumentParser) -> None:
-    """The argument for the folder to which a file may refer."""
+    """Add the argument for the folder with other files to which the file of a scene may refer."""
     command.add_argument(
         "--asset-root",
         help="folder that must contain all files to which the scene refers; default: the parent of its own folder",
@@ -74,7 +74,7 @@ def add_root(command: argparse.ArgumentParser) -> None:
 
 
 def add_motion(command: argparse.ArgumentParser) -> None:
-    """Arguments of every command that shows a motion."""
+    """Add the arguments that all commands share that show a motion."""
     command.add_argument(
         "--steps", type=count, help="control intervals to simulate; default: the scene's, else as many as last 2 s"
     )
@@ -82,18 +82,18 @@ def add_motion(command: argparse.ArgumentParser) -> None:
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:
-    """The scene in a file: a robot, judged by the ending or the content of the file, or else a USD stage."""
+    """Read the scene in a file: a robot if the ending or the content of the file says so, otherwise a USD stage."""
     if is_robot(path):
         return wb.robots.load(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)
 
 
 def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, worlds: int = 1) -> wb.Simulation:
-    """The simulation of a scene, with the options of the user or else the choices of `Simulation`.
+    """The simulation of a scene; `Simulation` chooses the options that the user did not give.
 
     Args:
         options: Options of the command.
-        scene: The scene in the file; None to read the file.
+        scene: The scene; None to read it from the file in the options.
         worlds: Number of independent copies.
 
     Raises:
@@ -133,11 +133,11 @@ _SOLVERS = {
     "articulated": lambda scene, dx: wb.Articulated(),
     "projective": lambda scene, dx: wb.ProjectiveDynamics(dx),
 }
-"""Solvers by name, as functions of a scene and a resolution [m] or None, in order of preference."""
+"""Functions that make a solver from a scene and a cell size [m] or None, by name, in order of preference."""
 
 
 def steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
-    """Control intervals to simulate."""
+    """Number of control intervals to simulate."""
     task = simulation.scene.task
     return _said(options.steps, task.steps if task else max(1, round(2.0 / simulation.dt)))
 
@@ -163,26 +163,26 @@ def refuse_results(folder: Path, names: Iterable[str], what: str) -> None:
 
 
 def where(options: argparse.Namespace) -> Path:
-    """The output folder."""
+    """Path of the output folder, which may not exist yet."""
     return options.out or Path("output") / Path(options.scene).stem
 
 
 def folder(options: argparse.Namespace) -> Path:
-    """The output folder, which is made if it does not exist."""
+    """Path of the output folder; the folder is made if it does not exist."""
     folder = where(options)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
-    """The controller that a training makes for a scene."""
+    """A new controller, of the kind that ``warpbots train`` trains."""
     task = simulation.scene.task
     observer = wb.observers.Joints() if simulation.scene.rigid else wb.observers.Clusters(task.clusters if task else 4)
     return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
 
 
 def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
-    """The motion of a scene under the given controller, or without control."""
+    """The motion of a scene with the controller in the options, or without control if there is none."""
     weights = None if options.controller is None else _load(options.controller)
     model = simulation(options)
     controller = None

@@ -1,4 +1,4 @@
-"""``warpbots sweep``: trainings with every combination of some options, side by side."""
+"""``warpbots sweep``: trainings with every combination of the values of some options, in parallel."""
 
 import argparse
 import csv
@@ -22,7 +22,7 @@ from warpbots.scene import fingerprint
 __all__ = ["Trial", "sweep", "trials"]
 
 _RETRIES = 3
-"""How often a trial is resumed after its process has died."""
+"""Largest number of times that a trial is resumed after its process has died."""
 
 _VARIED = ("seed", "lr", "iterations", "steps", "solver", "dx", "dt", "substeps", "worlds", "vary")
 """Options of ``warpbots train`` that may differ between trials."""
@@ -33,10 +33,10 @@ class Trial:
     """One training of a sweep.
 
     Attributes:
-        settings: Values of the varied options by name, as words.
-        words: All options as words, without the folder.
-        options: The same, parsed.
-        scene: A hash of the scene.
+        settings: Values of the varied options by name, as text.
+        words: All options as words of a command line, without the folder.
+        options: All options, parsed.
+        scene: Hash of the scene.
     """
 
     settings: dict[str, str]
@@ -46,18 +46,18 @@ class Trial:
 
     @property
     def folder(self) -> Path:
-        """The folder of its results."""
+        """The folder for the results of the trial."""
         return self.options.out
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """The result of a finished trial; None if it is not finished, or had other options or another scene."""
+        """The result in the folder; None if there is none, or if it is the result of other options or another scene."""
         file = self.folder / "result.json"
         found = json.loads(file.read_text()) if file.is_file() else {}
         return found if (found.get("words"), found.get("scene")) == (list(self.words), self.scene) else None
 
     def run(self) -> float:
-        """Train, from the checkpoint of a dead process if there is one; the result is written last.
+        """Train, starting from the checkpoint of a process that died if there is one; the result is written last.
 
         Returns:
             The smallest loss.
@@ -75,11 +75,11 @@ class Trial:
 
 
 def trials(options: argparse.Namespace) -> list[Trial]:
-    """One trial for each combination of the values of ``--over``; the last option varies fastest.
+    """One trial for each combination of the values in options ``--over``; the last option varies fastest.
 
     Args:
-        options: Options of the sweep; `trainer` is the parser of ``warpbots train``, which ends the program if a value
-            is illegal.
+        options: Options of the sweep. Their entry `trainer` is the parser of ``warpbots train``, which ends the program
+            if a value is illegal.
 
     Raises:
         ValueError: An option has no values, is given twice, or cannot be varied.
@@ -104,7 +104,7 @@ def trials(options: argparse.Namespace) -> list[Trial]:
 
 
 def sweep(options: argparse.Namespace) -> None:
-    """Run the trials side by side, and write a table and a figure of their losses."""
+    """Run the trials in parallel, and write a table and a figure of their losses."""
     options.fixed = [
         word
         for name in ("iterations", "asset_root", "device")
@@ -172,7 +172,13 @@ def _started(ray: Any, parallel: int | None) -> None:
 
 
 def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial]:
-    """Run trials in processes of Ray, each with one thread, and return the trials that failed."""
+    """Run trials in processes of Ray with one thread each, and return the trials that failed.
+
+    Args:
+        ray: The package Ray.
+        waiting: The trials.
+        parallel: Largest number of trials that run at the same time; None for one on each core.
+    """
     _started(ray, parallel)
     failed = []
     try:
@@ -197,7 +203,7 @@ def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial
 
 
 def _write(folder: Path, finished: list[Trial]) -> None:
-    """A table with a row for each trial, and a figure of their losses."""
+    """Write a table with a row for each finished trial, and a figure of the losses."""
     numbers = "loss", "iterations", "seconds"
     with replacing(folder / "sweep.csv") as (temporary,), temporary.open("w", newline="") as file:
         rows = csv.writer(file)

@@ -1,4 +1,4 @@
-"""Processes that ``torchrun`` started, and the worlds that each of them simulates."""
+"""The processes that ``torchrun`` has started, and the worlds that each process simulates."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import warpbots as wb
 __all__ = ["VARIED", "share", "team", "variations"]
 
 VARIED = ("youngs_modulus", "density", "mass", "friction")
-"""Parameters that are varied between worlds, if the solver has them."""
+"""Parameters that differ between worlds in a training with several worlds, if the model has them."""
 
 
 @contextlib.contextmanager
 def team(device: str | None) -> Iterator[Any]:
-    """The group of the processes that ``torchrun`` started; None if it did not start this one."""
+    """Context with the group of processes that ``torchrun`` has started; None if it did not start this process."""
     if torch.distributed.is_initialized():
         yield torch.distributed.group.WORLD
         return
@@ -37,8 +37,12 @@ def team(device: str | None) -> Iterator[Any]:
 def share(worlds: int, group: Any) -> range:
     """The worlds that this process simulates.
 
+    Args:
+        worlds: Number of worlds of all processes together.
+        group: The group of processes; None for this process alone.
+
     Raises:
-        ValueError: The worlds cannot be divided equally.
+        ValueError: The worlds cannot be divided equally among the processes.
     """
     rank, count = (0, 1) if group is None else (torch.distributed.get_rank(), torch.distributed.get_world_size())
     if worlds % count:
@@ -50,15 +54,16 @@ def share(worlds: int, group: Any) -> range:
 
 
 def variations(simulation: wb.Simulation, mine: range, spread: float, seed: int) -> dict[str, torch.Tensor]:
-    """Parameters of worlds, multiplied by factors between 1 - spread and 1 + spread; the first world is unchanged.
+    """Parameters (`VARIED`) of worlds, multiplied by random factors between 1 - spread and 1 + spread.
 
-    The factors of a world do not depend on the process that simulates it.
+    The first world of all processes keeps its parameters. The factors of a world do not depend on the process that
+    simulates the world.
 
     Args:
-        simulation: A simulation of as many worlds as there are in `mine`.
-        mine: Numbers of these worlds.
-        spread: Largest relative difference.
-        seed: Seed of the factors.
+        simulation: A simulation with one world for each index in `mine`.
+        mine: Indices of these worlds among the worlds of all processes.
+        spread: Largest relative change of a parameter.
+        seed: Seed of the random factors.
     """
     if mine == range(1):
         return {}

@@ -1,4 +1,4 @@
-"""``warpbots train``: a controller that makes a robot travel, trained by gradient."""
+"""``warpbots train``: trains a controller that makes a robot travel, by gradients of the simulation."""
 
 import argparse
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["train", "trained"]
 
 
 def _can_travel(simulation: wb.Simulation) -> bool:
-    """Whether an actuator drives soft matter, or a tree of rigid bodies that can travel."""
+    """Whether an actuator drives soft matter, or a tree of rigid bodies that can move away from its place."""
     scene = simulation.scene
     driven = {motor.joint for motor in scene.actuators if isinstance(motor, wb.actuators.Torque | wb.actuators.Servo)}
     if any(not isinstance(actuator, wb.actuators.Torque | wb.actuators.Servo) for actuator in scene.actuators):
@@ -32,7 +32,7 @@ def _can_travel(simulation: wb.Simulation) -> bool:
 
 
 def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
-    """Settings that identify a training: they must not change when it is resumed."""
+    """Settings that identify a training; a training is resumed only with the same settings."""
     scene = simulation.scene
     return {
         "scene": f"{scene.name} ({fingerprint(scene)[:12]})",
@@ -45,21 +45,24 @@ def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) ->
 
 
 def _worlds(options: argparse.Namespace) -> dict[str, object]:
-    """The worlds of a training, if there are several, as settings."""
+    """Settings for the worlds of a training; empty if there is only one world."""
     return {"worlds": options.worlds, "vary": options.vary} if options.worlds > 1 else {}
 
 
 _RESULTS = ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda", "checkpoint.pt")
-"""Files of a training, in the order in which a new training removes them; it overwrites the last one."""
+"""Files that a training writes. A new training removes them in this order, except the last, which it overwrites."""
 
 
 def train(options: argparse.Namespace) -> None:
-    """Train a controller, and write it with its loss and its motion to a folder; ``torchrun`` divides the worlds."""
+    """Train a controller, and write the controller, the loss and the motion to a folder.
+
+    If ``torchrun`` has started several processes, the worlds are divided among them.
+    """
     trained(options)
 
 
 def trained(options: argparse.Namespace) -> wb.optimize.History:
-    """Do the same as `train`, and return the history."""
+    """As `train`, but returns the history."""
     with team(options.device) as group:
         return _trained(options, group)
 

@@ -1,4 +1,4 @@
-"""Controllers: torch modules (state, time) -> control. Any callable of that form works as well."""
+"""Controllers: torch modules (state, time) -> control. Rollouts accept any other callable of this form as well."""
 
 from warpbots.controllers.mlp import MLP
 from warpbots.controllers.open_loop import OpenLoop

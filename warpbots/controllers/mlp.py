@@ -39,12 +39,12 @@ class MLP(torch.nn.Module):
                 returns a tensor of shape (worlds, features); None for the centre of mass of soft bodies, or the joints
                 of rigid bodies.
             hidden: Sizes of the hidden layers.
-            clock: Period [s] of a clock that the network observes as sine and cosine, so that a gait need not arise
-                from the body's motion alone. None for no clock.
+            clock: Period of a clock [s], whose sine and cosine are additional inputs of the network, so that a gait
+                need not arise from the motion of the body alone. None for no clock.
             seed: Seed of the initial weights.
 
         Raises:
-            ValueError: `hidden` or `clock` is not positive.
+            ValueError: A size in `hidden`, or `clock`, is not positive.
         """
         super().__init__()
         hidden = fitted(hidden, tuple[int, ...], "MLP: hidden")
@@ -84,8 +84,8 @@ class MLP(torch.nn.Module):
 
         Args:
             state: The state that is observed.
-            time: A number, or the age of each world, shape (worlds,): after `warpbots.Simulation.reset` of some worlds,
-                each world has its own clock.
+            time: Time since the start of the worlds [s]: one number, or one for each world, shape (worlds,), if worlds
+                were reset at different times.
 
         Raises:
             ValueError: `time` is neither a number nor one number for each world.

@@ -17,12 +17,12 @@ class OpenLoop(torch.nn.Module):
     """A table of controls, one row per control interval, bounded by tanh.
 
     Attributes:
-        table: The parameter, shape (steps, channels); the control is its tanh.
+        table: The parameter, shape (steps, channels); the controls are tanh(table).
     """
 
     @checked
     def __init__(self, simulation: "Simulation[Any]", steps: int):
-        """Start at rest: all controls zero.
+        """Make a table of zeros.
 
         Args:
             simulation: The simulation to control.
@@ -39,7 +39,11 @@ class OpenLoop(torch.nn.Module):
         self.table = torch.nn.Parameter(torch.zeros(steps, simulation.channels, dtype=dtype, device=device))
 
     def forward(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
-        """Control at `time` [s], a number or the age of each world in shape (worlds,); shape (worlds, channels).
+        """Control at `time`, shape (worlds, channels).
+
+        Args:
+            state: The state, which is not used.
+            time: Time since the start of the worlds [s]: one number, or one for each world, shape (worlds,).
 
         Raises:
             IndexError: `time` is outside the table.
@@ -51,7 +55,7 @@ class OpenLoop(torch.nn.Module):
         return torch.tanh(self.table[[self._row(each) for each in begun.tolist()]])
 
     def _row(self, time: float) -> int:
-        """The row of the control interval that begins at `time`."""
+        """Index of the row for the control interval that begins at `time` [s]."""
         step = round(time / self._dt)
         if not 0 <= step < len(self.table):
             raise IndexError(

@@ -1,4 +1,4 @@
-"""Gradients through simulations: schedules, replayable control intervals, and the bridge to torch."""
+"""Gradients through simulations: checkpoint schedules, replays of control intervals, and the bridge to torch."""
 
 from warpbots.gradients.checkpoints import Checkpoints
 from warpbots.gradients.deferred_checks import BackwardWatch, Found, Watch

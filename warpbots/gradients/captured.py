@@ -15,21 +15,21 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """Work on fixed arrays: launched and captured at the first call, replayed afterwards.
+    """Launches of kernels on fixed arrays: launched and captured at the first call, replayed afterwards.
 
-    If the work cannot be captured, for any reason, its kernels are launched every time, with the same result.
+    If the launches cannot be captured, for any reason, the kernels are launched at every call, with the same result.
 
-    Kernels that run `rarely` are captured when they are needed for the first time; on a GPU, where the host does not
-    wait for the device, they are captured at once.
+    On a CPU, kernels that run `rarely` are left out of the graph until a replay needs them; then all launches are
+    captured again. On a GPU these kernels are captured at once, because the host does not wait for the device.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
-        """Store the work; nothing runs yet.
+        """Store the functions; nothing runs yet.
 
         Args:
             device: Device of all arrays.
             work: Launches the kernels.
-            first: Launches the same kernels at the first call.
+            first: Called instead of `work` at the first call; launches the same kernels.
             what: Name of the kernels in the message about slow compilation.
         """
         self._device, self._work, self._first, self._what = device, work, first, what
@@ -38,11 +38,11 @@ class Captured:
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
 
     def __call__(self, fill: Callable[[], object], stream: wp.Stream | None) -> None:
-        """Run.
+        """Write the inputs, and run the kernels.
 
         Args:
-            fill: Writes the inputs of the work.
-            stream: Stream to run on, Warp's current one; None on a CPU.
+            fill: Writes the inputs of the kernels; called again before each repetition of the run.
+            stream: Stream to run on, which is the current stream of Warp; None on a CPU.
         """
         fill()
         if self._graph is None and self._capturable:
@@ -59,7 +59,7 @@ class Captured:
             self(fill, stream)
 
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
-        """Run and capture; returns the list of `preparing`."""
+        """Run the kernels for the first time and capture them; returns the list that `preparing` yields."""
         text = f"first run of {self._what} (compiled once, then cached)"
         with contextlib.nullcontext() if self._missed is None else sparing(self._missed):
             with said_when_slow(text), preparing() as left:
@@ -91,7 +91,7 @@ _said = threading.Event()
 
 
 def _say(device: wp.Device, fault: Exception) -> None:
-    """Warn once per process."""
+    """Warn, once per process, that steps could not be captured because of `fault`."""
     if _said.is_set():
         return
     _said.set()

@@ -12,11 +12,12 @@ __all__ = ["Checkpoints"]
 class Checkpoints:
     """A checkpoint schedule: a rollout of n control intervals is divided into segments.
 
-    The forward pass keeps only the first state of each segment. When the gradient of a segment is due, its substeps are
-    recomputed with the recorded controls: the controller is called only once, and may have memory and noise. The last
-    segment is never recomputed; if n is no multiple of the length of segments, the first one is shorter. With b
-    substeps per interval and segments of k intervals the backward pass holds about n/k + k (b + 1) states, and two more
-    for the gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
+    The forward pass keeps only the first state of each segment. When the backward pass reaches a segment, the substeps
+    of the segment are recomputed with the recorded controls: the controller is not called again, so that it may have
+    memory and noise. The last segment is never recomputed; if n is not a multiple of the length of a segment, the first
+    segment is shorter. With b substeps per interval and segments of k intervals, the backward pass holds about n/k +
+    k (b + 1) states, and for each interval in the segment two more for gradients. On a CPU every schedule gives the
+    same gradient to the last bit.
 
     =============  ============================  ==========================
     schedule       states held                   intervals computed
@@ -26,9 +27,9 @@ class Checkpoints:
     ``sqrt()``     about 2 sqrt(n (b + 1))       2 n - sqrt(n / (b + 1))
     =============  ============================  ==========================
 
-    Intermediate results of the controller and of ``observe`` are kept for every interval, as by autograd: a few
-    kilobytes for a perceptron, more if they create tensors of the size of a state (to recompute these tensors, use
-    `torch.utils.checkpoint.checkpoint` inside them).
+    Autograd keeps the intermediate results of the controller and of ``observe`` for every interval: a few kilobytes for
+    a perceptron, more if these functions create tensors of the size of a state (to recompute such tensors, use
+    `torch.utils.checkpoint.checkpoint` in the function).
 
     Attributes:
         schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
@@ -55,7 +56,7 @@ class Checkpoints:
 
     @classmethod
     def every(cls, k: int) -> "Checkpoints":
-        """Keep a state every `k` control intervals."""
+        """Keep one state for every `k` control intervals."""
         return cls("every", k)
 
     @classmethod
@@ -65,11 +66,16 @@ class Checkpoints:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is recomputed."""
+        """Whether all substeps are kept, so that nothing is recomputed."""
         return self.schedule == "all"
 
     def segments(self, intervals: int, substeps: int) -> list[int]:
-        """Control intervals in each segment of a rollout of `intervals` with `substeps` each, in order."""
+        """Number of control intervals in each segment of a rollout, in order.
+
+        Args:
+            intervals: Number of control intervals of the rollout.
+            substeps: Number of substeps in each control interval.
+        """
         length = self._segment(intervals, substeps)
         rest = intervals % length
         return [rest] * bool(rest) + [length] * (intervals // length)

@@ -12,12 +12,12 @@ from warpbots.gradients.streams import at_turn
 __all__ = ["BackwardWatch", "Found", "Watch"]
 
 Found = list[list[int]]
-"""Rows of `Marks` on the host."""
+"""Rows of `Marks.taken`, as lists on the host."""
 
 
 @dataclasses.dataclass
 class Watch:
-    """Collects the marks of intervals and reads them together, so that the host waits for the device once.
+    """Collects the marks of several intervals and reads them together, so that the host waits for the device once.
 
     Attributes:
         device: Warp device of the marks.
@@ -32,7 +32,7 @@ class Watch:
         """Add the marks of one interval.
 
         Args:
-            marks: From `Marks.taken`.
+            marks: Result of `Marks.taken`.
             judge: Raises an error if the marks contain a fault.
         """
         self._unread.append((marks, judge))
@@ -54,14 +54,14 @@ class Watch:
         return self
 
     def __exit__(self, kind: type | None, fault: BaseException | None, trace: object) -> None:
-        """Raise pending faults first: they may be the cause of an exception in a controller."""
+        """Read the pending marks and raise their faults, which may have caused an exception within the context."""
         if kind is None or issubclass(kind, Exception):
             self.read()
 
 
 @dataclasses.dataclass
 class BackwardWatch:
-    """A `Watch` for every backward pass of torch, read at the end of the pass at the latest.
+    """Has a `Watch` for every backward pass of torch; its marks are read at the end of the pass at the latest.
 
     Attributes:
         device: Warp device of the marks.
@@ -73,7 +73,7 @@ class BackwardWatch:
     _passes: dict[int, Watch] = dataclasses.field(default_factory=dict)
 
     def note(self, marks: torch.Tensor, judge: Callable[[Found], None]) -> None:
-        """`Watch.note`, within a backward pass."""
+        """Add the marks of one interval, as `Watch.note`; call this within a backward pass."""
         number = torch._C._current_graph_task_id()
         if number not in self._passes:
             self._passes[number] = Watch(self.device, self.length)

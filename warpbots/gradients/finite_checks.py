@@ -21,7 +21,7 @@ _LENGTH = 256
 
 
 class Marks:
-    """Marks where arrays leave their ranges: the first NaN, the first entry too large and the first too small.
+    """Indices at which arrays leave their ranges: the first NaN, the first entry too large and the first too small.
 
     Arrays are checked in groups, with one launch per group and precision.
     """
@@ -31,7 +31,8 @@ class Marks:
 
         Args:
             device: Device of the arrays.
-            groups: Arrays that are checked together; rows of marks are in the order of all arrays.
+            groups: Each group has the arrays that one call of `look` checks. There is a row of marks for each array, in
+                the order of the groups and of the arrays in them.
         """
         self._device = device
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
@@ -62,12 +63,12 @@ class Marks:
         launch_all(self._launches[group], self._device)
 
     def taken(self) -> torch.Tensor:
-        """A copy of the marks, shape (arrays, 3), int."""
+        """A copy of the marks, shape (arrays, 3), int: a row for each array, a column for each kind of fault."""
         return self._tensor.clone()
 
 
 def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
-    """Index of the first invalid number of an array, and its kind; None if all are valid.
+    """Index of the first invalid entry of an array, and the kind of its fault in words; None if all are valid.
 
     Args:
         mark: A row of `Marks.taken`.
@@ -77,7 +78,13 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
 
 
 def _row(array: wp.array, most: float, index: int) -> object:
-    """The entries of an array as scalars, whatever its element type."""
+    """The row of an array in the table of the kernel; its entries are viewed as scalars, whatever the element type.
+
+    Args:
+        array: The array.
+        most: Largest allowed magnitude of an entry.
+        index: Index of the row of marks.
+    """
     flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
     row.value, row.most, row.index = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max), index
@@ -86,7 +93,7 @@ def _row(array: wp.array, most: float, index: int) -> object:
 
 @functools.cache
 def within_of(scalar: type) -> wp.Function:
-    """Warp function within(a, most, first, end, step): whether every `step`-th entry in a range is at most `most`."""
+    """Warp function within(a, most, first, end, step), for arrays of type `scalar`."""
 
     # without a branch, so that the compiler vectorises it: fifteen times as fast on a CPU
     @wp.func_native(
@@ -98,19 +105,19 @@ def within_of(scalar: type) -> wp.Function:
         """
     )
     def within(a: wp.array[scalar], most: scalar, first: int, end: int, step: int) -> bool:
-        """Whether the entries `first`, `first + step`, ... before `end` are within range."""
+        """Whether the entries `first`, `first + step`, ... before `end` have a magnitude of at most `most`."""
 
     return within
 
 
 @functools.cache
 def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
-    """The row of a table of arrays of one precision, and the kernel that checks the table."""
+    """The struct for a row of a table of arrays of precision `scalar`, and the kernel that checks such a table."""
     module = wp.get_module(f"warpbots.gradients.finite_checks.{scalar.__name__}")
 
     @wp.struct
     class Row:
-        """An array, the largest magnitude in it, and the row of its marks."""
+        """An array, the largest allowed magnitude of its entries, and the index of its row of marks."""
 
         value: wp.array[scalar]
         most: scalar
@@ -120,7 +127,7 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
-        """First entries of every array that are NaN, too large and too small."""
+        """Write the indices of the first entries of each array that are NaN, too large and too small."""
         r, t = wp.tid()
         row = table[r]
         if not within(row.value, row.most, t, row.value.shape[0], threads):

@@ -16,7 +16,7 @@ from warpbots.solvers import Model, Solver, State
 __all__ = ["interval", "reading", "watched_fields"]
 
 _LOST = 0.5
-"""Magnitude above which an entry of the field of lost worlds counts as a mark."""
+"""Largest entry of the field of lost worlds, 1 for lost worlds and 0 for others, that is not marked as a fault."""
 
 
 def interval(
@@ -28,10 +28,10 @@ def interval(
     wanted: frozenset,
     settled: bool = True,
 ) -> Replay:
-    """The substeps of one control interval.
+    """Make a replay of the substeps of one control interval.
 
-    If the states of a solver have a field for lost worlds, worlds whose states are not finite at the end of the
-    interval are lost and keep their states from its start.
+    If the states of the solver have a field for lost worlds, a world whose state is not finite at the end of the
+    interval is lost, and its state at the end is replaced by its state at the start.
 
     Args:
         solver: The solver.
@@ -40,10 +40,11 @@ def interval(
         substeps: Number of substeps.
         replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of inputs with respect to which gradients are wanted; empty for a forward pass only.
-        settled: Whether lost worlds keep their states from the start.
+        settled: Whether lost worlds get back their states from the start of the interval.
 
     Returns:
-        The interval, which checks the control and then the `watched_fields` of the state at its end.
+        The replay. The rows of its marks belong to the control and then to the `watched_fields` of the state at the
+        end of the interval.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
@@ -79,7 +80,15 @@ def interval(
 
 
 def watched_fields(names: Iterable[str], settled: bool = True) -> list[str]:
-    """Fields of a state whose faults an `interval` marks: if worlds may be lost, the field of lost worlds alone."""
+    """Names of the fields of a state in which an `interval` marks faults.
+
+    Args:
+        names: Names of all fields of the state.
+        settled: Whether lost worlds get back their states from the start of the interval.
+
+    Returns:
+        Only the field of lost worlds, if there is one and `settled` is true; otherwise all fields.
+    """
     names = list(names)
     return [FIELD] if settled and FIELD in names else names
 
@@ -92,13 +101,15 @@ def reading(
     replaced: frozenset,
     wanted: frozenset,
 ) -> Replay:
-    """Results that a solver computes from a state, such as readings, with a check of the control; see `interval`.
+    """Make a replay of a function of the solver that computes results from a state, such as readings; see `interval`.
+
+    The replay marks controls outside [-1, 1].
 
     Args:
         solver: The solver.
         model: The model.
-        make: Makes arrays for the results, such as `Senses.readings`.
-        measure: Writes the results, such as `Senses.sense`.
+        make: Allocates the arrays of the results, such as `Senses.readings`.
+        measure: Writes the results to these arrays, such as `Senses.sense`.
         replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of inputs with respect to which gradients are wanted.
     """

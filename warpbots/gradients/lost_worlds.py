@@ -1,4 +1,4 @@
-"""Worlds of a batch that cannot go on, and how rollouts and searches learn of them."""
+"""Worlds of a batch that cannot go on: warnings, records for rollouts, and counts for searches."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ from warpbots.user_warning import warn_user
 __all__ = ["FIELD", "Losses", "LostWorldWarning", "FailurePoint", "counting_losses", "known_losses"]
 
 FIELD = "lost"
-"""Field of a state with 1 for each lost world, of solvers that stop a world that cannot go on."""
+"""Name of a field of the state, 1 for lost worlds and 0 for others; only some solvers can stop single worlds."""
 
 _counts: ContextVar[tuple["_Count", ...]] = ContextVar("counts", default=())
 _known: ContextVar[bool] = ContextVar("known", default=False)
@@ -23,12 +23,13 @@ class FailurePoint:
     """When and where a simulation could not go on.
 
     Attributes:
-        step: Number of the control interval in its rollout; 0 in a single step.
-        substep: Number of the solver step in the control interval.
+        step: Index of the control interval in its rollout; 0 in a single step.
+        substep: Index of the solver step in the control interval.
         time: Time since the start of the rollout [s].
-        world: The world; None if it is not known.
-        field: The field of the state that is not finite; None if the solver found no step.
-        index: Index of the first invalid entry of the field in that world.
+        world: Index of the world; None if it is not known.
+        field: Name of the field of the state that is not finite; None if all fields are finite, for example if the
+            solver found no step.
+        index: Index of the first entry of the field in that world that is not finite.
         position: Position of the point of matter of this entry before the step [m]; None if the entry belongs to no
             point.
     """
@@ -43,11 +44,11 @@ class FailurePoint:
 
 
 class LostWorldWarning(UserWarning):
-    """A world of a batch could not go on; the others did. The message says when, where and why.
+    """Some worlds of a batch could not go on; the other worlds did. The message says when, where and why.
 
     Attributes:
         worlds: The worlds that were lost.
-        place: When and where the first of them was lost.
+        place: When and where the first of these worlds was lost.
     """
 
     def __init__(self, message: str, worlds: tuple[int, ...] = (), place: FailurePoint | None = None):
@@ -63,7 +64,7 @@ class _Count:
 
 @contextlib.contextmanager
 def counting_losses() -> Iterator[_Count]:
-    """Count the worlds that simulations lose within this context."""
+    """Count the worlds that simulations lose within this context; yields the count, ``worlds``, which grows."""
     count = _Count()
     token = _counts.set((*_counts.get(), count))
     try:
@@ -74,7 +75,7 @@ def counting_losses() -> Iterator[_Count]:
 
 @contextlib.contextmanager
 def known_losses() -> Iterator[None]:
-    """Context of a motion that is simulated again: its lost worlds have been reported and counted before."""
+    """Context in which lost worlds are neither reported nor counted, for motions that are simulated a second time."""
     token = _known.set(True)
     try:
         yield
@@ -83,21 +84,21 @@ def known_losses() -> Iterator[None]:
 
 
 class Losses:
-    """When each world of a rollout was lost.
+    """The control interval in which each world of a rollout was lost.
 
     Attributes:
-        interval: Control interval in which a world was lost, -1 for a world that was not, shape (worlds,), int.
+        interval: Index of the control interval in which a world was lost; -1 if it was not, shape (worlds,), int.
     """
 
     def __init__(self, worlds: int):
         self.interval = torch.full((worlds,), -1)
 
     def note(self, lost: torch.Tensor, fault: tuple[FailurePoint, str]) -> None:
-        """Note worlds that an interval has lost, and warn.
+        """Record the worlds that were lost in one interval, and warn.
 
         Args:
-            lost: Whether a world was lost in it, shape (worlds,), bool.
-            fault: When and where, and a sentence that also says why.
+            lost: Whether a world was lost in the interval, shape (worlds,), bool.
+            fault: When and where the first world was lost, and a sentence that says when, where and why.
         """
         place, why = fault
         self.interval[lost.cpu()] = place.step

@@ -16,7 +16,7 @@ __all__ = ["said_when_slow"]
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Print `text` if the block takes longer than `seconds`, and its duration at the end.
+    """Print `text` if the block of code in this context takes longer than `seconds`, and then its duration at the end.
 
     In a notebook this is one line in the output of the cell. Elsewhere the text is printed to stderr, above any
     progress bar.

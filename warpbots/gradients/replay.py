@@ -15,14 +15,14 @@ from warpbots.numerics import clear_gradients, recording
 __all__ = ["Replay", "Tensors"]
 
 Tensors = dict[str, torch.Tensor]
-"""Inputs or outputs by name."""
+"""Tensors of inputs or outputs, by name."""
 
 
 class Replay:
-    """Work on the same arrays every time, with its adjoint.
+    """A function from inputs to outputs and its adjoint, as kernels that use the same arrays at every call.
 
-    Small robots are bound by the cost of launches, so both directions are captured once and replayed: as a CUDA graph
-    on a GPU, by Warp's own recorder on a CPU.
+    In simulations of small robots most of the time is spent on launches. Therefore the launches of the function and of
+    its adjoint are captured once and replayed: as a CUDA graph on a GPU, by the recorder of Warp on a CPU.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Replay:
 
         Args:
             device: Device of all arrays.
-            inputs: Arrays that the work reads, by name.
-            outputs: Arrays that the work writes, by name.
+            inputs: Arrays that the kernels read, by name.
+            outputs: Arrays that the kernels write, by name.
             wanted: Names of inputs with respect to which gradients are wanted.
-            work: Launches the kernels, recording on the given tape, if any.
-            cleared: Names of inputs whose gradients the adjoint of the work clears itself.
-            watched: Inputs and outputs that must stay in a range, which is checked after the work.
+            work: Launches the kernels; records the launches on its argument unless that is None.
+            cleared: Names of inputs whose gradients the adjoint of `work` clears; all others are cleared before it.
+            watched: Inputs and outputs whose entries are checked against a range after the kernels have run.
         """
         self._device, self._inputs, self._outputs, self._launches = device, inputs, outputs, work
         self._cleared, self._tape = cleared, wp.Tape()
@@ -60,7 +60,11 @@ class Replay:
         self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient")
 
     def run(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """The outputs for `inputs`, as new tensors, and the marks of the watched arrays."""
+        """Compute the outputs for `inputs`.
+
+        Returns:
+            The outputs by name, as new tensors, and the marks of faults in the watched arrays (`Marks.taken`).
+        """
         values = [inputs[name] for name in self._inputs]
         with at_turn(self._device) as stream:
             self._forward(lambda: torch._foreach_copy_(self._in, values), stream)
@@ -68,11 +72,14 @@ class Replay:
             return dict(zip(self._outputs, outputs, strict=True)), self._marks.taken()
 
     def backward(self, gradients: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Gradients with respect to the wanted inputs, from gradients with respect to the outputs; call `run` first.
+        """Compute gradients with respect to the wanted inputs; call `run` first.
+
+        Args:
+            gradients: Gradients with respect to the outputs, by name.
 
         Returns:
-            The gradients by name, and marks of values that are not finite: first with respect to the outputs, then with
-            respect to the inputs.
+            The gradients with respect to the wanted inputs, by name; and marks of gradients that are not finite: rows
+            for the gradients with respect to the outputs, then rows for those with respect to the inputs.
         """
         values = [gradients[name] for name in self._outputs]
         with at_turn(self._device) as stream:
@@ -103,10 +110,10 @@ def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy, on a CPU in memory of NumPy's allocator.
+    """A copy of a tensor; on a CPU, its memory is allocated by NumPy.
 
-    A long rollout keeps some states and frees many. torch asks the C library for aligned memory, which glibc does not
-    find in the freed memory, so that a process would grow by half a state in every interval.
+    A long rollout keeps some states and frees many. torch asks the C library for aligned memory, and glibc does not
+    reuse the freed memory for it, so that the process would grow by half a state in every interval.
     """
     if tensor.device.type != "cpu":
         return tensor.clone()

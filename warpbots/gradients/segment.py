@@ -1,4 +1,4 @@
-"""Segments of a rollout, whose states are recomputed when their gradient is due."""
+"""Segments of a rollout, whose states are recomputed when the backward pass reaches them."""
 
 import contextlib
 import dataclasses
@@ -14,18 +14,18 @@ __all__ = ["Lender", "Segment"]
 
 
 class Lender(Protocol):
-    """Lends intervals with their buffers."""
+    """Lends replays of control intervals, with their buffers; see `Bridge`."""
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
-        """An interval for these inputs and wanted gradients."""
+        """A replay for `key`: names of all inputs, and names of the inputs that require gradients."""
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Return the buffers of `interval`."""
+        """Take back a lent replay."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """The reference that autograd saves instead of a view of a state: index of the state, field, and view."""
+    """The reference that autograd saves instead of a tensor: index of the state, name of the field, and view of it."""
 
     index: int
     field: str
@@ -35,15 +35,15 @@ class _Place:
 
 
 class Segment:
-    """Control intervals whose substeps are held together until their gradient has been computed.
+    """Consecutive control intervals of a rollout, whose substeps are held until their gradients have been computed.
 
-    A segment that keeps its substeps recomputes nothing. Otherwise it keeps only its first state: tensors of later
-    states that autograd saves, for the steps or for the controller between them, are saved as references, and the
-    motion is recomputed with the recorded controls when the first of these tensors is needed. A controller is called
-    only once.
+    If `keep` is true, the substeps are kept in the forward pass, and nothing is recomputed. Otherwise only the first
+    state is kept: if autograd saves a tensor of a later state, for a step or for the controller, it saves a reference,
+    and when the first of these tensors is needed, the motion is recomputed with the recorded controls. The controller
+    is not called again.
 
     Attributes:
-        keep: Whether intervals keep their substeps.
+        keep: Whether the substeps are kept in the forward pass.
         marks: Marks of the interval that ran last.
     """
 
@@ -59,35 +59,35 @@ class Segment:
         self._fields: dict[int, tuple[str, int]] = {}  # address -> name and version of the current state
 
     def saving_places(self) -> contextlib.AbstractContextManager:
-        """A context in which autograd saves states as references, unless the segment keeps them.
+        """A context in which autograd saves tensors of states as references, unless `keep` is true.
 
-        Saved tensors must not be changed in place before the gradient is computed; `_unpack` refuses such a change.
+        Other saved tensors must not be changed in place before the gradient is computed; `_unpack` raises if they were.
         """
         if not torch.is_grad_enabled():
             return contextlib.nullcontext()
         return saved_tensors_hooks(self._pack, self._unpack)
 
     def record(self, index: int, call: Any) -> None:
-        """Store the autograd context under which interval `index` runs."""
+        """Store the autograd context of interval `index`."""
         self._calls[index] = weakref.ref(call)
 
     def reach(self, index: int, state: Tensors) -> None:
-        """Set the tensors of the state before interval `index`."""
+        """Set the state before interval `index`; until the next call, its tensors are saved as references."""
         self._index = index
         if not self.keep:
             self._fields = {t.untyped_storage().data_ptr(): (n, t._version) for n, t in state.items() if t.numel()}
 
     def hold(self, index: int, key: tuple, interval: Replay) -> None:
-        """Keep the buffers of call `index`."""
+        """Keep the replay of interval `index`, whose buffers hold the substeps; `key` as for `Lender.lend`."""
         self._give_back(index)
         self._kept[index] = (key, interval)
 
     def held(self, index: int) -> Replay | None:
-        """The buffers of call `index`, if they are still held."""
+        """The replay of interval `index`; None if it is not held."""
         return self._kept[index][1] if index in self._kept else None
 
     def release(self, index: int) -> None:
-        """Return the buffers of call `index`; later states are no longer needed."""
+        """Give back the replay of interval `index`, and free the recomputed states after this interval."""
         self._give_back(index)
         for later in [i for i in self._states if i > index]:
             del self._states[later]

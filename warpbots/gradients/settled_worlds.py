@@ -1,4 +1,4 @@
-"""Lost worlds keep their states: the end of every control interval of a batch, and its adjoint."""
+"""Reset of lost worlds to the start of a control interval, at the end of every interval, and the adjoint of this."""
 
 import functools
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ __all__ = ["SettledWorlds"]
 
 
 class SettledWorlds:
-    """Resets lost worlds to their states at the start of an interval, and passes their gradients there.
+    """Resets lost worlds to their states at the start of an interval, and passes gradients from the end to the start.
 
-    A world is lost in an interval if any number of its state is not finite at the end. Since worlds never interact,
-    this has not affected other worlds. The interval of a lost world is the identity: the gradient with respect to its
-    start equals the gradient with respect to its end, and gradients with respect to its control and parameters are
-    zero.
+    A world is lost in an interval if any number in its state at the end of the interval is not finite. Worlds never
+    interact, so that a lost world does not affect the others. For a lost world the interval is the identity: the
+    gradient with respect to the state at the start equals the gradient with respect to the state at the end, and
+    gradients with respect to control and parameters are zero.
 
     Attributes:
-        marked: The field of lost worlds in the state at the end, shape (worlds,).
+        marked: The field of lost worlds in the state at the end of the interval, shape (worlds,).
     """
 
     def __init__(self, start: dict[str, wp.array], end: dict[str, wp.array], marked: str, others: Sequence[wp.array]):
@@ -29,7 +29,7 @@ class SettledWorlds:
 
         Args:
             start: Fields of the state at the start of the interval, by name.
-            end: Fields of the state at its end.
+            end: Fields of the state at the end of the interval, by name.
             marked: Name of the field of lost worlds.
             others: Control and parameters, each of shape (worlds, ...).
         """
@@ -49,19 +49,28 @@ class SettledWorlds:
             self._clear = self._launches(_clear_kernel, [(a.grad, a.grad) for a in others if a.grad is not None])
 
     def settle(self) -> None:
-        """Mark the worlds that were lost in the interval, and reset all lost worlds to its start."""
+        """Mark the worlds that were lost in the interval, and reset all lost worlds to their states at its start."""
         launch_all([*self._begin, *self._find, *self._mark, *self._restore], self._device)
 
     def hold_gradients(self) -> None:
-        """Keep the gradients with respect to the ends of lost worlds, before the adjoints of the steps."""
+        """Before the adjoints of the steps: store the gradients with respect to the end states of lost worlds."""
         launch_all(self._hold, self._device)
 
     def pass_gradients(self) -> None:
-        """Copy them to the starts, after the adjoints of the steps, and clear the other gradients of lost worlds."""
+        """After the adjoints of the steps: write the stored gradients to the start states of lost worlds.
+
+        The gradients with respect to control and parameters of lost worlds become zero.
+        """
         launch_all([*self._pass, *self._clear], self._device)
 
     def _launches(self, kernel_of, pairs, outputs: Sequence[wp.array] = ()) -> list[Launch]:
-        """Launches over (arrays, worlds), one for each precision."""
+        """Launches of a kernel over (arrays, worlds), one launch for each precision of the arrays.
+
+        Args:
+            kernel_of: Makes the kernel for a precision.
+            pairs: Pairs of arrays (source, target).
+            outputs: Output arrays of the kernel.
+        """
         tables: dict[type, list] = {}
         for source, target in pairs:
             if source.size:
@@ -90,12 +99,12 @@ def _module(scalar: type) -> wp.Module:
 def _row(scalar: type) -> type:
     @wp.struct
     class SettledRow:
-        """Two arrays of all worlds.
+        """A pair of arrays with entries for all worlds.
 
-        source: What is read, shape (worlds * size,).
-        target: What is written, shape (worlds * size,).
-        size: Numbers of each world.
-        most: The largest finite number.
+        source: Array that is read, shape (worlds * size,).
+        target: Array that is written, shape (worlds * size,).
+        size: Number of entries for each world.
+        most: The largest finite number of the precision.
         """
 
         source: wp.array[scalar]
@@ -108,11 +117,11 @@ def _row(scalar: type) -> type:
 
 @functools.cache
 def _begin_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over worlds: the worlds that were lost before."""
+    """Kernel over worlds that flags the worlds that were lost before the interval."""
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def begin(lost: wp.array[scalar], kept_out: wp.array[int]):
-        """1 for lost worlds."""
+        """Set kept_out to 1 for worlds that are marked in `lost`, 0 for others."""
         w = wp.tid()
         kept_out[w] = wp.where(lost[w] == scalar(0.0), 0, 1)
 
@@ -121,12 +130,12 @@ def _begin_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _find_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds): worlds with a number that is not finite."""
+    """Kernel over (arrays, worlds) that flags worlds with a number that is not finite."""
     SettledRow, within = _row(scalar), within_of(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def find(table: wp.array[SettledRow], kept_out: wp.array[int]):
-        """1 for worlds of which a number is infinite or NaN."""
+        """Set kept_out to 1 for worlds with an entry of a source array that is infinite or NaN."""
         r, w = wp.tid()
         row = table[r]
         if not within(row.source, row.most, w * row.size, (w + 1) * row.size, 1):
@@ -137,7 +146,7 @@ def _find_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _mark_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over worlds: the field of a state that says which are lost."""
+    """Kernel over worlds that writes the field of lost worlds of the state."""
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def mark(kept: wp.array[int], lost_out: wp.array[scalar]):
@@ -151,12 +160,12 @@ def _mark_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _copy_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds): rows of worlds that are kept."""
+    """Kernel over (arrays, worlds) that copies the entries of flagged worlds."""
     SettledRow = _row(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def copy_rows(table: wp.array[SettledRow], kept: wp.array[int]):
-        """target = source in worlds that are kept."""
+        """target = source in worlds with kept = 1."""
         r, w = wp.tid()
         if kept[w] == 1:
             row = table[r]
@@ -168,12 +177,12 @@ def _copy_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _clear_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds): zero to rows of worlds that are kept."""
+    """Kernel over (arrays, worlds) that clears the entries of flagged worlds."""
     SettledRow = _row(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def clear_rows(table: wp.array[SettledRow], kept: wp.array[int]):
-        """target = 0 in worlds that are kept."""
+        """target = 0 in worlds with kept = 1."""
         r, w = wp.tid()
         if kept[w] == 1:
             row = table[r]

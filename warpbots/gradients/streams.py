@@ -11,19 +11,20 @@ import warp as wp
 __all__ = ["at_turn", "leave_capture", "own_stream", "turn"]
 
 turn = threading.RLock()
-"""Lock of the thread that launches kernels, as captures and tapes are global to the process."""
+"""Lock that a thread holds while it launches kernels, because captures and tapes are global to the process."""
 
 _own: dict[str, wp.Stream] = {}
 
 
 @contextlib.contextmanager
 def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
-    """Hold `turn`, with `device` as Warp's and, on a GPU, torch's current stream as Warp's.
+    """Hold `turn`, and make `device` the current device of Warp; on a GPU, Warp uses the current stream of torch.
 
-    Both libraries then enqueue work on the stream of the user's tensors, so that neither waits for the other and
-    torch's allocator need not know of a second stream. Work that was enqueued in this way before, on any stream, comes
-    first: on entry every stream waits for `own_stream`, and on exit `own_stream` waits for the stream. Warp's stream is
-    synchronised likewise, since models are built and reports are read on it.
+    Both libraries then enqueue work on the stream of the user's tensors, so that neither waits for the other and the
+    allocator of torch need not know of a second stream. Work enqueued in earlier contexts of this kind, on any stream,
+    is finished first: on entry the current stream of torch waits for `own_stream`, and on exit `own_stream` waits for
+    the current stream. Warp's usual stream is synchronised in the same way, because models are built and reports are
+    read on it.
 
     Yields:
         The stream; None on a CPU.
@@ -43,11 +44,11 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
 
 
 def own_stream(device: wp.Device) -> wp.Stream:
-    """The stream of a GPU for captures, on which nothing runs.
+    """The stream of a GPU on which graphs are captured; no work runs on it.
 
-    CUDA cannot capture the default stream, which is torch's current one unless the user creates another. Unlike Warp's
-    own streams, this one does not synchronise with the default stream: while a synchronising stream captures, CUDA
-    refuses the default stream to all threads.
+    CUDA cannot capture the default stream, which is the current stream of torch unless the user creates another one.
+    Unlike the streams of Warp, the returned stream does not synchronise with the default stream: while a stream that
+    synchronises with it is captured, CUDA refuses all work on the default stream, from any thread.
     """
     if device.alias not in _own:
         _own[device.alias] = wp.stream_from_torch(torch.cuda.Stream(wp.device_to_torch(device)))
@@ -55,7 +56,7 @@ def own_stream(device: wp.Device) -> wp.Stream:
 
 
 def leave_capture(stream: wp.Stream) -> None:
-    """End a capture that a failure has left open, also within loops and branches, as far as Warp can."""
+    """End a capture that a failure has left open on `stream`, if there is one."""
     if stream.is_capturing:
         end = wp._src.context.runtime.core.wp_cuda_graph_end_capture
         end(stream.device.context, stream.cuda_stream, ctypes.byref(ctypes.c_void_p()))

@@ -19,15 +19,15 @@ __all__ = ["Bridge", "refuse_transforms"]
 
 @dataclasses.dataclass
 class Bridge:
-    """Runs control intervals, or readings, under torch's autograd and lends out their buffers.
+    """Runs control intervals, or readings, under torch's autograd, and manages the replays that compute them.
 
     Attributes:
         outputs: Names of the outputs.
-        make: Makes a `Replay` for a set of replaced parameters and a set of inputs that require gradients.
-        lost: Possible reasons for a gradient within an interval that is not finite, with the remedy.
-        watch: Collects the faults of backward passes.
-        grow: Called after a forward pass; returns whether it had too little memory and `make` now makes intervals with
-            more.
+        make: Makes a `Replay` for a set of names of inputs and a set of names of inputs that require gradients.
+        lost: Possible reasons why a gradient becomes infinite or NaN within an interval, with remedies; for messages.
+        watch: Collects the marks of backward passes.
+        grow: Called after each forward pass. If the pass had too little memory, it makes `make` allocate more from now
+            on and returns True.
     """
 
     outputs: tuple[str, ...]
@@ -39,12 +39,12 @@ class Bridge:
     _roomy: weakref.WeakSet[Replay] = dataclasses.field(default_factory=weakref.WeakSet)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> tuple[Tensors, torch.Tensor]:
-        """Outputs of one control interval, differentiable with respect to `inputs`, and marks of its faults.
+        """Outputs of one control interval, differentiable with respect to `inputs`, and the marks of its faults.
 
         Args:
-            inputs: Fields of the state, then ``control``, then replaced parameters.
-            segment: The segment that holds its substeps.
-            index: Index of the call in its segment.
+            inputs: Fields of the state, then ``control``, then replaced parameters, by name.
+            segment: The segment to which the interval belongs, which may hold the substeps of the interval.
+            index: Index of the interval in the segment.
         """
         refuse_transforms(inputs)
         names = tuple(inputs)
@@ -58,14 +58,22 @@ class Bridge:
         return outputs, segment.marks
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Outputs and marks of one control interval whose substeps are not needed later."""
+        """Outputs and marks of one control interval, without keeping its substeps for a backward pass."""
         key = (tuple(inputs), frozenset())
         interval, outputs, marks = self.take(key, inputs)
         self.give_back(key, interval)
         return outputs, marks
 
     def take(self, key: tuple[tuple, frozenset], inputs: Tensors) -> tuple[Replay, Tensors, torch.Tensor]:
-        """A lent interval, its outputs and its marks; the interval runs again if it had too little memory."""
+        """Lend a replay and run it, again with a larger one while it has too little memory.
+
+        Args:
+            key: Names of all inputs, and names of the inputs that require gradients.
+            inputs: Inputs by name.
+
+        Returns:
+            The replay, which the caller must give back, its outputs and its marks.
+        """
         while True:
             interval = self.lend(key)
             outputs, marks = interval.run(inputs)
@@ -76,7 +84,7 @@ class Bridge:
                 self._roomy.clear()
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
-        """An interval for these inputs and wanted gradients, idle or new."""
+        """A replay for `key`, names of all inputs and of those that require gradients: an unused one, or a new one."""
         with turn:
             idle = self._idle.setdefault(key, [])
             if idle:
@@ -86,13 +94,13 @@ class Bridge:
             return interval
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Return the buffers of `interval`, which are kept unless later intervals have more memory."""
+        """Take back a lent replay for later use, unless replays with more memory have been made since."""
         if interval in self._roomy:
             self._idle.setdefault(key, []).append(interval)
 
 
 def refuse_transforms(tensors: Tensors) -> None:
-    """Raise for modes of differentiation that steps do not support, for which torch would return zero.
+    """Raise if a tensor takes part in forward-mode differentiation or `torch.func`, for which steps would give zero.
 
     Raises:
         NotImplementedError: A tensor carries a forward-mode tangent, or belongs to a transform of `torch.func`.
@@ -112,7 +120,7 @@ def refuse_transforms(tensors: Tensors) -> None:
 
 
 class _ControlInterval(torch.autograd.Function):
-    """One control interval. Its inputs are saved; its substeps are held by the segment, or recomputed."""
+    """One control interval. Autograd saves the inputs; the segment holds the substeps, or recomputes them."""
 
     @staticmethod
     def forward(ctx, bridge: Bridge, names: tuple, wanted: frozenset, segment: Segment, index: int, *values):
@@ -164,12 +172,12 @@ class _IntervalAdjoint(torch.autograd.Function):
 
 
 def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None:
-    """Raise if the gradient of an interval is not finite.
+    """Raise if a gradient of an interval is not finite.
 
     Args:
-        found: Marks of the gradients with respect to its outputs, then to its inputs.
-        shapes: Shapes of the latter by name.
-        lost: Possible reasons for a gradient within an interval that is not finite.
+        found: Marks of the gradients with respect to the outputs of the interval, then with respect to its inputs.
+        shapes: Shapes of the gradients with respect to the inputs, by name of the input.
+        lost: Possible reasons why a gradient becomes infinite or NaN within an interval; for the message.
     """
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
     cause = "the gradient of the loss itself is not finite: check its weights" if any(map(flaw, seeds)) else lost

@@ -1,6 +1,7 @@
-"""Observers: the part of a state that a controller observes.
+"""Observers, which compute from a state what a controller observes.
 
-The `bind` method of an observer receives the simulation; a plain function of the state works, too.
+The method `bind` of an observer takes a simulation and returns a function of the state. A controller also accepts a
+plain function of the state.
 """
 
 from typing import TYPE_CHECKING

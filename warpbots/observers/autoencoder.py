@@ -1,4 +1,4 @@
-"""A convolutional variational autoencoder of matter on a grid, whose latent variables a controller observes."""
+"""A convolutional variational autoencoder for matter on a grid; a controller observes its latent variables."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,16 +17,16 @@ __all__ = ["Autoencoder"]
 class Autoencoder(torch.nn.Module):
     """A convolutional variational autoencoder of the fields of a `Grid`, as an observer.
 
-    A controller observes the mean of the latent variables. The autoencoder learns to encode motions (`learn`) ahead of
-    a training, from rollouts under some other controller, or in the loop, from the rollouts of the training itself
-    (ChainQueen §4; Spielberg et al., Learning-in-the-loop optimization, NeurIPS 2019; Kingma and Welling, Auto-encoding
-    variational Bayes, 2014). `warpbots.minimize` does not change the weights of the autoencoder unless it is one of the
-    unknowns.
+    A controller observes the means of the latent variables. The autoencoder learns to encode motions (`learn`) either
+    before the training of a controller, from rollouts with another controller, or during the training, from the
+    rollouts of the training itself (ChainQueen §4; Spielberg et al., Learning-in-the-loop optimization, NeurIPS 2019;
+    Kingma and Welling, Auto-encoding variational Bayes, 2014). `warpbots.minimize` does not change the weights of the
+    autoencoder unless the autoencoder is one of the unknowns.
 
     Attributes:
         grid: The grid of the fields that are encoded.
         latent: Number of latent variables.
-        beta: Weight of the divergence of the latent variables from a normal distribution.
+        beta: Weight in the loss of the divergence of the latent variables from a standard normal distribution.
     """
 
     @checked
@@ -46,8 +46,9 @@ class Autoencoder(torch.nn.Module):
             simulation: The simulation whose matter is observed.
             latent: Number of latent variables.
             grid: The grid of the fields; None for `Grid()`.
-            channels: Channels of the convolutions, each of which halves the number of cells along each axis.
-            beta: Weight of the divergence.
+            channels: Number of output channels of each convolution; every convolution halves the number of cells along
+                each axis.
+            beta: Weight of the divergence in the loss.
             seed: Seed of the initial weights.
 
         Raises:
@@ -81,26 +82,34 @@ class Autoencoder(torch.nn.Module):
         self.to(like)
 
     def fields(self, state: State) -> torch.Tensor:
-        """The fields of a state, shape (worlds, 1 + dim, cells along each axis), as an `observe` for rollouts."""
+        """The fields of a state, shape (worlds, 1 + dim, cells along each axis); for argument `observe` of rollouts."""
         return self._fields(state)
 
     def encode(self, fields: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and logarithm of the variance of the latent variables, each of shape (n, latent)."""
+        """Means and logarithms of variances of the latent variables, each of shape (n, latent).
+
+        Args:
+            fields: Fields of n states, shape (n, 1 + dim, cells along each axis).
+        """
         mean, log_variance = self.encoder(fields).chunk(2, dim=1)
         return mean, log_variance
 
     def decode(self, latent: torch.Tensor) -> torch.Tensor:
-        """The fields that latent variables encode, shape (n, 1 + dim, cells along each axis)."""
+        """The fields that are decoded from latent variables, shape (n, 1 + dim, cells along each axis).
+
+        Args:
+            latent: Latent variables, shape (n, latent).
+        """
         return self.decoder(latent)
 
     def loss(self, fields: torch.Tensor) -> torch.Tensor:
-        """Mean square error of decoding a sample of the latent variables, plus `beta` times their divergence.
+        """Mean square error of the decoded fields, plus `beta` times the divergence of the latent variables.
 
-        The divergence is the Kullback-Leibler divergence from a standard normal distribution. Samples come from torch's
-        global generator.
+        Fields are decoded from random samples of the latent variables, drawn with torch's global generator. The
+        divergence is the Kullback-Leibler divergence from a standard normal distribution.
 
         Args:
-            fields: Shape (n, 1 + dim, cells along each axis).
+            fields: Fields of n states, shape (n, 1 + dim, cells along each axis).
         """
         mean, log_variance = self.encode(fields)
         sample = mean + (0.5 * log_variance).exp() * torch.randn_like(mean)
@@ -112,9 +121,9 @@ class Autoencoder(torch.nn.Module):
         """Minimise `loss` by Adam on random batches, drawn with torch's global generator.
 
         Args:
-            fields: Fields of rollouts with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each axis);
-                they receive no gradient.
-            iterations: Number of steps of Adam, which starts afresh in each call.
+            fields: Observations of rollouts with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each
+                axis); no gradient flows to them.
+            iterations: Number of steps of Adam, whose moments start from zero in each call.
             lr: Learning rate of Adam.
             batch: Number of samples in a batch.
 
@@ -151,7 +160,7 @@ class Autoencoder(torch.nn.Module):
         """The observation of a state of `simulation`: state -> means of the latent variables, shape (worlds, latent).
 
         Raises:
-            ValueError: The robot of `simulation` has a grid of another shape than the autoencoder.
+            ValueError: The grid for the robot of `simulation` has another shape than the grid of the autoencoder.
         """
         fields = GridFields(self.grid, simulation, self._multiple)
         if fields.shape != self._fields.shape:

@@ -1,4 +1,4 @@
-"""Observers of soft bodies: centres of clusters of matter (ChainQueen §4, k-means observer)."""
+"""Observers of soft bodies: motion of clusters of matter (ChainQueen §4, k-means observer)."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,27 +18,28 @@ from warpbots.solvers import State
 __all__ = ["Centroid", "Clusters"]
 
 _ROUNDS = 300
-"""Largest number of iterations of k-means, which ends when no point changes its cluster."""
+"""Largest number of iterations of k-means; the iteration ends earlier if no point changes its cluster."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
 
-    The clusters are computed from the bodies of the scene, not from the points of the solver, and every point of matter
-    belongs to the nearest cluster. So a controller observes the same places in the same order under every solver and
-    resolution.
+    The clusters are computed from the bodies of the scene, not from the points of the solver; then every point of
+    matter is assigned to the nearest cluster. Therefore a controller observes the same places in the same order under
+    every solver and resolution.
 
-    The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
-    lengths of the robot [1], then its velocity in lengths per second [1/s]. The robot is all bodies that have matter in
-    the clusters; other bodies, such as sand under the robot, do not count.
+    The observation is scaled for a neural network. It has the displacement of the centre of mass of each cluster from
+    rest, divided by the length of the robot [1], and then the velocity of each centre of mass, divided by the length
+    of the robot [1/s]. The robot is all bodies that have matter in the clusters; other bodies, such as sand under the
+    robot, do not count for the length.
 
     Attributes:
         count: Number of clusters.
-        region: Name of the region to cluster, or None for all matter.
-        seed: 0 for first centres at the ends of limbs, or the seed of a random point as the first centre.
-        acceleration: Whether to add the acceleration of each cluster, its mean over the last control interval in
-            lengths per second squared [1/s^2], 0 in the first call: such an observation has memory, see
+        region: Name of the region that is divided into clusters, or None for all matter.
+        seed: 0 to begin k-means with centres at the ends of limbs, or the seed of a random point as the first centre.
+        acceleration: Whether to add the mean acceleration of each cluster over the last control interval, divided by
+            the length of the robot [1/s^2], 0 in the first call. The observation then has memory, see
             `warpbots.observers.Remembers`.
     """
 
@@ -108,14 +109,15 @@ class Centroid:
 def _k_means(position: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Centres of clusters, shape (count, dim).
 
-    The first centre starts at the point farthest from the centre of mass, each other one at the point farthest from all
-    centres before it (Gonzalez 1985): at the ends of limbs, and symmetrically for a symmetric robot.
+    The first initial centre is the point farthest from the centre of mass. Each further one is the point farthest from
+    all initial centres before it (Gonzalez 1985). These points are at the ends of limbs, and symmetric for a symmetric
+    robot.
 
     Args:
         position: Points, shape (n, dim).
         weight: Weight of each point, shape (n,).
         count: Number of clusters.
-        seed: 0, or the seed of a point to begin with.
+        seed: 0, or the seed of a random point that is the first initial centre instead.
     """
     middle = weight @ position / weight.sum()
     first = int(np.random.default_rng(seed).integers(len(position))) if seed else _farthest(position, middle[None])
@@ -132,7 +134,7 @@ def _farthest(position: np.ndarray, centers: np.ndarray) -> int:
 
 
 def _lloyd(position: np.ndarray, weight: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Centres that are the means of their nearest points, by Lloyd's iteration."""
+    """Centres moved by Lloyd's iteration until each is the weighted mean of the points that are nearest to it."""
     from scipy.spatial import cKDTree
 
     label = None
@@ -171,7 +173,7 @@ def _observation(
 
 
 class _Accelerated:
-    """Displacements and velocities of clusters, and the change of the velocities in the last interval."""
+    """An observation of displacements, velocities, and mean accelerations over the last control interval."""
 
     def __init__(self, motion: Callable[[State], torch.Tensor], simulation: "Simulation[Any]"):
         self._motion, self._dt, self._recall = motion, simulation.dt, Recall(simulation, 1)

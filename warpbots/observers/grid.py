@@ -1,4 +1,4 @@
-"""Soft bodies as a camera or a field of sensors would see them: matter and its velocity on a grid."""
+"""Observer of soft bodies on a grid, similar to a camera: density and momentum of matter in each cell."""
 
 import dataclasses
 import itertools
@@ -21,13 +21,14 @@ __all__ = ["Grid", "GridFields"]
 class Grid:
     """Density and momentum of matter in the cells of a grid that moves along with the centre of mass.
 
-    Points are spread by quadratic B-splines, as in the material point method (ChainQueen §4, where an encoder observes
-    the cells of the simulation's grid). The observation is scaled for a neural network: density relative to that of the
-    robot [1], then momentum per mass of a full cell in lengths of the robot per second [1/s].
+    Points of matter are distributed to cells with quadratic B-splines, as in the material point method (ChainQueen §4,
+    where an encoder observes the cells of the simulation's grid). The observation is scaled for a neural network. It
+    has the density of each cell divided by the density of the robot at rest [1], and then the momentum of each cell
+    divided by the mass of a full cell and the length of the robot [1/s].
 
     Attributes:
         cells: Number of cells along the longest side of the robot at rest.
-        margin: Size of the grid in sizes of the robot at rest; matter outside the grid is not observed.
+        margin: Size of the grid divided by the size of the robot at rest; matter outside the grid is not observed.
         region: Name of the region that is observed, or None for all matter.
     """
 
@@ -55,20 +56,22 @@ class Grid:
 
 
 class GridFields:
-    """The fields of a `Grid` as image channels, shape (worlds, 1 + dim, nx, ny) or (worlds, 1 + dim, nx, ny, nz).
+    """Computes the fields of a `Grid` as channels of an image.
+
+    The shape of the result is (worlds, 1 + dim, nx, ny) in 2D, or (worlds, 1 + dim, nx, ny, nz) in 3D.
 
     Attributes:
         shape: Number of cells along each axis.
-        spacing: Side of a cell [m].
+        spacing: Edge of a cell [m].
     """
 
     def __init__(self, grid: Grid, simulation: "Simulation[Any]", multiple: int = 1):
-        """Lay the grid.
+        """Choose the cells of the grid.
 
         Args:
-            grid: Its size.
+            grid: Settings of the grid.
             simulation: The simulation whose matter is observed.
-            multiple: The number of cells along each axis is a multiple of this.
+            multiple: The number of cells along each axis is rounded up to a multiple of this number.
         """
         matter, self._points = simulation.model.matter, points_of(simulation, grid.region, "Grid")
         mass, volume = (matter.density * matter.volume)[self._points], matter.volume[self._points]

@@ -1,4 +1,4 @@
-"""Observations with memory or chance: delay, noise, and accelerations from velocities of two intervals."""
+"""Observations with memory or random noise, and the memory of observations that need values of earlier calls."""
 
 import dataclasses
 import math
@@ -21,13 +21,14 @@ _T = TypeVar("_T")
 
 
 class Memory(Generic[_T]):
-    """The memory of a motion: each rollout begins with a new one, and the rollouts around it keep theirs.
+    """Keeps a separate memory for each motion: a rollout begins with a new memory.
 
-    A controller may be called through any wrapper: the memory asks the simulation which rollout is in progress.
+    If a rollout runs within another one, the outer rollout keeps its memory. The simulation is asked which rollout is
+    in progress, so that a controller may be called through any wrapper.
     """
 
     def __init__(self, simulation: "Simulation[Any]", make: Callable[[], _T]):
-        """Remember nothing yet.
+        """Begin without any memory.
 
         Args:
             simulation: The simulation that is observed.
@@ -37,7 +38,7 @@ class Memory(Generic[_T]):
         self._kept: dict[object, _T] = {}
 
     def now(self) -> _T:
-        """The memory of the rollout in progress, or of the motion that is stepped by hand."""
+        """The memory of the rollout in progress; without a rollout, of the motion that is simulated by single steps."""
         motions = (None, *self._simulation.rollouts)
         self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
         if motions[-1] not in self._kept:
@@ -45,27 +46,27 @@ class Memory(Generic[_T]):
         return self._kept[motions[-1]]
 
     def chosen(self, worlds: Any) -> torch.Tensor:
-        """Which worlds a mask or indices choose, shape (worlds,), bool.
+        """A mask that is true for the worlds chosen by `worlds`, a mask or indices; shape (worlds,), bool.
 
         Raises:
-            ValueError: `worlds` is neither a mask nor indices, or there is no such world.
+            ValueError: `worlds` is neither a mask nor indices, or an index is out of range.
         """
         return chosen_worlds(worlds, self._simulation.worlds, torch.device("cpu"), "forget")
 
     def forget(self) -> None:
-        """Forget all motions."""
+        """Delete the memories of all motions."""
         self._kept.clear()
 
 
 class Recall:
-    """Values of the last calls, world by world; before the first call, the values of the first call."""
+    """Returns the values of an earlier call, separately for each world; until then, the values of the first call."""
 
     def __init__(self, simulation: "Simulation[Any]", calls: int):
-        """Remember nothing yet.
+        """Begin without values.
 
         Args:
             simulation: The simulation that is observed.
-            calls: Number of calls to look back.
+            calls: The number of calls by which the returned values are older than the current ones.
         """
         self._memory: Memory[_Past] = Memory(simulation, lambda: _Past(deque(maxlen=calls)))
 
@@ -73,7 +74,7 @@ class Recall:
         """The values that were passed `calls` calls ago, with their gradient; `now` is stored.
 
         Args:
-            now: Values, shape (worlds, ...).
+            now: Values of this call, shape (worlds, ...).
         """
         past = self._memory.now()
         values = past.values
@@ -98,7 +99,12 @@ class Recall:
 
 @dataclasses.dataclass
 class _Past:
-    """Values of the last calls, the oldest first, and which worlds start afresh with the next call, shape (worlds,)."""
+    """The memory of `Recall`.
+
+    Attributes:
+        values: Values of the last calls, the oldest first, each of shape (worlds, ...).
+        new: Whether the next call is the first one of a world, shape (worlds,), bool; None if it is for no world.
+    """
 
     values: deque[torch.Tensor]
     new: torch.Tensor | None = None
@@ -106,11 +112,12 @@ class _Past:
 
 @dataclasses.dataclass(frozen=True)
 class Delayed:
-    """An observation that arrives late, as over a bus or from a camera.
+    """An observation with a delay, as from a camera or over a data bus.
 
     Attributes:
-        observer: The observer.
-        intervals: Delay [control intervals], at least 1. Until then the first observation is returned.
+        observer: The observer whose observation is delayed.
+        intervals: Delay [control intervals], at least 1. During the first `intervals` calls, the first observation is
+            returned.
     """
 
     observer: Observer
@@ -124,9 +131,9 @@ class Delayed:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`, in the shape of `observer`.
+        """The delayed observation of a state of `simulation`, with the shape of the observation of `observer`.
 
-        It has memory: see `warpbots.observers.Remembers`.
+        The observation has memory, see `warpbots.observers.Remembers`.
         """
         return _Late(self.observer.bind(simulation), Recall(simulation, self.intervals))
 
@@ -147,10 +154,11 @@ class Noisy:
     """An observation with normally distributed noise, independent in each call and in each world.
 
     Attributes:
-        observer: The observer.
-        deviation: Standard deviation in the units of the observation, one number or one for each feature.
-        seed: With a number, every rollout has the same noise, and a world that is reset starts with the first noise
-            again. None for torch's global generator, whose state is in the checkpoints of `warpbots.minimize`.
+        observer: The observer to whose observation noise is added.
+        deviation: Standard deviation in the units of the observation: one number, or one for each feature.
+        seed: Seed of the noise; every rollout then has the same noise, and a world that is reset starts again with the
+            noise of the first call. None for torch's global generator, whose state `warpbots.minimize` stores in its
+            checkpoints.
     """
 
     observer: Observer
@@ -166,9 +174,9 @@ class Noisy:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`, in the shape of `observer`.
+        """The noisy observation of a state of `simulation`, with the shape of the observation of `observer`.
 
-        With a seed it counts its calls: see `warpbots.observers.Remembers`.
+        With a seed the observation counts its calls, and so has memory, see `warpbots.observers.Remembers`.
         """
         return _Blurred(self.observer.bind(simulation), self, simulation)
 
@@ -196,7 +204,7 @@ class _Blurred:
         forget(self._observe, worlds=worlds)
 
     def _noise(self, like: torch.Tensor) -> torch.Tensor:
-        """Standard normal noise from the seed, the number of each world and the number of calls since its start."""
+        """Standard normal noise, a function of the seed, the index of a world and the calls since its start."""
         ages, noise = self._ages.now(), torch.empty_like(like)
         for age in np.unique(ages):
             bits = np.random.SeedSequence((self._seed % 2**64, int(age))).generate_state(1, np.uint64)

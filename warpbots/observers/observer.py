@@ -1,4 +1,4 @@
-"""Observers: objects that are bound to a simulation and then observe its states."""
+"""Protocols of observers, which are bound to a simulation and then compute observations from its states."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ __all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "forget"]
 
 
 class Observation(Protocol):
-    """The function that `bind` returns."""
+    """A function from a state to an observation; the result of `Observer.bind`."""
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
         """The observation of `state`, shape (worlds, features)."""
@@ -20,25 +20,25 @@ class Observation(Protocol):
 
 @runtime_checkable
 class Observer(Protocol):
-    """An observer, which a controller accepts instead of a function of the state."""
+    """An observer; a controller accepts an observer or a function of the state."""
 
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`."""
+        """The function that computes the observation of a state of `simulation`."""
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """An observation with memory, or a controller with one: its value depends on the states of earlier calls.
+    """An observation or a controller with memory: the result of a call depends on the states of earlier calls.
 
-    The memory is cleared at the start of each rollout. When a simulation is stepped by hand, call `forget` at the start
-    of a motion, and after `warpbots.Simulation.reset` for the worlds that were reset.
+    A rollout starts without memory. If you simulate by single steps (`warpbots.Simulation.step`), call `forget` at the
+    start of a motion, and after `warpbots.Simulation.reset` for the worlds that were reset.
     """
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """The next call is the first of a new motion.
+        """Clear the memory, so that the next call is the first one of a new motion.
 
         Args:
-            worlds: Which worlds begin anew: a mask of shape (worlds,), bool, or indices; None for all.
+            worlds: The worlds that begin a new motion: a mask of shape (worlds,), bool, or indices; None for all.
 
         Raises:
             ValueError: `worlds` has another shape, or an index out of range.
@@ -46,21 +46,22 @@ class Remembers(Protocol):
 
 
 def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
-    """Clear the memory of all `parts` that have one; see `Remembers.forget`."""
+    """Call `forget` of all `parts` that have memory; see `Remembers.forget`."""
     for part in parts:
         if isinstance(part, Remembers):
             part.forget(worlds)
 
 
 class BoundObserver:
-    """The observation of an observer, which is pickled as the observer and its simulation.
+    """The observation that an observer computes for a simulation, in a form that can be pickled and copied.
 
-    Copies share the observation, unless it has memory.
+    A pickle contains the observer and the simulation. Copies use the same function for the observation, unless the
+    function has memory.
     """
 
     @checked
     def __init__(self, observer: Observer, simulation: "Simulation[Any]"):
-        """Bind an observer.
+        """Bind `observer` to `simulation`.
 
         Args:
             observer: The observer.

@@ -1,4 +1,4 @@
-"""How the matter of a region moves as a whole: centre, mean deformation, rotation and angular velocity."""
+"""Mean motion of the matter in a region: centre, deformation, rotation and angular velocity."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ from warpbots.solvers import State
 __all__ = ["Region", "points_of", "polar_rotation"]
 
 _FLAT = 1e-8
-"""Smallest ratio of principal moments at which a region counts as extended in all directions."""
+"""Smallest ratio of the least to the greatest principal moment with which a region does not count as flat."""
 _ITERATIONS = 10
-"""Iterations of `polar_rotation`: enough for double precision even if stretches differ by a factor of a million."""
+"""Iterations of `polar_rotation`: enough for double precision even if principal stretches differ by a factor of 10⁶."""
 
 
 class Region:
-    """The matter of a region, weighted by its masses at rest.
+    """The points of matter in a region, and means over these points weighted by mass.
 
     Attributes:
-        points: Indices of its points of matter.
-        mass: Their masses per mass of the region [1], shape (n,).
+        points: Indices of the points of matter in the region, shape (n,), int.
+        mass: Masses of these points at rest, divided by the mass of the region [1], shape (n,).
     """
 
     def __init__(self, simulation: "Simulation[Any]", region: str | None, what: str):
-        """Take the region at rest.
+        """Find the points of the region in the matter at rest.
 
         Args:
             simulation: The simulation with the region.
@@ -53,11 +53,15 @@ class Region:
         self._arms = torch.as_tensor(mass[:, None] * X @ np.linalg.inv(M)).to(like)
 
     def center(self, field: torch.Tensor) -> torch.Tensor:
-        """Mean of a field of all points weighted by mass, shape (worlds, dim); for positions, the centre of mass."""
+        """Mean of a field over the region, weighted by mass, shape (worlds, dim); for positions, the centre of mass.
+
+        Args:
+            field: Values at all points of matter, shape (worlds, n_points, dim).
+        """
         return self.mass @ field[:, self.points]
 
     def deformation(self, state: State) -> torch.Tensor:
-        """Mean deformation gradient: the best affine fit to the motion from rest [1], shape (worlds, dim, dim)."""
+        """Mean deformation gradient, from the best affine fit to the motion from rest [1], shape (worlds, dim, dim)."""
         return state.position[:, self.points].mT @ self._arms
 
     def rotation(self, state: State) -> torch.Tensor:
@@ -65,7 +69,7 @@ class Region:
         return polar_rotation(self.deformation(state))
 
     def angular_velocity(self, state: State) -> torch.Tensor:
-        """Angular velocity of the rigid body that has the angular momentum of the region.
+        """Angular velocity of a rigid body with the inertia and the angular momentum of the region.
 
         Returns:
             Shape (worlds, 3) or, in 2D, (worlds, 1) [rad/s], in the axes of the world.
@@ -83,7 +87,7 @@ class Region:
 
 
 def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> np.ndarray:
-    """Indices of the points of matter in a region, or of all.
+    """Indices of the points of matter in a region, or of all points.
 
     Args:
         simulation: The simulation with the region.
@@ -110,8 +114,9 @@ def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> n
 def polar_rotation(F: torch.Tensor) -> torch.Tensor:
     """Rotation R of the polar decomposition F = R S, by Newton's iteration with scaling by the determinant.
 
-    At convergence its derivative is the derivative of R, even for equal stretches, for which the derivative of a
-    singular value decomposition does not exist (Higham, Functions of Matrices, section 8.3).
+    When the iteration has converged, its derivative is the derivative of R. This holds even for equal principal
+    stretches, for which the derivative of a singular value decomposition does not exist (Higham, Functions of Matrices,
+    section 8.3).
 
     Args:
         F: Matrices of positive determinant, shape (..., dim, dim).

@@ -1,4 +1,4 @@
-"""Matter at rest, sampled from the scene, so that observers use the same places under every solver and resolution."""
+"""Sample points of matter at rest, with which observers use the same places under every solver and resolution."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["RestSamples"]
 
 _COUNT = 1 << 12
-"""Least number of samples in a solid."""
+"""Smallest number of samples in a solid body."""
 
 
 class RestSamples:
-    """Points spread evenly over the matter of a region, which depend on the scene alone.
+    """Sample points distributed evenly over the matter of a region; they depend on the scene alone.
 
     Attributes:
-        position: Their positions at rest [m], shape (n, dim).
-        volume: The volume of matter that each point represents [m^dim], shape (n,).
+        position: Positions of the samples at rest [m], shape (n, dim).
+        volume: Volume of matter that each sample represents [m^dim], shape (n,).
         size: Size of the bounding box of the region [m], shape (dim,).
         robot_length: Longest side of the bounding box of all bodies that have matter in the region [m].
     """

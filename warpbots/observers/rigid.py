@@ -1,7 +1,7 @@
 """Observers of rigid bodies: joints, poses, points, motors and contact forces, in SI units.
 
-All observations are differentiable. They are functions of a state and, by name, of replaced parameters of the model: a
-rollout that replaces parameters must pass the same parameters to its observations.
+All observations are differentiable. The arguments of an observation are a state and, by name, replaced parameters of
+the model. If a rollout replaces parameters, pass the same parameters to the observation.
 """
 
 import dataclasses
@@ -58,7 +58,8 @@ class Poses:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 12 bodies).
 
-        For each body the origin of its frame [m], then the rows of the matrix whose columns are its axes [1].
+        For each body these are the origin of its frame [m], and then the entries, row by row, of the matrix whose
+        columns are the axes of the frame [1].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -91,7 +92,7 @@ class EndEffector:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world [m].
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world frame [m].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -112,14 +113,14 @@ class EndEffector:
 class JointTorques:
     """Torques of the motors; see `warpbots.actuators.Torque` and `warpbots.actuators.Servo`.
 
-    The control is not part of a state: it is an argument of the observation, and None means u = 0.
+    The control is not part of a state. Therefore it is an argument of the observation; None means u = 0.
     """
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, channels).
 
-        Torques [N m] or forces [N].
+        These are torques [N m] or, for prismatic joints, forces [N].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -134,7 +135,9 @@ class JointTorques:
 
 @dataclasses.dataclass(frozen=True)
 class ContactForces:
-    """Contact forces on the contact points of bodies; forces of other bodies on their solids are not included.
+    """Sum of the contact forces at the contact points of each body.
+
+    If the contact points of another body touch the surface of a body, their forces on this body are not included.
 
     Attributes:
         bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
@@ -147,10 +150,12 @@ class ContactForces:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies), in the world [N].
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies) [N].
+
+        The forces are in the world frame.
 
         Raises:
-            TypeError: The scene has no rigid bodies, or they are bones; see `Simulation.report`.
+            TypeError: The scene has no rigid bodies, or they are bones, whose contact forces `Simulation.report` has.
             KeyError: There is no such body.
         """
         chosen, points = _bodies(simulation, self, self.bodies), _points(simulation, self)
@@ -168,7 +173,7 @@ class ContactForces:
 
 @dataclasses.dataclass(frozen=True)
 class Tactile:
-    """Tactile sensing by the contact points of a body.
+    """Normal and shear forces at the contact points of a body, as measured by tactile sensors.
 
     Attributes:
         body: Name of the body.
@@ -183,10 +188,11 @@ class Tactile:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
 
-        For each contact point of the body the normal force (>= 0), then the shear force in the axes of the body [N].
+        For each contact point of the body these are the normal force (>= 0) and then the shear force, three components
+        in the axes of the body [N].
 
         Raises:
-            TypeError: The scene has no rigid bodies, or they are bones, which feel no contacts at points.
+            TypeError: The scene has no rigid bodies, or they are bones, whose contacts are not at contact points.
             KeyError: There is no such body.
             ValueError: The body has no contact points.
         """
@@ -204,7 +210,7 @@ class Tactile:
 
 
 def _robot(simulation: "Simulation[Any]", observer: object) -> Robot:
-    """The robot of a simulation of rigid bodies."""
+    """The robot of a simulation; raises a TypeError that names `observer` if there are no rigid bodies."""
     if simulation.model.robot is None:
         raise TypeError(
             f"{type(observer).__name__}: scene {simulation.scene.name!r} has no rigid bodies; use Clusters or Centroid "
@@ -219,7 +225,7 @@ def _bodies(simulation: "Simulation[Any]", observer: object, names: tuple[str, .
 
 
 def _points(simulation: "Simulation[Any]", observer: object) -> tuple[np.ndarray, ...]:
-    """Indices of the contact points of each body."""
+    """Indices of the contact points of each body; raises a TypeError that names `observer` if the bodies are bones."""
     points = _robot(simulation, observer).contact_points
     if points is None:
         raise TypeError(

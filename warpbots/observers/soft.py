@@ -1,4 +1,4 @@
-"""Observers of regions of soft bodies: strain, pressure, forces of obstacles, gyroscope and accelerometer."""
+"""Observers of soft bodies: strain, pressure, gyroscope and accelerometer of a region, and forces of obstacles."""
 
 import dataclasses
 from typing import Any
@@ -16,15 +16,16 @@ from warpbots.solvers.scene_parts import takers
 __all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "MeanPressure", "Strain"]
 
 _STRESS = ("particle", "mass", "element")
-"""Kinds of elements with a stress, under MPM, springs and finite elements."""
+"""Kinds of elements for which a solver may compute a stress: MPM, mass-spring and finite elements, in this order."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Strain:
     """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, as a stretchable sensor would measure it.
 
-    F is the affine map from the region at rest that fits its present positions best, weighted by masses. So the strain
-    has the same meaning under every solver, and the region may be anything from a few particles to a whole limb.
+    F is the matrix of the affine map that maps the positions at rest best to the present positions, weighted by mass.
+    Therefore the strain has the same meaning under every solver, and the region may be anything from a few particles to
+    a whole limb.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -39,7 +40,7 @@ class Strain:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 6) or, in 2D, (worlds, 3).
 
-        The components xx, yy, zz, yz, xz, xy, or xx, yy, xy [1], in the axes of the region at rest.
+        The components are xx, yy, zz, yz, xz, xy or, in 2D, xx, yy, xy [1], in the axes of the region at rest.
 
         Raises:
             TypeError: The scene has no soft bodies.
@@ -60,8 +61,8 @@ class Strain:
 class MeanPressure:
     """Mean pressure -tr(sigma)/dim in the matter of a region, weighted by volumes at rest.
 
-    sigma is the Cauchy stress of `warpbots.Simulation.sense`, whose docstring says what each solver includes. In 2D the
-    pressure is minus the mean of the normal stresses in the plane.
+    sigma is the Cauchy stress in the readings of the solver (`warpbots.Simulation.sense`); the docstring of the
+    readings says what the stress includes. In 2D the pressure is minus the mean of the normal stresses in the plane.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -76,7 +77,7 @@ class MeanPressure:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, 1) [Pa].
 
-        The control is not part of a state: it is an argument of the observation, and None means u = 0.
+        The control is not part of a state. Therefore it is an argument of the observation; None means u = 0.
 
         Raises:
             TypeError: The scene has no soft bodies, or the solver has no readings.
@@ -106,7 +107,12 @@ class MeanPressure:
 
     @staticmethod
     def _volumes(simulation: "Simulation[Any]", vertices: Any) -> torch.Tensor:
-        """Volumes at rest of points of matter, or of tetrahedra up to a factor."""
+        """Weights of the elements: volumes at rest of points of matter, or volumes of simplices up to a common factor.
+
+        Args:
+            simulation: The simulation.
+            vertices: Vertices of the elements at rest.
+        """
         if vertices.shape[1] == 1:
             return torch.as_tensor(simulation.model.matter.volume)
         corners = torch.as_tensor(vertices)
@@ -131,7 +137,7 @@ class ObstacleForces:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, obstacles dim) [N].
 
         Raises:
-            TypeError: The scene has no soft bodies, or under its solver contact forces are no function of a state.
+            TypeError: The scene has no soft bodies, or with this solver contact forces are not a function of the state.
             KeyError: There is no such obstacle.
             ValueError: The scene has no obstacles.
         """
@@ -160,8 +166,8 @@ class ObstacleForces:
 class Gyroscope:
     """Angular velocity of a region in its own axes, as a sensor in it would measure it.
 
-    This is the angular velocity of a rigid body with the angular momentum of the region. At rest the axes are those of
-    the world; they rotate with the region.
+    This is the angular velocity of a rigid body with the inertia and the angular momentum of the region. The axes of
+    the region are the axes of the world at rest, and rotate with the region.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -176,11 +182,12 @@ class Gyroscope:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3) or, in 2D, (worlds, 1).
 
-        Angular velocity [rad/s].
+        The unit is [rad/s].
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat; or, in an observation, it is turned inside out.
+            ValueError: There is no such region, or the region is flat; the observation raises it as well, if the region
+                is turned inside out.
         """
         region = Region(simulation, self.region, "Gyroscope")
 
@@ -195,8 +202,9 @@ class Gyroscope:
 class Accelerometer:
     """Specific force R^T (a - g) of a region in its own axes, as a sensor in it would measure it.
 
-    The acceleration a of the centre of mass is the mean over the last control interval, 0 in the first call. The
-    reading is gravity upwards at rest, and zero in free fall.
+    a is the mean acceleration of the centre of mass over the last control interval, 0 in the first call; g is the
+    gravitational acceleration, and R the rotation of the region from rest. At rest the specific force points upwards
+    with the magnitude of g; in free fall it is zero.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -211,11 +219,13 @@ class Accelerometer:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, dim) [m/s^2].
 
-        It stores the last velocity, see `warpbots.observers.Remembers`; call it once in each control interval.
+        The observation stores the last velocity, see `warpbots.observers.Remembers`; call the observation once in each
+        control interval.
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat; or, in an observation, it is turned inside out.
+            ValueError: There is no such region, or the region is flat; the observation raises it as well, if the region
+                is turned inside out.
         """
         return _SpecificForce(Region(simulation, self.region, "Accelerometer"), simulation)
 

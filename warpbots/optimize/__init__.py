@@ -1,4 +1,4 @@
-"""Optimisation of anything that a rollout depends on."""
+"""Optimisation of controls, parameters, and all other inputs of rollouts."""
 
 from warpbots.optimize import methods
 from warpbots.optimize.bounds import Bounded

@@ -10,7 +10,7 @@ __all__ = ["Bounded"]
 class Bounded(torch.nn.Module):
     """A tensor between two bounds, by a reparametrisation: value = lower + (upper - lower) sigmoid(raw).
 
-    ``bounded()`` is the value; ``bounded.parameters()`` are passed to an optimiser. The initial value is the one given.
+    ``bounded()`` returns the value; pass ``bounded.parameters()`` to an optimiser.
 
     Attributes:
         raw: The unbounded parameter, of any shape.
@@ -18,10 +18,15 @@ class Bounded(torch.nn.Module):
 
     @checked
     def __init__(self, value: torch.Tensor, lower: float, upper: float):
-        """Start at `value`, strictly between `lower` and `upper`.
+        """Start at `value`.
+
+        Args:
+            value: Initial value, strictly between the bounds.
+            lower: Lower bound.
+            upper: Upper bound.
 
         Raises:
-            ValueError: `value` is not strictly inside.
+            ValueError: `value` is not strictly between the bounds.
         """
         super().__init__()
         if not ((value > lower) & (value < upper)).all():

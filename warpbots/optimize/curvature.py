@@ -1,4 +1,4 @@
-"""Second derivatives of a loss along a direction, by differences of its gradient."""
+"""Product of the Hessian of a loss with a direction, by differences of the gradient."""
 
 from collections.abc import Callable
 
@@ -20,17 +20,19 @@ def hessian_product(
 ) -> torch.Tensor:
     """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
 
-    Simulations have exact first derivatives and no second derivatives. The product takes two gradients. With noise ε of
-    a gradient, relative to H x, and third derivatives of the size of H / x, the relative error is ε x / h +
-    (h / x)² / 6, which is smallest for h = (3 ε)^(1/3) x: 10 % of `x` in float32 and 0.4 % in float64 by default. The
-    asymmetry of the Hessian shows how large its error is. Motions with contact have kinks, across which H means little.
+    g is the gradient of `loss`, v the direction and h the step. Simulations have exact first derivatives, but no second
+    derivatives; the product takes two gradients. Let ε be the error of a gradient relative to H x, and the third
+    derivatives of the size of H / x. The relative error of the product is then ε x / h + (h / x)² / 6, which is
+    smallest for h = (3 ε)^(1/3) x: by default 10 % of `x` in float32 and 0.4 % in float64. If the products with several
+    directions form a Hessian, its asymmetry shows how large the error is. With contact, gradients have kinks; if the
+    step crosses one, the product means little.
 
     Args:
-        loss: A scalar function of `x`, such as one of a rollout.
+        loss: A scalar function of `x`, such as the loss of a rollout.
         x: Point at which to evaluate H, any shape.
-        direction: v, of the shape of `x`.
-        step: Largest change of an entry of `x`, in the units of `x`; None for (3 ε)^(1/3) times the size of `x` along
-            the direction, the largest abs(v x) over the largest abs(v), or one if that is zero.
+        direction: The direction v, with the shape of `x`.
+        step: Largest change of an entry of `x`, in the units of `x`. None for (3 ε)^(1/3) times the size of `x` along
+            the direction: the largest abs(v x) divided by the largest abs(v), or 1 if this quotient is zero.
         noise: ε; None for the square root of the rounding unit: iterative solvers are accurate to about half of the
             digits.
 

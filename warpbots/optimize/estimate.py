@@ -14,19 +14,22 @@ __all__ = ["Estimate"]
 class Estimate:
     """Values of the unknowns that fit data best, and their uncertainty due to noise in the data.
 
-    Near the minimum the sum of squares behaves as for a linear model with the Jacobian J of the residuals, each divided
-    by the standard deviation of its noise. The covariance of the estimate is then the inverse of the Gauss-Newton
-    matrix Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not included.
+    Let J be the Jacobian of the residuals, each divided by the standard deviation of its noise. Near the minimum the
+    residuals are treated as linear in the unknowns. The covariance of the estimate is then the inverse of the
+    Gauss-Newton matrix Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not
+    included.
+
+    An unknown that is a tensor consists of several numbers; n is the number of all numbers.
 
     Attributes:
         names: Name of each number, such as ``E`` or ``E[2]``, shape (n,).
         value: The estimate, in the units of the unknowns, shape (n,).
-        residual: Residuals at the estimate, in standard deviations of the noise if it was given, or in their own units,
-            shape (m,).
+        residual: Residuals at the estimate, divided by the standard deviations of the noise if these were given, else
+            in their own units, shape (m,).
         jacobian: Derivative of `residual` with respect to `value`, shape (m, n).
-        at_bound: Which numbers lie on a bound, where their intervals mean little, shape (n,).
-        noise_known: Whether the noise was given; if not, it is estimated from the residuals.
-        history: The search; its loss is half the sum of the squares of `residual`.
+        at_bound: Whether a number lies on one of its bounds, so that its interval means little, shape (n,), bool.
+        noise_known: Whether the noise was given; if not, the noise is estimated from the residuals.
+        history: History of the search; the loss in it is half the sum of the squares of `residual`.
     """
 
     names: list[str]
@@ -46,7 +49,7 @@ class Estimate:
     def reduced_chi_square(self) -> float:
         """Sum of the squares of `residual` per degree of freedom: close to 1 if the noise and the model are right.
 
-        If the noise was not given, this is an estimate of its variance. NaN without a degree of freedom.
+        If the noise was not given, this is an estimate of the variance of the noise. NaN if `freedom` is zero.
         """
         return float(self.residual @ self.residual / self.freedom) if self.freedom else float("nan")
 
@@ -84,11 +87,11 @@ class Estimate:
         return self.covariance / np.outer(self.deviation, self.deviation)
 
     def interval(self, level: float = 0.95) -> np.ndarray:
-        """Confidence interval of each number by itself, in the units of the unknowns.
+        """Confidence interval of each number, without regard to the other numbers, in the units of the unknowns.
 
         Args:
-            level: Probability of the interval, in (0, 1): under a normal distribution if the noise was given, else
-                Student's t.
+            level: Confidence level, in (0, 1). The normal distribution is used if the noise was given, otherwise
+                Student's t distribution.
 
         Returns:
             Lower and upper ends, shape (n, 2).
@@ -105,7 +108,7 @@ class Estimate:
         return np.stack([self.value - half, self.value + half], axis=1)
 
     def __str__(self) -> str:
-        """A line for each number, with the half-width of its interval at 95 %."""
+        """A line for each number, with its value and the half-width of its 95 % confidence interval."""
         half = 0.5 * np.diff(self.interval(), axis=1)[:, 0]
         lines = (
             f"{name} = {v:.6g} ± {h:.2g}" + (" (on a bound)" if bound else "")

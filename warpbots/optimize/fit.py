@@ -1,4 +1,4 @@
-"""Training: `warpbots.minimize` without constraints, with an optimiser of torch."""
+"""Training: `warpbots.minimize` without constraints, with a torch optimiser."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -34,10 +34,10 @@ def fit(
     group: "ProcessGroup | None" = None,
     **options: Any,
 ) -> History:
-    """Minimise `loss` with an optimiser of torch and leave the best parameters found in place.
+    """Minimise `loss` with a torch optimiser, and set the parameters to the best values at the end.
 
-    A shorthand for `warpbots.minimize` with ``methods.Torch(optimizer, **options)``; see there for more about each
-    argument.
+    A shorthand for `warpbots.minimize` with ``methods.Torch(optimizer, **options)``; `warpbots.minimize` explains each
+    argument in more detail.
 
     Args:
         parameters: The parameters to optimise, changed in place; parameters that require no gradient are left out.
@@ -48,12 +48,12 @@ def fit(
         progress: Whether to show a progress bar with the loss and the remaining time.
         project: Called after every step to project parameters back into their bounds.
         on_best: Called with the history whenever the loss is the smallest so far, while the parameters have the values
-            that gave it.
-        checkpoint: File for the state of the run; None for none.
+            of this loss.
+        checkpoint: File for the state of the run; None for no file.
         resume: Whether to continue from `checkpoint` instead of from the current parameters.
-        about: Settings that identify the run, by name, besides the optimiser and its options; a checkpoint with other
-            settings is not resumed.
-        group: Processes that minimise the mean of their losses together.
+        about: Settings that identify the run, by name, in addition to the optimiser and its options; a checkpoint with
+            other settings is not resumed.
+        group: Processes that together minimise the mean of their losses.
         options: Options of `optimizer`, such as ``lr=1e-2``.
 
     Returns:
@@ -62,7 +62,7 @@ def fit(
     Raises:
         ValueError: `iterations` is below 1 or below the number that a resumed run has completed, there is nothing to
             optimise, the loss does not depend on a parameter, or the checkpoint belongs to another run.
-        OSError: There is no checkpoint to resume, or it cannot be written.
+        OSError: There is no checkpoint to resume, or the checkpoint cannot be written.
         RolloutError: A rollout failed, or its loss is not finite.
         FloatingPointError: A gradient is not finite.
     """

@@ -8,7 +8,7 @@ from warpbots.optimize.search_history import SearchHistory
 __all__ = ["Planned", "fewest_episodes", "schedule"]
 
 _SHORTEST = 2
-"""Episodes of the shortest leg; the first episode of a leg only repeats the best one before."""
+"""Smallest number of episodes of a leg, because the first episode only repeats the best rollout of the leg before."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Planned:
     """The next leg of a search.
 
     Attributes:
-        round: Number of the round, from 0.
+        round: Index of the round, from 0.
         candidate: Name of the candidate.
-        episodes: Largest number of episodes.
+        episodes: Largest number of episodes of the leg.
     """
 
     round: int
@@ -27,17 +27,18 @@ class Planned:
 
 
 def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[Planned]:
-    """The legs of a search, one by one: each depends on the results of the legs before it.
+    """Yield the legs of a search one by one: each leg depends on the results of the legs before it.
 
-    Each round has an equal part of the episodes, which its candidates share equally: all candidates in the first round,
-    then the best one in `reduction` of each round, down to one (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar
-    2016). Episodes that a round leaves, because candidates have converged, are for the next rounds; those that the last
-    round leaves are for the best candidate that can still be improved.
+    All candidates take part in the first round, and the best of them, one in `reduction`, in the next round, until one
+    candidate is left (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016). Every round has the same number of
+    episodes, distributed equally among its candidates. Episodes that a round does not use, because candidates have
+    converged, are used in the next rounds. Episodes that the last round does not use are spent on the best candidate
+    that can still be improved.
 
     Args:
-        history: The search so far; the caller adds each leg before it asks for the next.
+        history: The search so far; the caller adds each leg to it before asking for the next leg.
         episodes: Number of episodes of all legs together.
-        reduction: Number of candidates for each one that remains in the next round.
+        reduction: Number of candidates in a round divided by the number of candidates in the next round.
     """
     sizes = _sizes(len(history.candidates), reduction)
     for number, size in enumerate(sizes):
@@ -50,7 +51,7 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
 
 
 def fewest_episodes(candidates: int, reduction: int) -> int:
-    """The smallest number of episodes for which every leg has two."""
+    """The smallest number of episodes with which every leg of a search has at least two episodes."""
     return _SHORTEST * candidates * len(_sizes(candidates, reduction))
 
 

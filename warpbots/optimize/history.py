@@ -17,24 +17,25 @@ class History:
 
     Attributes:
         loss: Loss at the start of each iteration.
-        seconds: Time of each loss since the start [s].
+        seconds: Time from the start of the search until each loss was known [s].
         gradient_norm: Norm of the gradient of the loss (of the augmented Lagrangian, if a torch optimiser has
-            constraints) in each iteration, before clipping, in the units of the scales. The last loss may have none;
-            methods without gradients have none at all.
+            constraints) in each iteration, before clipping, with respect to the unknowns divided by their scales. The
+            entry of the last loss may be missing; methods without gradients have no entries.
         violation: Largest violation of a constraint at the start of each iteration; zero without constraints.
         episodes: Number of rollouts (calls of the loss) up to each loss; the last entry counts all rollouts, including
-            those after the last iteration, such as a line search that found no smaller loss. The rollout that a resumed
-            run repeats is not counted, so that its history equals that of an uninterrupted run.
-        failures: How many of these rollouts failed: they did not converge, diverged, or had a loss or constraint that
-            is not finite. Methods that compare losses take a smaller step then.
-        lost_worlds: Number of lost worlds (`Trajectory.lost`) in all rollouts up to each loss; the other worlds of
-            their batches went on.
+            rollouts after the last iteration, for example in a line search that found no smaller loss. The rollout that
+            a resumed run repeats is not counted, so that its history equals the history of an uninterrupted run.
+        failures: Number of failed rollouts up to each loss: rollouts that did not converge, diverged, or had a loss or
+            constraint that is not finite. After a failure, methods that compare losses take a smaller step.
+        lost_worlds: Number of lost worlds (`Trajectory.lost`) in all rollouts up to each loss. A lost world does not
+            make a rollout fail as long as other worlds of the batch go on.
         window: Number of recent losses whose mean decides which iteration is best.
-        allowed_violation: Largest violation that counts as none.
+        allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
-            ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often
-            converged to rounding, or a wrong gradient), ``"infeasible constraints"``, ``"stagnated"`` (CMA-ES finds
-            nothing better), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty while it runs.
+            ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often the
+            search has converged to rounding, or a gradient is wrong), ``"infeasible constraints"``, ``"stagnated"``
+            (CMA-ES finds no smaller loss), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty
+            while the search runs.
         message: The reason as a sentence, in the words of the method.
     """
 
@@ -57,18 +58,18 @@ class History:
 
     @property
     def iteration(self) -> list[int]:
-        """0, 1, 2, ...: one for each loss."""
+        """Indices of the iterations, 0, 1, 2, ...: one for each loss."""
         return list(range(len(self.loss)))
 
     @property
     def best(self) -> int:
-        """Iteration with the smallest loss among those that violate no constraint, or else with the smallest violation.
+        """Index of the iteration with the smallest loss among the iterations that fulfil all constraints.
 
-        For random losses, means over the last `window` iterations are compared; iterations before the first full window
-        do not count.
+        If there is no such iteration, the iteration with the smallest violation. If `window` is above 1, means over the
+        last `window` iterations are compared, and iterations before the first full window do not count.
 
         Raises:
-            ValueError: Nothing was recorded.
+            ValueError: No loss was recorded.
         """
         if not self.loss:
             raise ValueError("the history is empty: no iteration was finished")
@@ -78,7 +79,7 @@ class History:
         return min(self.iteration[first:], key=lambda i: (excess[i], loss[i]))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write the column ``iteration`` and then `columns`; missing values are empty.
+        """Write a table with the column ``iteration`` and then `columns`; missing values are empty.
 
         Raises:
             OSError: The file cannot be written; nothing is left behind.
@@ -90,7 +91,7 @@ class History:
             writer.writerows(zip(self.iteration, *columns, strict=True))
 
     def columns(self) -> dict[str, list]:
-        """Each column by name, as lists that grow with the history."""
+        """Losses, times and the other columns of the table, by name; the lists grow with the history."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def _mean(self, column: list[float]) -> list[float]:

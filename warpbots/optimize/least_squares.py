@@ -1,4 +1,4 @@
-"""Identification: unknowns that fit data best, in the sense of least squares."""
+"""Identification: finds the unknowns that fit data best, in the sense of least squares."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -33,19 +33,20 @@ def least_squares(
 ) -> Estimate:
     """Find the unknowns with the smallest sum of squared residuals, and their uncertainty.
 
-    The method is the trust-region reflective algorithm of `scipy.optimize.least_squares` between the bounds of the
-    unknowns. With ``"adjoint"`` derivatives are exact and each row of the Jacobian takes one backward pass through the
-    same rollout; with ``"differences"`` each column takes two rollouts, at `step` on either side. A rollout that fails
-    after the first one makes the step four times smaller, and counts in `History.failures`. Ctrl-C keeps the best.
+    The method is the trust-region reflective algorithm of `scipy.optimize.least_squares`, which respects the bounds of
+    the unknowns. With ``"adjoint"`` the derivatives are exact, and each row of the Jacobian takes one backward pass
+    through the same rollout. With ``"differences"`` each column takes two rollouts, with one number changed by +`step`
+    and by -`step`. If a rollout after the first one fails, the trust-region step becomes four times smaller, and
+    `History.failures` counts the rollout. Ctrl-C ends the search and keeps the best values.
 
     Args:
-        residual: Runs a rollout and returns prediction minus data, of any shape, always the same.
-        unknowns: The unknowns to identify, changed in place, as in `warpbots.minimize`; their scales are typical
-            changes.
-        noise: Standard deviation of each residual, in its units: a number, or a tensor of their shape; None if it is
-            the same for all of them and unknown. It is then estimated from the residuals, so that errors of the model
-            count as noise.
-        jacobian: ``"adjoint"``, ``"differences"``, or None for the one with fewer rollouts and backward passes.
+        residual: Runs a rollout and returns prediction minus data, a tensor of any shape, the same at each call.
+        unknowns: The unknowns to identify, changed in place, in any of the forms that `warpbots.minimize` takes. The
+            scale of an unknown is a typical change of its values.
+        noise: Standard deviation of the noise in each residual, in the units of the residual: a number, or a tensor of
+            the shape of the residuals. None if the standard deviation is the same for all residuals and unknown; it is
+            then estimated from the residuals, so that errors of the model count as noise.
+        jacobian: ``"adjoint"``, ``"differences"``, or None for the choice with fewer rollouts and backward passes.
         step: Step of the differences, in units of the scales; None for the cube root of three times the square root of
             the rounding unit, as in `warpbots.optimize.hessian_product`: 0.1 in float32, 0.004 in float64.
         iterations: Largest number of iterations, each with a Jacobian.
@@ -54,12 +55,12 @@ def least_squares(
         callback: Called with the history in every iteration; the search ends if it returns a true value.
 
     Returns:
-        Estimate, covariance and intervals, in the units of the unknowns, and the history.
+        The estimate with its covariance and intervals, in the units of the unknowns, and the history.
 
     Raises:
-        ValueError: A number is out of range, an unknown is wrong (see `warpbots.minimize`), or there are fewer
-            residuals than unknowns (without `noise`, also if there are equally many).
-        RolloutError: The first rollout or one of a difference failed, or its residuals are not finite.
+        ValueError: An argument is out of range, an unknown is invalid (see `warpbots.minimize`), or there are fewer
+            residuals than unknown numbers; if `noise` is None, there must be more residuals than unknown numbers.
+        RolloutError: The first rollout or a rollout for a difference failed, or its residuals are not finite.
         RuntimeError: The search was interrupted before the first Jacobian.
         FloatingPointError: A derivative is not finite.
     """
@@ -76,7 +77,7 @@ def least_squares(
 
 
 class _Search:
-    """`scipy.optimize.least_squares` at work on the residuals, in the units of the noise and of the scales."""
+    """Runs `scipy.optimize.least_squares`; residuals are divided by the noise, and unknowns by their scales."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class _Search:
         return Ending("converged" if result.status > 0 else LIMIT.reason, result.message)
 
     def estimate(self, history: History) -> Estimate:
-        """The result, in the units of the unknowns."""
+        """Run the search, and return the estimate in the units of the unknowns."""
         if self._best is None:
             raise RuntimeError("least_squares: interrupted before the first Jacobian; there is no estimate")
         unknowns, (z, r, J) = self.problem.unknowns, self._best
@@ -183,7 +184,7 @@ class _Search:
         return sigma
 
     def _at(self, z: np.ndarray) -> np.ndarray:
-        """Residuals at a point, shape (m,), whose graph is kept where derivatives need it."""
+        """Residuals at `z`, the unknowns divided by their scales, shape (m,); torch's graph is kept for adjoints."""
         if not np.array_equal(self._point, z):
             self.problem.unknowns.set_vector(z)
             self._point = np.array([])

@@ -8,7 +8,7 @@ __all__ = ["Logger", "RunLogger", "ScalarWriter", "loggers_of", "write"]
 
 @runtime_checkable
 class ScalarWriter(Protocol):
-    """A writer of the TensorBoard kind, such as `torch.utils.tensorboard.SummaryWriter`."""
+    """A logger with the interface of TensorBoard, such as `torch.utils.tensorboard.SummaryWriter`."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int, /) -> Any:
         """Record one value."""
@@ -16,7 +16,7 @@ class ScalarWriter(Protocol):
 
 @runtime_checkable
 class RunLogger(Protocol):
-    """A run of the Weights & Biases kind, such as the result of ``wandb.init``."""
+    """A logger with the interface of Weights & Biases, such as the result of ``wandb.init``."""
 
     def log(self, data: dict[str, Any], /, step: int) -> Any:
         """Record values by name."""
@@ -27,7 +27,7 @@ Logger: TypeAlias = ScalarWriter | RunLogger
 
 
 def loggers_of(loggers: Logger | Sequence[Logger] | None) -> list[Logger]:
-    """One, several or no loggers as a list.
+    """A list of the loggers in `loggers`, which may be one logger, a sequence of loggers, or None.
 
     Raises:
         TypeError: A logger has neither ``add_scalar`` nor ``log``.

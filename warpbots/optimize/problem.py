@@ -22,14 +22,14 @@ _SAME = 3e-4  # allowed relative difference of two evaluations: the square root 
 
 
 class Spent(Exception):
-    """All episodes are spent."""
+    """The limit of episodes is reached."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcome:
     """Loss and constraints of one rollout, as functions of the unknowns in torch.
 
-    Scale constraints so that a violation of one is large, just as losses should be of order one.
+    Scale constraints so that a violation of 1 is a large violation, just as losses should be of order one.
 
     Attributes:
         loss: The number to minimise, shape ().
@@ -44,11 +44,11 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A checked outcome.
+    """An outcome whose types, shapes and values have been checked.
 
     Attributes:
         loss: The loss, in torch's graph; for several starts at once, shape (starts,).
-        value: Value of the loss, the smallest of all starts.
+        value: Value of the loss; for several starts, the smallest one.
         equality: All equality constraints, shape (n_equality,), in torch's graph.
         inequality: All inequality constraints, shape (n_inequality,), in torch's graph.
     """
@@ -77,13 +77,13 @@ class Problem:
         processes: Processes over which loss, constraints and gradients are averaged.
         starts: Number of starts that are evaluated at once; if above 1, the length of the first axis of all unknowns
             and of the loss.
-        losses: Losses of these starts in the last evaluation, shape (starts,); None before the first.
-        episodes: Number of evaluations so far, one for each start; an evaluation by all processes together counts once.
-        failures: Number of failed evaluations.
-        lost_worlds: Number of lost worlds in all evaluations.
+        losses: Loss of each start in the last evaluation, shape (starts,); None before the first evaluation.
+        episodes: Number of rollouts so far; an evaluation counts one for each start, and processes together count once.
+        failures: Number of failed evaluations so far.
+        lost_worlds: Number of lost worlds in all evaluations so far.
         limit: Largest number of episodes.
-        last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
-            None before the first.
+        last: The last evaluation: values of the unknowns, random state before the evaluation, loss, and shapes of the
+            constraints; None before the first evaluation.
     """
 
     def __init__(
@@ -94,7 +94,15 @@ class Problem:
         processes: Processes | None = None,
         limit: float = math.inf,
     ):
-        """Minimise `function`; `constrained` is whether the method can take constraints."""
+        """Store the arguments; nothing is evaluated yet.
+
+        Args:
+            function: Returns the loss, or the loss and the constraints, of one rollout.
+            unknowns: The unknowns.
+            constrained: Whether the method can take constraints.
+            processes: Processes over which results are averaged; None for this process alone.
+            limit: Largest number of episodes.
+        """
         self.unknowns, self.processes = unknowns, processes or Processes()
         self.starts, self.episodes, self.failures, self.limit = 1, 0, 0, limit
         self.lost_worlds = 0
@@ -113,8 +121,8 @@ class Problem:
         Raises:
             Spent: There would be more episodes than `limit`.
             RolloutError: The simulation failed, or a value is not finite, in one of the processes.
-            ValueError: The loss is no scalar, a constraint has another shape than before or no gradient path, or the
-                method takes no constraints.
+            ValueError: The loss is not a scalar, a constraint has another shape than before or no gradient path, or
+                there are constraints although the method takes none.
             TypeError: The function returned neither a tensor nor an `Outcome` of tensors.
         """
         if self.episodes + self.starts > self.limit:
@@ -149,7 +157,7 @@ class Problem:
         return now
 
     def kept(self) -> list[torch.Tensor]:
-        """Copies of the unknowns; with several starts, every row is the start with the smallest loss."""
+        """Copies of the unknowns; with several starts, all rows are copies of the start with the smallest loss."""
         if self.starts == 1 or self.losses is None:
             return [t.detach().clone() for t in self.unknowns.tensors]
         best = self.losses.argmin()
@@ -168,15 +176,22 @@ class Problem:
         )
 
     def last_of_all(self) -> dict[str, Any] | None:
-        """`last`, with the random states of all processes."""
+        """A copy of `last`, in which the random state is a list with the states of all processes."""
         return None if self.last is None else {**self.last, "random": self.processes.gathered(self.last["random"])}
 
     def expect(self, last: Mapping[str, Any] | None, window: int) -> None:
-        """Remember the last evaluation of a stopped run; a random loss (a `window` above 1) is not compared."""
+        """Set the evaluation that `compare` expects: the last one of a stopped run; none if `window` is above 1.
+
+        Args:
+            last: Result of `last_of_all` in the stopped run; None if there is none.
+            window: `History.window`; losses with a window above 1 are random and cannot be compared.
+        """
         self._expected = None if last is None or window > 1 else last
 
     def confirm(self) -> None:
-        """Repeat the last evaluation of a stopped run, if there is one, compare the two, and restore the state.
+        """Repeat the last evaluation of a stopped run, if one is expected, and compare the results.
+
+        Afterwards the unknowns, the random state and the counts are as before.
 
         Raises:
             ValueError: The loss or the constraints have changed.
@@ -199,7 +214,7 @@ class Problem:
         self.episodes, self.failures, self.lost_worlds = counts
 
     def compare(self) -> None:
-        """Compare the last evaluation, made with the unknowns and random numbers of a stopped run, with its result.
+        """Compare `last` with the expected evaluation of a stopped run; both have the same unknowns and random numbers.
 
         Raises:
             ValueError: The loss or the constraints have changed.
@@ -226,7 +241,7 @@ class Problem:
         """Raise if neither loss nor constraints depend on an unknown.
 
         Args:
-            gradients: With respect to each unknown; None where there is no path in torch's graph.
+            gradients: Gradient with respect to each unknown; None if torch's graph has no path to the unknown.
 
         Raises:
             ValueError: Neither loss nor constraints depend on an unknown.
@@ -241,9 +256,10 @@ class Problem:
             )
 
     def jacobian(self, evaluation: Evaluation) -> np.ndarray:
-        """Gradients of the loss, of equality and of inequality constraints, in the units of the scales.
+        """Gradients of the loss and of the constraints with respect to the unknowns divided by their scales.
 
-        Each row is one backward pass through the same rollout.
+        Each row takes one backward pass through the same rollout. The rows are the loss, the equality constraints and
+        the inequality constraints.
 
         Returns:
             Shape (1 + n_equality + n_inequality, n).
@@ -251,10 +267,12 @@ class Problem:
         return self.gradients([evaluation.loss, *evaluation.equality, *evaluation.inequality])
 
     def gradients(self, rows: Sequence[torch.Tensor]) -> np.ndarray:
-        """Gradients of numbers, in the units of the scales, by one backward pass each; the last pass frees the graph.
+        """Gradients of several scalars with respect to the unknowns divided by their scales.
+
+        Each scalar takes one backward pass; the last pass frees the graph.
 
         Args:
-            rows: Numbers in the same graph of torch.
+            rows: The scalars, in the same graph of torch.
 
         Returns:
             Shape (rows, n).
@@ -271,7 +289,7 @@ class Problem:
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
 
     def _checked(self, outcome: torch.Tensor | Outcome, iteration: int) -> Outcome:
-        """The result of the function, as an outcome with finite values."""
+        """The result of the function as an `Outcome`; raises if a type, a shape or a value is not valid."""
         if isinstance(outcome, torch.Tensor):
             outcome = Outcome(outcome)
         if not isinstance(outcome, Outcome):

@@ -18,15 +18,17 @@ __all__ = ["Processes"]
 
 
 class Processes:
-    """This process in its group; all processes continue in the same way from the means of their results.
+    """A group of processes and the rank of this process in it.
+
+    Losses and gradients are averaged over the processes, so that all processes take the same steps.
 
     Attributes:
         count: Number of processes.
-        rank: Number of this process, from 0.
+        rank: Rank of this process, from 0.
     """
 
     def __init__(self, group: "ProcessGroup | None" = None):
-        """Join `group`; without one, this process is the only one."""
+        """Join `group`; if `group` is None, this process is the only one."""
         if group is not None and not (
             torch.distributed.is_available() and isinstance(group, torch.distributed.ProcessGroup)
         ):
@@ -46,21 +48,24 @@ class Processes:
         return self.rank == 0
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
-        """The mean of values of the same shape over the processes.
+        """The mean of `values` over the processes; all processes call this with tensors of the same shape.
 
-        Its derivative covers the values of this process alone: gradients of all processes are averaged once, at the
-        end.
+        The derivative of the result with respect to `values` is the identity: gradients of all processes are averaged
+        once, at the end (`averaged`).
         """
         return values if self.count == 1 else _Mean.apply(values, self)
 
     def averaged(
         self, gradients: Sequence[torch.Tensor | None], like: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        """Means of gradients over the processes; None where no process has one.
+        """Means of gradients over the processes.
 
         Args:
-            gradients: Gradients of this process.
+            gradients: Gradients of this process; None for tensors without a gradient.
             like: Tensors with respect to which the gradients are taken.
+
+        Returns:
+            The mean gradient for each tensor; None if no process has a gradient for it.
         """
         if self.count == 1:
             return list(gradients)
@@ -69,11 +74,11 @@ class Processes:
         return [self._mean_(g) if i in somewhere else None for i, g in enumerate(own)]
 
     def agreed(self, decision: bool) -> bool:
-        """The decision of the first process."""
+        """The value of `decision` in the first process."""
         return decision if self.count == 1 else bool(self.gathered(bool(decision))[0])
 
     def gathered(self, value: Any) -> list[Any]:
-        """The values of all processes, in the order of their ranks."""
+        """The `value` of every process, in the order of the ranks."""
         if self.count == 1:
             return [value]
         found: list[Any] = [None] * self.count
@@ -82,10 +87,13 @@ class Processes:
         return found
 
     def refuse_apart(self, point: np.ndarray) -> None:
-        """Raise if the processes are at different points.
+        """Raise if `point` is not the same in all processes.
+
+        Args:
+            point: Values of the unknowns in this process.
 
         Raises:
-            RuntimeError: They have drifted apart.
+            RuntimeError: The points of the processes differ.
         """
         if self.count > 1 and len(set(self.gathered(zlib.crc32(point.tobytes())))) > 1:
             raise RuntimeError(
@@ -101,7 +109,7 @@ class Processes:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Turn errors of the group into an error about a lost process.
+        """Context that turns errors of operations of the group into an error about a lost process.
 
         Raises:
             RuntimeError: The operation of the group has failed.

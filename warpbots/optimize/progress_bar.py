@@ -13,7 +13,7 @@ _TEXT = "{desc}: {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}
 
 
 class _CellBar(tqdm):
-    """A bar in the output of a notebook cell; the bar of `tqdm.notebook` is a widget, which is lost with its kernel."""
+    """A bar in HTML in the output of a notebook cell; unlike the widget of `tqdm.notebook`, it is saved in the file."""
 
     def __init__(self, **options: Any):
         self._line = CellLine()
@@ -28,7 +28,7 @@ class _CellBar(tqdm):
         self._line.show(f"{bar} {html.escape(text)}", text)
 
     def clear(self, *_: Any, **__: Any) -> None:
-        """There is nothing to clear: messages of others are printed elsewhere."""
+        """Do nothing: other messages are printed to another place than the bar, so that it need not be cleared."""
 
     def close(self) -> None:
         """Show the final state."""
@@ -38,7 +38,7 @@ class _CellBar(tqdm):
 
 
 def progress_bar(**options: Any) -> tqdm:
-    """A progress bar of tqdm for where this process runs.
+    """A tqdm progress bar, for a notebook if this process runs in one, otherwise for a terminal.
 
     Args:
         options: Options of `tqdm.tqdm` by name.

@@ -1,4 +1,4 @@
-"""States of the global random generators, which a checkpoint keeps."""
+"""States of the global random generators, which are stored in checkpoints."""
 
 import random
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Evaluations of a problem at points that a library asks for, recorded so that a resumed search can replay them."""
+"""Records of the evaluations that a method of a library requests, so that a resumed search can replay them."""
 
 import dataclasses
 import math
@@ -21,10 +21,10 @@ class Recorded:
     """Loss and constraints at a point.
 
     Attributes:
-        point: The unknowns in the units of their scales, shape (n,), float64.
-        loss: The loss; infinite, with constraints of zero, if the rollout failed.
-        equality: Shape (n_equality,), float64.
-        inequality: Shape (n_inequality,), float64.
+        point: The unknowns divided by their scales, shape (n,), float64.
+        loss: The loss. If the rollout failed, the loss is infinite and the constraints are zero.
+        equality: Equality constraints, shape (n_equality,), float64.
+        inequality: Inequality constraints, shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
             if they were not requested.
     """
@@ -49,12 +49,12 @@ class Recorded:
 class RecordedEvaluations:
     """Evaluates a problem once at each point that a method requests, and replays the evaluations of an earlier run.
 
-    The internal state of a method of a library cannot be saved, but depends on the evaluations alone: with the recorded
-    evaluations of a stopped run, the method reaches the same point to the bit. The last evaluation is repeated with the
-    same random numbers, because its derivatives may not have been computed yet, and to check whether the loss has
-    changed.
+    The internal state of a method of a library cannot be saved, but it depends on the evaluations alone: with the
+    recorded evaluations of a stopped run, the method reaches the same point to the last bit. The last evaluation is
+    repeated with the same random numbers, for two reasons: its derivatives may not have been computed yet, and the loss
+    may have changed, which raises an error.
 
-    A rollout that fails after the first one is recorded with an infinite loss, so that a method can take a smaller
+    If a rollout after the first one fails, it is recorded with an infinite loss, so that the method can take a smaller
     step.
 
     Attributes:
@@ -62,7 +62,12 @@ class RecordedEvaluations:
     """
 
     def __init__(self, problem: Problem, derivatives: bool = True):
-        """Record evaluations of `problem`; without `derivatives`, no graph is built."""
+        """Begin without evaluations.
+
+        Args:
+            problem: The problem.
+            derivatives: Whether derivatives may be requested; if not, torch builds no graph.
+        """
         self.iteration = 0
         self._problem, self._derivatives = problem, derivatives
         self._before = problem.episodes, problem.failures
@@ -74,7 +79,11 @@ class RecordedEvaluations:
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
-        """Record an iteration that ends at a recorded point, unless the stopped run has recorded it already.
+        """Record an iteration in the history, unless the stopped run has recorded it already.
+
+        Args:
+            run: The run.
+            here: The evaluation at the end of the iteration.
 
         Raises:
             Complete: All iterations are done.
@@ -93,14 +102,14 @@ class RecordedEvaluations:
             raise Complete
 
     def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
-        """The evaluation at a point; the unknowns are set to it.
+        """The evaluation at a point; sets the unknowns to this point.
 
         Args:
-            point: The unknowns in the units of their scales, shape (n,).
+            point: The unknowns divided by their scales, shape (n,).
             derivatives: Whether the Jacobian is needed.
 
         Raises:
-            ValueError: The stopped run evaluated another point next.
+            ValueError: The stopped run evaluated another point at this place of the sequence.
             RolloutError: The first rollout failed, or derivatives of a failed rollout are needed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
@@ -128,7 +137,7 @@ class RecordedEvaluations:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Replay the evaluations that `state_dict` returned."""
+        """Prepare the replay of the evaluations in the result of `state_dict`."""
         self._replay = [Recorded(**r) for r in state["evaluations"]]
         self._random, self._past, self._live = state["random"], [], None
         self._before, self._known, self.iteration = state["before"], state["noted"], 0

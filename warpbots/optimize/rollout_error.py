@@ -21,7 +21,8 @@ class RolloutError(SimulationError, FloatingPointError):
     Attributes:
         unknowns: Values of the unknowns that were tried, by name.
         episodes: Number of rollouts of the search, this one included.
-        history: The history of the search so far; the unknowns have its best values. None before the search began.
+        history: The history of the search so far; the unknowns now have the best values in it. None if the search had
+            not begun.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class RolloutError(SimulationError, FloatingPointError):
 
 
 def described(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> str:
-    """Unknowns and their values in words; of many values, the smallest and the largest."""
+    """Unknowns and their values in words; if an unknown has many values, only the smallest and the largest."""
     return ", ".join(f"{name!r} = {_numbers(tensor)}" for name, tensor in zip(names, tensors, strict=True))
 
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Ending(NamedTuple):
-    """Why a search ended: `warpbots.optimize.History` says more."""
+    """Why a search ended: reason and message as in `warpbots.optimize.History`."""
 
     reason: str
     message: str
@@ -54,11 +54,11 @@ _STOPPED = Ending("callback", "the callback asked to stop")
 
 
 class Stopped(Exception):
-    """A callback asked to stop."""
+    """Raised when a callback asks to stop the search."""
 
 
 class Complete(Exception):
-    """All iterations are done."""
+    """Raised when all iterations are done."""
 
 
 class Progress(Protocol):
@@ -73,17 +73,17 @@ class Progress(Protocol):
     done: int
 
     def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
-        """Record the start of an iteration."""
+        """Record the loss at the start of an iteration."""
 
     def complete(self) -> None:
-        """An iteration is complete."""
+        """Count a complete iteration, and save the state."""
 
     def save(self) -> None:
         """Write the state to the checkpoint."""
 
 
 class Search(Protocol):
-    """A method at work on a problem."""
+    """A search for the minimum of a problem by one method."""
 
     def run(self, run: Progress) -> Ending:
         """Work until `run.iterations` are done or the method has ended; note and save each iteration.
@@ -94,7 +94,7 @@ class Search(Protocol):
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the rest of the search depends on besides the unknowns, in types that `torch.save` can write."""
+        """All data except the unknowns that the rest of the search depends on, in types that `torch.save` can write."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned."""
@@ -106,13 +106,13 @@ class Method(Protocol):
 
     @property
     def constrained(self) -> bool:
-        """Whether it takes constraints."""
+        """Whether the method can take constraints."""
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine its result, by name."""
+        """Settings of the method that determine the result, by name."""
 
     def search(self, problem: Problem) -> Search:
-        """The method at work on a problem, from the present values of the unknowns."""
+        """A search for the minimum of `problem` by this method, from the present values of the unknowns."""
 
 
 class Run:
@@ -120,12 +120,12 @@ class Run:
 
     Attributes:
         problem: The problem to solve.
-        search: The method at work.
+        search: The search for its minimum.
         best: Values of the unknowns in the best iteration.
         iterations: Total number of iterations.
         done: Number of iterations that are complete.
-        history: Losses so far.
-        about: Settings that identify the run, plain values by name; a run with other settings is not loaded.
+        history: The history so far.
+        about: Settings that identify the run, plain values by name; a checkpoint with other settings is not loaded.
     """
 
     def __init__(
@@ -181,7 +181,12 @@ class Run:
             self.restore()
 
     def _end(self, ending: Ending, final: bool = False) -> None:
-        """Record why the search ended; the checkpoint gets a `final` end beside the state from which a run goes on."""
+        """Record why the search ended.
+
+        Args:
+            ending: Reason and message.
+            final: Whether to add the result to the checkpoint, which keeps the state from which a run can go on.
+        """
         history = self.history
         history.reason, history.message = ending
         if history.episodes:  # rollouts after the last iteration have found nothing better
@@ -198,7 +203,7 @@ class Run:
             self._write(state)
 
     def _failed(self, fault: RolloutError) -> RolloutError:
-        """Record that a rollout has failed."""
+        """Record that a rollout has failed, add the history to the error, and return the error."""
         self._end(Ending(FAILED, str(fault)))
         fault.history = self.history
         return fault
@@ -212,7 +217,7 @@ class Run:
         self.problem.unknowns.assign(self.best)
 
     def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
-        """Record the start of an iteration, while the unknowns have its values.
+        """Record the loss at the start of an iteration; the unknowns must have the values of this loss.
 
         Raises:
             Stopped: The callback asked to stop.
@@ -246,13 +251,13 @@ class Run:
             raise Stopped
 
     def complete(self) -> None:
-        """An iteration is complete: save the state."""
+        """Count a complete iteration, and save the state."""
         self.done += 1
         self.save()
         self._bar.update()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on: tensors, numbers, strings, and containers of them."""
+        """All data that the rest of the run depends on: tensors, numbers, strings, and containers of these."""
         return {
             "about": self.about,
             "problem": self.problem.unknowns.about(),
@@ -267,7 +272,7 @@ class Run:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the state at the call of `state_dict`, random numbers included.
+        """Restore the state that `state_dict` returned, including the random states.
 
         Raises:
             ValueError: The state belongs to a run with other settings, has other unknowns, bounds or scales, or has
@@ -307,11 +312,11 @@ class Run:
                 self._write(state)
 
     def load(self) -> None:
-        """Read the state that `save` has written.
+        """Read the checkpoint that `save` has written, and restore its state.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file is no checkpoint, or belongs to another run.
+            ValueError: The file is not a checkpoint, or belongs to another run.
         """
         path = self._checkpoint
         state = read_state(path, self.state_dict(), "warpbots.minimize")
@@ -344,16 +349,16 @@ class Run:
 
 
 def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[str, Any]:
-    """The state in a checkpoint, as `torch.save` has written it.
+    """The state in a checkpoint file.
 
     Args:
-        path: The file.
-        like: A state with the same entries.
+        path: The file, written by `torch.save`.
+        like: A state with the entries that the file must have.
         maker: Name of the function that writes such checkpoints, for messages.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is no such checkpoint.
+        ValueError: The file is not a checkpoint with these entries.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
@@ -370,7 +375,7 @@ def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[st
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """Differences between the settings of two runs, in words."""
+    """Differences between the settings `there` of a stopped run and the settings `here` of this run, in words."""
     return [
         f"{name} was {there.get(name)} there and is {here.get(name)} here"
         for name in {**there, **here}
@@ -379,7 +384,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in a form that a checkpoint can hold and compare."""
+    """`settings` with values of types that a checkpoint can hold and that can be compared."""
     return {
         name: value
         if type(value) in (bool, int, float, str, type(None))

@@ -19,23 +19,29 @@ __all__ = ["SearchCheckpoint"]
 class SearchCheckpoint:
     """The progress of a search, in a file that is replaced atomically after every leg.
 
-    A running leg has its own checkpoint beside this file, with the number of the leg in its name; it is deleted when
-    the leg has ended.
+    A leg is one run of the method on one candidate. While a leg runs, it has its own checkpoint file next to this file,
+    with the number of the leg in the name; this second file is deleted when the leg has ended.
     """
 
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], history: SearchHistory):
-        """Keep `history` in the file `path`, with settings that identify the search; nowhere if there is no path."""
+        """Keep `history` in the file `path`; nothing is written if `path` is None.
+
+        Args:
+            path: The file.
+            about: Settings that identify the search, by name.
+            history: The history of the search.
+        """
         self._path = None if path is None else Path(path)
         self._about = {**plain(about), "warpbots": version()}
         self._history = history
 
     def begin(self) -> list[Leg]:
-        """Begin a new search, without any legs."""
+        """Write the file of a new search, and return its legs, an empty list."""
         self.keep()
         return []
 
     def keep(self) -> None:
-        """Write the progress so far.
+        """Write the history so far, with the random states, to the file.
 
         Raises:
             OSError: The file cannot be written.
@@ -48,11 +54,12 @@ class SearchCheckpoint:
                     leg.unlink()
 
     def load(self) -> list[Leg]:
-        """Legs of the search in the file; its best values and its random states are restored.
+        """Read the file, restore the best values and the random states from it, and return the legs.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file is no checkpoint of a search, or belongs to a search with other settings or candidates.
+            ValueError: The file is not a checkpoint of a search, or belongs to a search with other settings or
+                candidates.
         """
         state = read_state(self._path, self._state(), "warpbots.search")
         faults = differences(state["about"], self._about)
@@ -68,7 +75,7 @@ class SearchCheckpoint:
         return [Leg(**leg) for leg in state["legs"]]
 
     def of_leg(self) -> dict[str, Any]:
-        """Checkpoint of the next leg, and whether to resume it, as options of `warpbots.minimize`."""
+        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next leg; empty if there is no file."""
         if self._path is None:
             return {}
         path = self._path.with_name(f"{self._path.stem}-leg{len(self._history.legs)}{self._path.suffix}")

@@ -13,22 +13,22 @@ from warpbots.output_files import replacing
 __all__ = ["Leg", "SearchHistory"]
 
 _GOES_ON = ("episode limit", "iteration limit")
-"""Reasons for the end of a leg that another leg can continue."""
+"""Reasons for the end of a leg after which another leg can improve the candidate further."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """Episodes that were spent on one candidate: a run of `warpbots.minimize` from the best values before.
+    """One run of `warpbots.minimize` on one candidate, which starts from the best values of the candidate so far.
 
     Attributes:
         candidate: Name of the candidate.
-        round: Number of the round, from 0.
-        episodes: Number of rollouts.
-        failures: How many of them failed.
-        loss: The best loss; infinite if there is none.
+        round: Index of the round, from 0.
+        episodes: Number of rollouts in this leg.
+        failures: Number of these rollouts that failed.
+        loss: The best loss of this leg; infinite if there is none.
         violation: Largest violation of a constraint at the best loss.
-        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if its problem raised an error,
-            ``"too few episodes"`` if there were not enough for one iteration.
+        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if the function that makes the
+            problem raised an error, ``"too few episodes"`` if the episodes did not suffice for one iteration.
         message: The reason as a sentence.
     """
 
@@ -53,11 +53,11 @@ class SearchHistory:
 
     Attributes:
         candidates: Names of the candidates.
-        allowed_violation: Largest violation of a constraint that counts as none.
+        allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         legs: All legs in order.
-        values: Best values of the unknowns by name, for each candidate that has any.
+        values: For each candidate with a finite loss, the best values of its unknowns, by name.
         reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if no candidate can be improved any
-            further, ``"callback"``, ``"interrupted"``; empty while it runs.
+            further, ``"callback"``, ``"interrupted"``; empty while the search runs.
     """
 
     candidates: tuple[str, ...]
@@ -75,8 +75,8 @@ class SearchHistory:
     def ranking(self) -> list[Leg]:
         """The best leg of each candidate that was tried, from the best candidate to the worst.
 
-        Candidates that violate no constraint come first, in the order of their loss; then the others, in the order of
-        their violation; then those without a loss. Equal candidates stay in the order of `candidates`.
+        First come the candidates that fulfil all constraints, by loss; then candidates that violate a constraint, by
+        violation; then candidates without a loss. Equal candidates stay in the order of `candidates`.
         """
         return sorted((min(own, key=self._rank) for own in self._by_candidate().values() if own), key=self._rank)
 
@@ -107,12 +107,12 @@ class SearchHistory:
         return not own or own[-1].goes_on
 
     def ranked(self) -> list[str]:
-        """Names of all candidates from the best to the worst; those that were not tried are last."""
+        """Names of all candidates, from the best to the worst; candidates that were not tried are last."""
         tried = [leg.candidate for leg in self.ranking]
         return tried + [name for name in self.candidates if name not in tried]
 
     def better(self, leg: Leg) -> bool:
-        """Whether a leg is at least as good as all others of its candidate, and has a loss."""
+        """Whether a leg has a finite loss and is at least as good as all other legs of its candidate."""
         own = self._by_candidate()[leg.candidate]
         return leg.loss < math.inf and all(self._rank(leg) <= self._rank(other) for other in own)
 

@@ -1,4 +1,4 @@
-"""Unknowns of an optimisation: which tensors change, between which bounds, and in which units a method sees them."""
+"""Unknowns of an optimisation: the tensors that change, their bounds and their scales."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +16,15 @@ __all__ = ["Unknown", "UnknownLike", "Unknowns", "named_unknowns"]
 class Unknown:
     """A tensor to optimise, with bounds and a scale.
 
-    Methods see the tensor divided by its scale, so that one step size suits a stiffness of 10⁵ Pa and a control of 1.
-    A torch optimiser projects onto the bounds after each step; `warpbots.Bounded`, a reparametrisation, is the
-    alternative.
+    Methods work with the tensor divided by its scale, so that one step size suits a stiffness of 10⁵ Pa and a control
+    of 1. With a torch optimiser, the tensor is projected onto its bounds after each step; the alternative is
+    `warpbots.Bounded`, a reparametrisation.
 
     Attributes:
         tensor: A leaf tensor that requires a gradient; it is changed in place.
         lower: Smallest allowed value, in the units of the tensor: a number, or a tensor of its shape; None for no
             bound.
-        upper: Largest allowed value, in the same way.
+        upper: Largest allowed value, in the same form as `lower`.
         scale: Typical change of the values, in the units of the tensor: positive, a number or a tensor of its shape.
     """
 
@@ -35,26 +35,27 @@ class Unknown:
 
 
 UnknownLike: TypeAlias = torch.Tensor | torch.nn.Module | Unknown
-"""Anything that can be optimised; of a module, all parameters that require a gradient."""
+"""Anything that can be optimised. A module stands for all its parameters that require a gradient."""
 
 
 class Unknowns:
-    """All unknowns of a problem, as tensors in the units of their scales and as one vector.
+    """All unknowns of a problem, as tensors and as one vector of all values divided by their scales.
 
     Attributes:
         names: Name of each tensor, for messages.
         tensors: The tensors of the user.
-        leaves: The tensors that an optimiser of torch changes: a tensor itself, or the tensor divided by its scale if
-            it has a scale or bounds.
+        leaves: The tensors that a torch optimiser changes, one for each tensor of the user: a separate tensor, with the
+            values divided by the scale, if the unknown has a scale or bounds; otherwise the tensor of the user itself.
     """
 
     def __init__(self, unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike]):
         """Take the tensors and check them.
 
         Raises:
-            ValueError: There is nothing to optimise, a tensor is empty, computed from others or requires no gradient,
-                a scale is not positive, a lower bound is above the upper one, or a start is outside.
-            TypeError: An entry is no tensor, module or `Unknown`, or has complex numbers.
+            ValueError: There is nothing to optimise; a tensor is empty, is computed from other tensors or requires no
+                gradient; a scale is not positive; a lower bound is above the upper bound; or a tensor has values
+                outside its bounds.
+            TypeError: An entry is not a tensor, module or `Unknown`, or has complex numbers.
         """
         entries = list(named_unknowns(unknowns))
         if not entries:
@@ -88,7 +89,7 @@ class Unknowns:
 
     @property
     def boxed(self) -> bool:
-        """Whether every value has two bounds."""
+        """Whether every value has two finite bounds."""
         return bool(np.isfinite(np.concatenate(self.bounds())).all())
 
     def about(self) -> list[dict[str, Any]]:
@@ -97,7 +98,11 @@ class Unknowns:
         return [{"name": n, "lower bound": lo, "upper bound": up, "scale": s} for n, lo, up, s in columns]
 
     def differences(self, there: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Differences from other unknowns of the same shapes, given by their `about`, in words."""
+        """Differences in names, bounds and scales from other unknowns, in words.
+
+        Args:
+            there: Result of `about` of the other unknowns, which have the same shapes.
+        """
         faults = []
         for was, now in zip(there, self.about(), strict=True):
             if was["name"] != now["name"]:
@@ -121,7 +126,7 @@ class Unknowns:
 
     @torch.no_grad()
     def from_leaves(self) -> None:
-        """Set the tensors from the leaves, within their bounds."""
+        """Set the tensors to the leaves times their scales, clipped to the bounds."""
         for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
             if not self._same[i]:
                 tensor.copy_(leaf * self._scales[i])
@@ -129,13 +134,13 @@ class Unknowns:
 
     @torch.no_grad()
     def to_leaves(self) -> None:
-        """Set the leaves from the tensors."""
+        """Set the leaves to the tensors divided by their scales."""
         for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
             if not self._same[i]:
                 leaf.copy_(tensor / self._scales[i])
 
     def gradients_to_leaves(self) -> None:
-        """Move the gradients of the tensors to the leaves, in the units of their scales."""
+        """Move the gradients from the tensors to the leaves, multiplied by the scales."""
         for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
             if not self._same[i]:
                 leaf.grad = None if tensor.grad is None else tensor.grad * self._scales[i]
@@ -143,7 +148,7 @@ class Unknowns:
 
     @torch.no_grad()
     def shift(self, directions: Iterable[torch.Tensor], factor: float) -> None:
-        """Add `factor` times a direction, in the units of the scales, to each tensor, within the bounds."""
+        """Add `factor` times a direction times the scale to each tensor, and clip the tensor to its bounds."""
         for i, (tensor, direction) in enumerate(zip(self.tensors, directions, strict=True)):
             tensor.add_(factor * self._scales[i] * direction)
             if not self._same[i]:
@@ -151,7 +156,7 @@ class Unknowns:
 
     @torch.no_grad()
     def add_gradient(self, directions: Iterable[torch.Tensor], factor: float) -> None:
-        """Add `factor` times a direction, in the units of the scales, to the gradient of each tensor."""
+        """Add `factor` times a direction, divided by the scale, to the gradient of each tensor."""
         for tensor, direction, scale in zip(self.tensors, directions, self._scales, strict=True):
             change = factor * direction / scale
             tensor.grad = change if tensor.grad is None else tensor.grad + change
@@ -162,23 +167,29 @@ class Unknowns:
 
     @torch.no_grad()
     def set_vector(self, vector: np.ndarray) -> None:
-        """Set the tensors to `vector`, the values divided by their scales, shape (n,), within their bounds."""
+        """Set the tensors to `vector` times the scales, clipped to the bounds.
+
+        Args:
+            vector: All values divided by their scales, shape (n,).
+        """
         parts = torch.as_tensor(vector, dtype=torch.float64, device="cpu").split([t.numel() for t in self.tensors])
         for i, (tensor, part) in enumerate(zip(self.tensors, parts, strict=True)):
             tensor.copy_(part.view(tensor.shape) * self._scales[i].double().cpu())
             tensor.clamp_(self._lower[i], self._upper[i])
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper bounds divided by the scales, each of shape (n,); infinite where there are none."""
+        """Lower and upper bounds divided by the scales, each of shape (n,); infinite for values without a bound."""
         return self._flat(self._lower), self._flat(self._upper)
 
     def random_vector(self, center: np.ndarray, deviation: float, rng: np.random.Generator) -> np.ndarray:
-        """Random values divided by the scales, shape (n,).
+        """Random values of the unknowns, divided by the scales, shape (n,).
+
+        Values with two finite bounds are uniform between these bounds. Other values are normally distributed.
 
         Args:
-            center: Mean of values without two bounds, divided by the scales, shape (n,).
-            deviation: Their standard deviation in units of the scales; values with two bounds are uniform between them.
-            rng: Source of randomness.
+            center: Mean of the normal distribution, divided by the scales, shape (n,).
+            deviation: Standard deviation of the normal distribution, in units of the scales.
+            rng: Random generator.
         """
         lower, upper = self.bounds()
         values = np.clip(center + deviation * rng.standard_normal(len(lower)), lower, upper)
@@ -191,11 +202,12 @@ class Unknowns:
         """Scale the gradients of the leaves down to a norm of at most `largest`.
 
         Args:
-            largest: The norm.
-            rows: Length of the first axis of the unknowns if each of its entries has its own norm; 1 for one norm.
+            largest: Largest allowed norm.
+            rows: If above 1, the length of the first axis of all unknowns; the gradients of each row, over all
+                unknowns, then have their own norm. If 1, there is one norm for all gradients.
 
         Returns:
-            The norm before scaling; with several rows, the largest.
+            The norm before scaling; with several rows, the largest norm of a row.
         """
         if rows == 1:
             return torch.nn.utils.clip_grad_norm_(self.leaves, largest).item()
@@ -207,7 +219,7 @@ class Unknowns:
         return norm.max().item()
 
     def scales(self) -> np.ndarray:
-        """All scales, shape (n,)."""
+        """The scale of every number, shape (n,)."""
         return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()
 
     def number_names(self) -> list[str]:
@@ -219,7 +231,7 @@ class Unknowns:
         ]
 
     def flat_gradient(self, gradients: Iterable[torch.Tensor | None]) -> np.ndarray:
-        """A gradient with respect to the tensors as one with respect to `vector`, shape (n,)."""
+        """The gradient with respect to `vector`, shape (n,), from gradients with respect to the tensors."""
         return np.concatenate(
             [
                 np.zeros(t.numel()) if g is None else (g.double() * s.double()).reshape(-1).cpu().numpy()
@@ -237,7 +249,7 @@ class Unknowns:
 def named_unknowns(
     unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
 ) -> Iterator[tuple[str, Unknown]]:
-    """Name and record of each tensor."""
+    """The name of each tensor to optimise, and the tensor as an `Unknown`."""
     if isinstance(unknowns, torch.Tensor | torch.nn.Module | Unknown):
         unknowns = [unknowns]
     if not isinstance(unknowns, Iterable):
@@ -274,7 +286,7 @@ def _check_tensor(name: str, tensor: torch.Tensor) -> None:
 
 
 def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    """A bound or scale as a tensor of the shape of `tensor`."""
+    """A bound or scale, as a tensor of the shape of `tensor`; `name` and `what` are for messages."""
     try:
         value = torch.as_tensor(value, dtype=tensor.dtype, device=tensor.device).detach()
     except (TypeError, ValueError, RuntimeError):

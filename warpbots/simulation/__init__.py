@@ -1,4 +1,4 @@
-"""The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
+"""Simulations: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
 from typing import TYPE_CHECKING
 

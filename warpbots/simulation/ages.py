@@ -1,4 +1,4 @@
-"""Ages of worlds: the time since the start of each, passed to controllers. Resets of single worlds make them differ."""
+"""Ages of worlds: the time since the start of each world, passed to controllers. Ages differ after resets."""
 
 from typing import Any
 
@@ -11,16 +11,19 @@ __all__ = ["age", "ages", "chosen_worlds"]
 
 
 def age(time: Any, worlds: int, device: torch.device, what: str) -> float | torch.Tensor:
-    """Time since the worlds began [s]: a number, or a float64 tensor of shape (worlds,) where the worlds differ.
+    """Check the time since the start of the worlds [s].
 
     Args:
-        time: A number for all worlds, or a tensor with one for each [s].
+        time: One number for all worlds, or a tensor with one number for each world [s].
         worlds: Number of worlds.
         device: Device of the worlds.
         what: Name of the time in messages.
 
+    Returns:
+        A number if `time` is a number; otherwise a float64 tensor [s], shape (worlds,).
+
     Raises:
-        ValueError: `time` is not a finite number, or not one for each world.
+        ValueError: `time` is neither a finite number nor one finite number for each world.
     """
     if not isinstance(time, torch.Tensor | np.ndarray | list | tuple):
         return fitted(time, float, what)
@@ -48,16 +51,16 @@ def ages(time: Any, worlds: int, device: torch.device, what: str) -> torch.Tenso
 
 
 def chosen_worlds(worlds: Any, count: int, device: torch.device, what: str) -> torch.Tensor:
-    """Which worlds are chosen by a mask or by indices, shape (worlds,), bool.
+    """A mask that is true for the chosen worlds, shape (worlds,), bool.
 
     Args:
-        worlds: A mask of shape (worlds,), bool, or indices.
+        worlds: The chosen worlds: a mask of shape (worlds,), bool, or indices.
         count: Number of worlds.
         device: Device of the worlds.
         what: Name of the caller in messages.
 
     Raises:
-        ValueError: `worlds` is neither a mask nor indices, or there is no such world.
+        ValueError: `worlds` is neither a mask nor indices, or an index is out of range.
     """
     try:
         chosen = torch.as_tensor(worlds, device=device)

@@ -17,14 +17,14 @@ _MASSES = {"density", "volume", "mass", "thickness", "section", "rest_position"}
 
 
 class CenterOfMass:
-    """Masses of the matter of a simulation, by region, and the mean position of a state weighted by them."""
+    """Computes the centre of mass of all bodies or of a region in a state; stores the masses of matter."""
 
     def __init__(self, scene: Scene, model: Model, region: Callable[[str], torch.Tensor], sense: Callable[..., Any]):
         """Nothing is computed yet.
 
         Args:
             scene: The scene, with its fields.
-            model: Has the masses.
+            model: The model, which has the masses.
             region: `Simulation.region`.
             sense: `Simulation.sense`.
         """
@@ -54,7 +54,7 @@ class CenterOfMass:
     def _matter(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mass [kg], shape (worlds, 1) or (), and centre [m], shape (worlds, dim), of the matter of a region."""
+        """Mass [kg], shape (worlds, 1) or (), and centre of mass [m], shape (worlds, dim), of matter in `region`."""
         if self._replaced(parameters):
             return self._sensed(state, region, parameters)
         if region not in self._masses:
@@ -66,14 +66,14 @@ class CenterOfMass:
         return mass.sum(), torch.einsum("n,wni->wi", share, state.position)
 
     def _replaced(self, parameters: dict[str, torch.Tensor]) -> bool:
-        """Whether `parameters` change the masses of matter that the records of the scene give."""
+        """Whether `parameters` or fields of the scene replace the masses of matter that its records give."""
         names = self._designed | _MASSES & parameters.keys()
         return bool(names - {"mass"} if self._model.robot is not None else names)  # "mass" is of the bones then
 
     def _sensed(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `_matter`, from momenta: with velocity 1 at all points they add up to the mass, with velocity x to m x."""
+        """As `_matter`, from momenta: the total momentum is Σ m if all velocities are 1, and Σ m x if they are x."""
         still = {} if self._model.robot is None else {"qd": torch.zeros_like(state.qd)}
         inside = torch.ones_like(state.position)
         if region is not None:

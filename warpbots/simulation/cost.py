@@ -16,7 +16,7 @@ class Cost:
     """Measured cost of a simulation.
 
     Attributes:
-        speed: Simulated seconds per second of computing [1]; all worlds advance together and count once.
+        speed: Simulated seconds per second of computing [1]; simulated time is not multiplied by the number of worlds.
         memory: Size of all arrays of the model and of the steps, workspace included [bytes].
     """
 
@@ -28,11 +28,11 @@ class Cost:
 
 
 _ENDS = (type, types.ModuleType, types.FunctionType, types.MethodType, wp.Device, wp.Kernel, wp.Function)
-"""Objects that are not parts of a model, but refer to everything else in the process."""
+"""Types of objects whose references `device_memory` does not follow, because they lead to the whole process."""
 
 
 def device_memory(*roots: object) -> int:
-    """Size of all Warp arrays that can be reached from some objects [bytes]."""
+    """Total size of all Warp arrays that the objects `roots` refer to, directly or through other objects [bytes]."""
     arrays, seen, ahead = {}, set(), list(roots)
     while ahead:
         thing = ahead.pop()

@@ -1,4 +1,4 @@
-"""Diagnosis of a failed step: the control interval runs again by substeps, to find when, where and why it fails."""
+"""Diagnosis of a failed control interval: its substeps run again one by one, to find when, where and why it fails."""
 
 import functools
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class SimulationError(RuntimeError):
     """A simulation diverged or cannot go on. The message says when, where and why.
 
     Attributes:
-        place: When and where, as a `FailurePoint`; None where the error is not about a step of a simulation.
+        place: When and where, as a `FailurePoint`; None if the error is not about a step of a simulation.
     """
 
     def __init__(self, message: str, place: FailurePoint | None = None):
@@ -29,7 +29,7 @@ class SimulationError(RuntimeError):
 
 
 class Diagnosis:
-    """Faults of the control intervals of a simulation, in words."""
+    """Raises errors for failed control intervals, with messages that say when, where and why."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Diagnosis:
         Args:
             scene: The scene.
             solver: The method.
-            time_step: Its step.
-            inputs: Checks the inputs of its steps.
-            single: Makes a `Replay` of a single substep from the names of its inputs.
+            time_step: The control interval and its substeps.
+            inputs: Checks the inputs of the simulation.
+            single: Makes a `Replay` of a single substep, given the names of the inputs of the replay.
         """
         self._scene, self._solver, self._time_step, self._inputs, self._single = (
             scene, solver, time_step, inputs, single
@@ -56,11 +56,11 @@ class Diagnosis:
         """Raise if a control was out of range, the state after the interval is not finite, or all worlds are lost.
 
         Args:
-            given: Inputs of the interval.
-            step: Number of the interval.
+            given: Inputs of the interval: fields of the state before it, control and parameters.
+            step: Index of the interval in the rollout.
             after: State after the interval.
-            losses: Records which worlds are lost if only some are; None where there is no state.
-            found: Flaws found in the control and in the state after the interval.
+            losses: Records the lost worlds if only some worlds are lost; None if `after` is empty.
+            found: Results of the checks of the control, and of the fields of the state after the interval.
 
         Raises:
             ValueError: The control was out of its range.
@@ -85,12 +85,12 @@ class Diagnosis:
         raise SimulationError(why, place)
 
     def _fault(self, given: Tensors, step: int) -> tuple[FailurePoint, str]:
-        """When and where a state goes wrong, and a sentence that gives the place and the reason."""
+        """When and where an interval fails, and a sentence with the time and the reason."""
         place, reason = self._reason({n: t.detach() for n, t in given.items()}, step)
         return place, f"control step {step}, substep {place.substep} (t = {place.time:.6g} s): {reason}"
 
     def _reason(self, given: Tensors, step: int) -> tuple[FailurePoint, str]:
-        """When and where a state goes wrong, and why."""
+        """When and where an interval fails, and the reason in words."""
         at = functools.partial(self._place, step)
         if LOST in given and given[LOST].all():
             return at(0, None), "all worlds had been lost before"
@@ -122,7 +122,12 @@ _Where = tuple[int, str | None, tuple[int, ...] | None, tuple[float, ...] | None
 
 
 def _first(world: int, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> _Where:
-    """The world, its first field that is not finite, the first such index in the field, and where that point was."""
+    """The first value of a world that is not finite.
+
+    Returns:
+        The world; the name of the first field with such a value; the index of the value in the field; and the position
+        before the step of the point that the value belongs to [m]. The last entries are None if they do not apply.
+    """
     for name, values in after.items():
         bad = np.argwhere(~np.isfinite(values[world]))
         if len(bad):
@@ -133,12 +138,15 @@ def _first(world: int, before: dict[str, np.ndarray], after: dict[str, np.ndarra
 
 
 def _rows(worlds: torch.Tensor, field: torch.Tensor) -> torch.Tensor:
-    """A mask of worlds in the shape that broadcasts over a field."""
+    """The mask `worlds` with axes of length 1 appended, so that it broadcasts over `field`."""
     return worlds.view(-1, *(1,) * (field.dim() - 1))
 
 
 def _newly_lost(before: Tensors, after: Tensors) -> torch.Tensor:
-    """Which worlds are lost after but not before, shape (worlds,), bool; none if the state has no such field."""
+    """Worlds that are lost in `after` but not in `before`, shape (worlds,), bool.
+
+    If the state has no field `LOST`, the result is a single False, shape (1,).
+    """
     if LOST not in after:
         return torch.zeros(1, dtype=torch.bool)
     return after[LOST].detach() > before[LOST].detach()

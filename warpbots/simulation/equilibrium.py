@@ -16,18 +16,19 @@ __all__ = ["StaticEquilibrium"]
 _MOTION = ("velocity", "qd")
 """Fields of a state that are zero at rest."""
 _PLACE = ("position", "q")
-"""Fields with the places where bodies rest."""
+"""Fields of a state that the equilibrium determines."""
 _CONVERGED = 1e-3
-"""Relative change of an adjoint below which its series has converged, per unit roundoff to the power of one half."""
+"""Tolerance of the series of an adjoint: its last term, relative to the sum, in multiples of √(unit roundoff)."""
 _MOST = 1000
 """Largest number of terms of the series."""
 
 
 class StaticEquilibrium:
-    """The fixed point x = step(x, parameters) of steps of the solver that start without motion.
+    """The fixed point x = step(x, p) of steps of the solver that start without motion; p: control and parameters.
 
-    Its derivative follows from the derivative of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient
-    g solves y = g + step_x^T y. The series for y converges as fast as the forward steps approach the equilibrium.
+    The derivative of x follows from the Jacobians step_x and step_p of one step: dx = (1 - step_x)^-1 step_p dp. For a
+    gradient g with respect to x, the adjoint y solves y = g + step_x^T y. The series y = g + step_x^T g + ... converges
+    as fast as the forward steps approach the equilibrium.
     """
 
     def __init__(self, solver: Statics, model: Model, inputs: Inputs, bridge: Callable[[float], Bridge]):
@@ -44,7 +45,7 @@ class StaticEquilibrium:
     def of(
         self, control: Any, start: Any, dt: float, steps: int, tolerance: float | None, parameters: dict[str, Any]
     ) -> Any:
-        """The state at rest; see `Simulation.equilibrium`."""
+        """The state in equilibrium; see `Simulation.equilibrium`."""
         given = self._inputs.no_control if control is None else self._inputs.control(control)
         fitted = self._inputs.parameters(parameters)
         found = self._found(given, start, (dt, steps, tolerance), fitted)
@@ -63,7 +64,7 @@ class StaticEquilibrium:
         return type(start)(**(fixed | dict(zip(names, moved, strict=True))))
 
     def _found(self, control: torch.Tensor, start: Any, options: tuple, parameters: Tensors) -> Tensors:
-        """Fields of the state at rest, without gradient."""
+        """Fields of the state in equilibrium, without gradient; `options`: (dt, steps, tolerance)."""
         model = self._inputs.model_with(parameters) if parameters else self._model
         with at_turn(self._model.device), torch.no_grad():
             state = self._solver.state(model)
@@ -95,7 +96,7 @@ class _EquilibriumAdjoint:
 
 
 class _Implicit(torch.autograd.Function):
-    """The identity, with the gradient of the fixed point."""
+    """The identity; its backward pass replaces gradients by the adjoints y of the fixed point."""
 
     @staticmethod
     def forward(ctx: Any, adjoint: _EquilibriumAdjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:

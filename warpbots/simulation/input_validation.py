@@ -1,4 +1,4 @@
-"""Inputs of a simulation: parameters, controls and fields of a state, checked and broadcast to its arrays."""
+"""Inputs of a simulation: parameters, controls and fields of a state, checked and broadcast to shapes of the model."""
 
 import math
 from collections.abc import Callable
@@ -19,18 +19,18 @@ __all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
 Controller = Callable[[TensorState_co, float], torch.Tensor]
 """A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
 
-The time is a number, or a tensor of shape (worlds,) where the worlds differ in age."""
+The time is a number, or a tensor of shape (worlds,) if a rollout was started with one age for each world."""
 
 
 class Seen:
     """Tensors that were checked before, identified by their memory and the number of writes to it."""
 
     def __init__(self):
-        """No tensor was checked yet."""
+        """Begin without any tensors."""
         self._known: dict[str, tuple[torch.Tensor, float]] = {}
 
     def unchanged(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether the last tensor of this name had the same memory and the same values."""
+        """Whether `tensor` is the tensor last added under this name, not written to since then."""
         if name not in self._known:
             return False
         other, version = self._known[name]
@@ -38,32 +38,32 @@ class Seen:
         return now == (other.data_ptr(), other.stride(), version)
 
     def all_unchanged(self, tensors: Tensors) -> bool:
-        """Whether these are exactly the tensors that were seen last."""
+        """Whether `tensors` are all tensors that were added, under the same names, and unchanged."""
         return self._known.keys() == tensors.keys() and all(self.unchanged(n, t) for n, t in tensors.items())
 
     def add(self, tensors: Tensors) -> None:
-        """Remember these tensors besides the others."""
+        """Remember `tensors` in addition to those remembered before."""
         self._known |= {name: (tensor.detach(), _version(tensor)) for name, tensor in tensors.items()}
 
     def replace(self, tensors: Tensors) -> None:
-        """Remember only these tensors."""
+        """Remember `tensors` and forget all others."""
         self._known = {}
         self.add(tensors)
 
 
 class Inputs:
-    """Arguments of the steps of a model, as tensors of the shapes of its arrays.
+    """Converts arguments of steps and rollouts to tensors with the shapes of the arrays of the model.
 
     Attributes:
-        model: Has the parameters; may be replaced by another model with the same parameters.
+        model: The model, which has the parameters; may be replaced by another model with the same parameters.
         no_control: Zero control signals, shape (worlds, channels).
     """
 
     def __init__(self, model: Model):
-        """Only one row of controls is allocated.
+        """Allocate `no_control`.
 
         Args:
-            model: Has the parameters.
+            model: The model, which has the parameters.
         """
         self.model, self._inside = model, Seen()
         shape = (model.worlds, model.channels)
@@ -74,7 +74,7 @@ class Inputs:
 
         Args:
             value: A tensor, an array or numbers.
-            like: Has the shape that `value` has to broadcast to.
+            like: A tensor of the shape that `value` must broadcast to.
             what: Name of the value in messages.
 
         Raises:
@@ -122,10 +122,10 @@ class Inputs:
         return fitted
 
     def control(self, value: Any) -> torch.Tensor:
-        """A control signal of shape (worlds, channels).
+        """`value` as a control signal of shape (worlds, channels).
 
         Raises:
-            ValueError: Its shape does not fit.
+            ValueError: The shape of `value` does not broadcast to this shape.
         """
         return self.fit(value, self.no_control, "a control")
 
@@ -133,7 +133,8 @@ class Inputs:
         """The controller as a function of the state and the time, called once in each control interval.
 
         Args:
-            controller: A function, a table of controls, or None.
+            controller: A function; a table of controls of a shape that broadcasts to (worlds, steps, channels); or None
+                for no control.
             steps: Number of control intervals.
 
         Raises:
@@ -159,7 +160,13 @@ class Inputs:
 
 
 def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
-    """Message on the first of `values` that is outside the range of a parameter; None if all are inside."""
+    """Message about the first of `values` that is outside the range of the parameter; None if all are inside.
+
+    Args:
+        name: Name of the parameter.
+        spec: The parameter, with its range.
+        values: Values of the parameter.
+    """
     bad = _outside(spec, values)
     if not bad.any():
         return None
@@ -170,11 +177,11 @@ def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | N
 
 
 def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
-    """Which of `values` are not in the range of a parameter."""
+    """A mask that is true for `values` outside the range of a parameter, or not finite."""
     low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
     return low | (values >= spec.upper) | ~torch.isfinite(values)
 
 
 def _version(tensor: torch.Tensor) -> float:
-    """How often a tensor was changed; tensors of inference mode do not count changes and never compare equal."""
+    """Number of writes to a tensor; NaN, which equals nothing, for inference tensors, which do not count writes."""
     return math.nan if tensor.is_inference() else tensor._version

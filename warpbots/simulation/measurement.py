@@ -16,7 +16,7 @@ __all__ = ["Measurement"]
 
 
 class Measurement:
-    """Differentiable results computed from a state, in a dataclass of the solver."""
+    """Computes results from a state, differentiably, and returns them in a dataclass of the solver."""
 
     def __init__(
         self,
@@ -33,11 +33,11 @@ class Measurement:
         Args:
             solver: The method.
             model: The model of the scene.
-            make: Makes arrays for the results, such as `Senses.readings`.
-            measure: Writes them, such as `Senses.sense`.
+            make: Allocates the arrays of the results, such as `Senses.readings`.
+            measure: Writes the results to these arrays, such as `Senses.sense`.
             bridge: Makes a `Bridge` from the names of the results and a function that makes replays.
             inputs: Checks controls and parameters.
-            diagnosis: Refuses controls that are out of range.
+            diagnosis: Raises an error if a control is out of range.
         """
 
         def replay(names: frozenset, wanted: frozenset) -> Replay:

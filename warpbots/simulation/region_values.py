@@ -17,9 +17,9 @@ def per_region(
     """See `Simulation.per_region`.
 
     Args:
-        model: Has the parameter.
+        model: The model, which has the parameter.
         inputs: Checks the values.
-        own: Values of the model, shape (worlds, n, ...).
+        own: Values of the parameter in the model, shape (worlds, n, ...).
         values: Values by the name of a region or a body.
         parameter: Name of the parameter.
     """

@@ -16,9 +16,9 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
 
     Args:
         state: The state of all worlds.
-        start: A state with the start of the chosen worlds.
-        worlds: The chosen worlds.
-        inputs: Fits tensors to one another.
+        start: A state from which the chosen worlds start again.
+        worlds: The chosen worlds: a mask or indices.
+        inputs: Fits the fields of `start` to the fields of `state`.
         count: Number of worlds.
     """
     if type(start) is not type(state):

@@ -1,4 +1,4 @@
-"""The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
+"""The class `Simulation`: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
 import contextlib
 import dataclasses
@@ -57,18 +57,19 @@ from warpbots.trajectory import TensorState_co, Trajectory
 __all__ = ["Simulation"]
 
 _UNREAD = 16
-"""Largest number of control intervals of a rollout on a GPU whose faults are read together."""
+"""A rollout on a GPU checks for faults at least once in this number of control intervals."""
 
 _ALL = sys.maxsize
-"""The same for a backward pass, whose faults are read at its end."""
+"""A backward pass on a GPU checks for faults only at its end, so that its number of intervals is not limited."""
 
 
 class Simulation(Generic[TensorState_co]):
-    """A scene under a solver, in steps of a control interval.
+    """A scene simulated by a solver, in steps of one control interval.
 
-    Threads may share a simulation, but take turns, so several are no faster than one; processes run in parallel.
+    Threads may share a simulation, but run one after the other, so that several threads are no faster than one thread;
+    processes run in parallel.
 
-    States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+    A state is a dataclass of the solver with torch tensors as fields, each with the leading axis (worlds, ...).
 
     On a CPU an error is raised by the control interval in which it occurs. On a GPU, to avoid waiting, a rollout checks
     every few intervals, and a backward pass at its end. The same errors are raised, but by then the controller has been
@@ -76,12 +77,13 @@ class Simulation(Generic[TensorState_co]):
 
     Attributes:
         scene: The scene.
-        solver: The method.
-        model: The scene as the solver's arrays.
+        solver: The solver, with the cell size that was chosen.
+        model: The scene as arrays of the solver.
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
-        checkpoints: States that rollouts keep for their backward pass.
-        rollouts: Rollouts in progress, the innermost last; the memory of an observer belongs to one of them.
+        checkpoints: Rule that says which states rollouts keep for the backward pass.
+        rollouts: An object for each rollout in progress, the innermost rollout last; observers with memory use it to
+            notice that another rollout has begun.
         mimebundle: The content that a notebook shows of a simulation; `warpbots` puts a table with a picture here.
     """
 
@@ -102,23 +104,24 @@ class Simulation(Generic[TensorState_co]):
     ):
         """Build the model.
 
-        Arguments that are left open, as in ``Simulation(scene, MPM())``, are chosen and reported in one line; `print`
-        of the simulation shows them, too.
+        If arguments are not given, as in ``Simulation(scene, MPM())``, their values are chosen and reported in one
+        line; printing the simulation shows them as well.
 
         Args:
             scene: The scene to simulate.
             solver: The method, such as ``MPM(dx=0.01)``; without a cell size the solver chooses one by the rule in the
                 docstring of its `sized`.
             dt: Time between two control signals [s]; None for the interval of the scene's task, or else 0.01 s.
-            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound and, if
-                `dt` is None, too, resolve the contacts of rigid bodies, up to 128.
+            substeps: Solver steps per control interval; None for the smallest number with which the step is well below
+                the stability bound. If `dt` is None as well, this number is multiplied by up to 128 if contacts of
+                rigid bodies need shorter steps.
             worlds: Number of independent copies of the scene.
             device: Warp device; None for the current one.
-            checkpoints: States that rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
+            checkpoints: Rule that says which states rollouts keep for the backward pass; None for `Checkpoints.sqrt`.
 
         Raises:
-            ValueError: An argument is of another kind, `dt` or `substeps` is not positive, the solver step is over its
-                stability bound, or matter is so far from the origin that positions have too few digits left.
+            ValueError: An argument is of the wrong type, `dt` or `substeps` is not positive, the solver step is over
+                its stability bound, or matter is so far from the origin that rounding of positions is too coarse.
             SceneError: The solver cannot simulate the scene.
         """
         self.scene = fitted(scene, Scene, "Simulation: scene")
@@ -193,7 +196,7 @@ class Simulation(Generic[TensorState_co]):
         return self._time_step.bound
 
     def parameters(self) -> dict[str, Parameter]:
-        """Parameters that can be differentiated, besides states and controls: name -> unit, range and meaning."""
+        """All parameters of the model, by name, with unit, range and meaning; rollouts are differentiable by them."""
         return self.model.parameters()
 
     def parameter(self, name: str) -> torch.Tensor:
@@ -208,29 +211,31 @@ class Simulation(Generic[TensorState_co]):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
-        """The scene with parameters baked in, such as trained ones, to be kept, written and simulated again.
+        """A copy of the scene that contains given parameters, such as trained ones, to be written and simulated again.
 
-        ``Simulation(scene, solver, dt, substeps)`` with the same solver then has these parameters to the last bit, and
-        the same rollouts, on other machines, too: if `warpbots.meshing` would not make the same mesh of a body again,
-        this mesh becomes its shape. Another solver or resolution takes values in records, such as friction, masses and
-        joints, and interpolates properties of the material between the centres of elements. It reports the error of the
-        interpolation, and refuses parameters that depend on the elements.
+        A ``Simulation(scene, solver, dt, substeps)`` of this copy with the same solver has these parameters to the last
+        bit, and the same rollouts, even on other machines: if `warpbots.meshing` would not make the same mesh of a body
+        again, the mesh of this simulation becomes the shape of the body. A simulation with another solver or resolution
+        uses the values in records, such as friction, masses and joints, and interpolates properties of the material
+        between the centres of elements. It reports the error of the interpolation, and refuses parameters that depend
+        on the elements.
 
         Args:
-            world: Which of the independent copies.
-            records: Whether records of the scene change where they can hold a value. Otherwise all values go into
-                `fields`, and the file of the scene keeps its records.
-            start: The state from which simulations of the scene are to begin, such as the rest state of a robot, or
-                the state of `warpbots.morphology.shaped`; None for the start of this simulation. Only the same solver
-                at the same resolution can begin from it; others refuse it.
+            world: Index of the world whose parameters and start are taken.
+            records: Whether a value is written to a record of the scene if a record can hold it. Otherwise all values
+                go into `fields`, and the records of the scene stay as they are.
+            start: The state from which simulations of the scene are to begin, such as the equilibrium of a robot, or
+                the state of `warpbots.morphology.shaped`; None for the start of this simulation. Only simulations with
+                the same solver and resolution can begin from this state; others refuse the scene.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
-            The scene; values that differ from element to element, and digits that no record holds, are in its `fields`.
+            The scene. Its `fields` hold the values that differ from element to element, and exact values if the records
+            hold rounded ones.
 
         Raises:
-            ValueError: A parameter has the wrong shape or an illegal value, `start` is no state of this simulation, or
-                there is no such world.
+            ValueError: A parameter has the wrong shape or an illegal value, `start` is not a state of this simulation,
+                or there is no such world.
         """
         world, records = fitted(world, int, "scene_with: world"), fitted(records, bool, "scene_with: records")
         if not 0 <= world < self.worlds:
@@ -244,7 +249,7 @@ class Simulation(Generic[TensorState_co]):
             return baked(self.solver, self.model, values, world, records, one)
 
     def region(self, name: str) -> torch.Tensor:
-        """Which points of the matter belong to a region, shape (n,), bool; for parameters see `per_region`.
+        """A mask that is true for the points of matter in a region, shape (n,), bool; for parameters see `per_region`.
 
         Raises:
             KeyError: The scene has no such region; rigid bodies have none at all.
@@ -257,25 +262,25 @@ class Simulation(Generic[TensorState_co]):
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
     def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
-        """A parameter with values per region, in the shape that steps and rollouts accept; differentiable.
+        """A tensor for a parameter, made from values for regions, as steps and rollouts accept it; differentiable.
 
         Example: ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle,
         a mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is in the
         regions that contain its centre. Elements in none of the regions keep the model's value.
 
         Args:
-            values: A value for each region: a number or a tensor, one for all worlds, or with a first axis for the
-                worlds. A name that no region has is the name of a body, soft or rigid. Where regions overlap, the later
-                one counts.
+            values: A value for each region, by the name of the region: a number, or a tensor, for all worlds or with
+                the worlds as first axis. Names that are not names of regions are taken as names of bodies, soft or
+                rigid. An element in several of the regions gets the value of the last of these in `values`.
             parameter: Name of the parameter.
 
         Returns:
-            The parameter, with the shape (worlds, ...) of the result of `parameter`.
+            The parameter, with the shape (worlds, ...) that `parameter` returns.
 
         Raises:
-            KeyError: The model has no such parameter, or the scene no such region or body.
-            ValueError: The parameter has no places, such as gravity, a region selects nothing, or a value has a wrong
-                shape.
+            KeyError: The model has no such parameter, or the scene has no such region or body.
+            ValueError: The values of the parameter have no places in the bodies, as for gravity; a region contains no
+                element; or a value has the wrong shape.
         """
         values = fitted(values, Mapping[str, Any], "per_region: values")
         return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
@@ -285,17 +290,17 @@ class Simulation(Generic[TensorState_co]):
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
 
-        The mean of the positions differs from it where the points of the matter differ in mass, as in a lattice.
+        It differs from the mean of the positions if the points of the matter differ in mass, as in a lattice.
 
         Args:
             state: The state of the bodies.
             region: Name of a region of soft bodies, or None.
-            parameters: Tensors instead of the model's parameters, by name; poses and masses of bodies follow from
-                these.
+            parameters: Tensors instead of the model's parameters, by name; the masses and the poses of rigid bodies are
+                computed with them.
 
         Raises:
             KeyError: The scene has no such region.
-            TypeError: Densities are replaced under a solver that measures nothing.
+            TypeError: `parameters` replace masses, and the solver has no readings (`sense`).
             ValueError: A parameter has the wrong shape or an illegal value.
         """
         state, region = (
@@ -308,11 +313,11 @@ class Simulation(Generic[TensorState_co]):
         """The state at rest, or the start given to `scene_with`, with `fields` in place of its fields.
 
         Args:
-            fields: Tensors by field name; their shapes must broadcast to the field's.
+            fields: Tensors by the name of the field; the shape of a tensor must broadcast to the shape of the field.
 
         Raises:
-            ValueError: There is no such field, its shape does not fit, it is not finite, or matter is so far from the
-                origin that positions have too few digits left.
+            ValueError: There is no such field, a tensor has the wrong shape or is not finite, or matter is so far from
+                the origin that rounding of positions is too coarse.
         """
         with at_turn(self.model.device):
             arrays = self.solver.state(self.model)
@@ -333,14 +338,14 @@ class Simulation(Generic[TensorState_co]):
     def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
         """A state in which some worlds are back at their start, such as after the end of an episode.
 
-        All fields of the state are reset, including the time. The result is differentiable with respect to `state` in
-        the worlds that continue, and to `start` in the others. Call `forget` of a controller with memory, such as an
-        MLP with a delayed observer.
+        All fields of the state are reset, including the time if there is such a field. The result is differentiable
+        with respect to `state` in the worlds that continue, and with respect to `start` in the others. If a controller
+        has memory, such as an MLP with a delayed observer, call its method `forget` as well.
 
         Args:
             state: The state of all worlds; not changed.
             worlds: The worlds to reset: a mask of shape (worlds,), bool, or indices.
-            start: A state with their start, in the same worlds; None for rest.
+            start: A state of all worlds, from which the worlds to reset are copied; None for `state()`.
 
         Raises:
             ValueError: `worlds` has another shape or an index out of range, or `start` is not a state of this
@@ -411,14 +416,14 @@ class Simulation(Generic[TensorState_co]):
         Differentiable by torch with respect to every argument.
 
         Args:
-            state: Where to start.
+            state: State at the start of the interval.
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,).
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
-            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot,
-                these stay as they are, with a `LostWorldWarning`, and ``lost`` of the state marks them.
+            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
+                on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the state marks them.
         """
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
@@ -433,8 +438,8 @@ class Simulation(Generic[TensorState_co]):
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Readings of a state: see `Readings` in the package of the solver, such as `warpbots.solvers.articulated`.
 
-        Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
-        here, too.
+        Differentiable by torch with respect to every argument. If the state comes from a rollout with replaced
+        parameters, pass the same parameters here.
 
         Args:
             state: The state to measure.
@@ -446,7 +451,7 @@ class Simulation(Generic[TensorState_co]):
             The solver's dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
 
         Raises:
-            TypeError: The solver measures nothing.
+            TypeError: The solver has no readings.
             ValueError: A control or a parameter has the wrong shape or an illegal value.
         """
         if not isinstance(self.solver, Senses):
@@ -456,11 +461,11 @@ class Simulation(Generic[TensorState_co]):
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
 
-        The mass matrix, the forces, the accelerations that follow from them, and the force and moment that each joint
+        These are the mass matrix, the forces, the resulting accelerations, and the force and moment that each joint
         transmits. Differentiable by torch with respect to every argument.
 
         Args:
-            state: Where to evaluate them.
+            state: State at which the equations are evaluated.
             control: Control signal, shape (worlds, channels) or (channels,); None for no control.
             parameters: Tensors instead of the model's parameters, by name.
 
@@ -486,27 +491,27 @@ class Simulation(Generic[TensorState_co]):
         tolerance: float | None = None,
         **parameters: torch.Tensor,
     ) -> TensorState_co:
-        """The state at rest under loads, actuators and contacts: the limit of long steps without motion.
+        """Static equilibrium under loads, actuators and contacts: the limit of long steps that start without motion.
 
         Differentiable by torch with respect to `control` and `parameters`, by the implicit function theorem, at the
-        cost of a few backward steps. Statics and identification from static data need no simulated motion. Where
-        friction allows several equilibria, the result is the one into which bodies creep from `state`, which counts as
-        constant. See `warpbots.solvers.projective.equilibrium`.
+        cost of a few backward steps. Statics and identification from static data need no simulated motion. If friction
+        allows several equilibria, the result is the equilibrium into which bodies creep from `state`; gradients do not
+        include its dependence on `state`. See `warpbots.solvers.projective.equilibrium`.
 
         Args:
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
-            state: Where to begin; None for the scene at rest. Its velocities are ignored.
-            dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
-            steps: Number of steps after which to give up.
+            state: State in which the search begins; None for `state()`. Its velocities are ignored.
+            dt: Length of a step [s]. A body that is held only by friction and contact may need shorter steps.
+            steps: Largest number of steps.
             tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of the
                 solver.
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:
-            TypeError: The solver finds no equilibrium.
+            TypeError: The solver cannot compute equilibria.
             ValueError: A control or a parameter has the wrong shape or an illegal value, or `dt`, `steps` or
                 `tolerance` is not positive.
-            RuntimeError: A step does not converge, or bodies still move after `steps` of them.
+            RuntimeError: A step does not converge, or bodies still move after `steps` steps.
         """
         if not isinstance(self.solver, Statics):
             other = "use ProjectiveDynamics, or " if "ProjectiveDynamics" in takers(self.scene) else ""
@@ -523,10 +528,11 @@ class Simulation(Generic[TensorState_co]):
         """Report on the last step of the solver: iterations, residuals, contact forces; not differentiable.
 
         Returns:
-            The solver's report as NumPy arrays, `warpbots.solvers.projective.StepReport` for `ProjectiveDynamics`.
+            The report of the solver, with NumPy arrays: `warpbots.solvers.projective.StepReport` for
+            `ProjectiveDynamics`.
 
         Raises:
-            TypeError: The solver's steps are not iterated, so that there is nothing to report.
+            TypeError: The solver does not iterate in its steps, so that there is nothing to report.
             RuntimeError: The last computation was a backward pass, not a step.
         """
         if not isinstance(self.solver, Reports):
@@ -572,7 +578,7 @@ class Simulation(Generic[TensorState_co]):
         return Bridge(outputs, make, self.solver.lost_gradient, watch, grow)
 
     def _grow(self) -> bool:
-        """Enlarge arrays of the model that were too small in the last steps; whether there were any."""
+        """Enlarge arrays of the model that were too small in the last steps; returns whether any array was."""
         grown = self.solver.grown(self.model) if isinstance(self.solver, Grows) else None
         if grown is not None:
             self.model = self._inputs.model = grown
@@ -594,11 +600,11 @@ class Simulation(Generic[TensorState_co]):
             controller: A callable (state, time) -> control, a table of controls of shape (steps, channels) or
                 (worlds, steps, channels), or None for no control.
             steps: Number of control intervals.
-            state: Where to start; None for rest.
-            observe: A function of the state whose values after each interval are collected, differentiably.
-            time: Age of the worlds at the start [s]: a number, or a tensor of shape (worlds,) where worlds were reset
-                at different times. The time passed to the controller counts from it, and is a number or a tensor like
-                it. A table of controls begins with its first row at any age.
+            state: State at the start; None for `state()`.
+            observe: A function of the state, called after each interval; the trajectory has its values, differentiably.
+            time: Age of the worlds at the start [s]: a number, or a tensor of shape (worlds,) if worlds were reset
+                at different times. The controller gets this age plus the time since the start of the rollout, as a
+                number or as a tensor, like `time`. A table of controls begins with its first row at any age.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
@@ -607,8 +613,9 @@ class Simulation(Generic[TensorState_co]):
         Raises:
             ValueError: `steps` is below 1, `time` is not a valid age, or a control or parameter has the wrong shape or
                 an illegal value.
-            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot,
-                these stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory marks them.
+            SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
+                on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the trajectory marks
+                them.
         """
         steps = fitted(steps, int, "rollout: steps")
         if steps < 1:
@@ -657,7 +664,7 @@ class Simulation(Generic[TensorState_co]):
             self.rollouts = outside
 
     def __reduce__(self) -> tuple:
-        """A simulation is copied and pickled by its arguments; the copy is built anew, identical to the last bit."""
+        """Copies and pickles hold only the arguments; a copy is built anew from them, identical to the last bit."""
         options = {"worlds": self.worlds, "device": self.model.device.alias, "checkpoints": self.checkpoints}
         return _made, (type(self), (self.scene, self.solver, self.dt, self.substeps), options)
 
@@ -668,7 +675,7 @@ class Simulation(Generic[TensorState_co]):
         return simulation_table(self, self._cost).text()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """In a notebook a simulation is a table and a picture: see `warpbots.view`."""
+        """A notebook shows a simulation as a table and a picture: see `warpbots.view`."""
         return type(self).mimebundle(self, simulation_table(self, self._cost))
 
     def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True) -> Replay:
@@ -700,7 +707,7 @@ def _made(cls: type, arguments: tuple, options: dict) -> Any:
 
 
 def _device(device: wp.DeviceLike) -> wp.Device:
-    """The device of that name."""
+    """The Warp device of a given name; None for the current device."""
     try:
         return warp_device(device)
     except (ValueError, RuntimeError):

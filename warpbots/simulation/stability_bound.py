@@ -1,4 +1,4 @@
-"""The step of a solver, checked against its stability bound and the advice of the solver."""
+"""The step of a solver, checked against the stability bound and the cautions of the solver."""
 
 import functools
 import math
@@ -11,36 +11,36 @@ from warpbots.user_warning import warn_user
 __all__ = ["MOST_SUBSTEPS", "ControlInterval"]
 
 MOST_SUBSTEPS = 2**31
-"""A number of substeps that no control interval reaches."""
+"""Every number of substeps is below this number."""
 
 _INTERVAL = 0.01
 """Default length of a control interval [s]."""
 
 _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Factors on the safe number of substeps, tried where the solver advises against it."""
+"""Factors on the safe number of substeps, tried in this order until the solver has no caution against the step."""
 
 
 class ControlInterval:
-    """A control interval in substeps.
+    """The length of a control interval and the number of its substeps.
 
     Attributes:
         dt: Length of the control interval [s].
-        substeps: Number of steps of the solver in it.
+        substeps: Number of solver steps in a control interval.
     """
 
     def __init__(self, solver: Solver, model: Model, dt: float | None, substeps: int | None):
-        """Choose the arguments left open, and check the step against the bound.
+        """Choose `dt` and `substeps` if they are None, and check the solver step against its stability bound.
 
         Args:
             solver: The method.
             model: The model of the scene.
             dt: Length of the control interval [s]; None for the interval of the scene's task, or else 0.01 s.
-            substeps: Number of steps of the solver in it; None for the fewest that are safe. If `dt` is None, too, and
-                the solver advises against this number (`Cautious`), it is multiplied by up to 128 until the solver
-                accepts it.
+            substeps: Number of solver steps in a control interval; None for the smallest safe number. If `dt` is None
+                as well, and the solver has a caution against this number (`Cautious`), the number is multiplied by the
+                smallest power of two, up to 128, with which the solver has none.
 
         Raises:
-            ValueError: The step is over the bound, or the interval has more safe steps than can be counted.
+            ValueError: The step is over the bound, or the smallest safe number of substeps is 2³¹ or more.
         """
         self._solver, self._model = solver, model
         task = model.scene.task
@@ -79,7 +79,7 @@ class ControlInterval:
         self._judged.replace(parameters)
 
     def _safe_substeps(self, bound: float) -> int:
-        """Fewest substeps that stay below the fraction of the stability bound that the solver considers safe."""
+        """Smallest number of substeps with which a step is below `margin` of the solver times `bound`."""
         safe = self._solver.margin * bound
         if not self.dt < (MOST_SUBSTEPS - 1) * safe:
             raise ValueError(
@@ -89,7 +89,7 @@ class ControlInterval:
         return int(self.dt / safe) + 1
 
     def _heeded(self, substeps: int) -> int:
-        """Factor on the number of substeps with which the solver has no caution; 1 if no factor suffices."""
+        """Smallest factor on `substeps` with which the solver has no caution; 1 if no factor suffices."""
         if isinstance(self._solver, Cautious):
             for factor in _FACTORS:
                 if self._solver.caution(self._model, self.dt / (substeps * factor)) is None:
@@ -112,7 +112,7 @@ class ControlInterval:
             )
 
     def _refuse_with(self, model: Model, parameters: Tensors) -> None:
-        """Raise if the step is over the stability bound of a `model` that has `parameters` in place."""
+        """Raise if the step is over the stability bound of `model`, which has `parameters` in place of its own."""
         dt = self.length
         bound = self._solver.max_time_step(model, enough=dt)
         if dt > bound:

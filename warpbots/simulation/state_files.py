@@ -1,4 +1,4 @@
-"""States in files: tensors and their origin, as data only."""
+"""Files of states: the tensors of a state, and the scene and solver that it belongs to; files hold data only."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ def save(path: str | Path, state: Any, rest: Any, scene: Scene, solver: object) 
         solver: The method.
 
     Raises:
-        ValueError: The state is not one of this simulation.
+        ValueError: The state is not a state of this simulation.
     """
     fields = _fields(state)
     if fault := _misfit(fields, _fields(rest)):
@@ -86,7 +86,7 @@ def _fields(state: Any) -> dict[str, torch.Tensor]:
 
 
 def _origin(rest: Any, scene: Scene, solver: object) -> dict[str, str]:
-    """The origin of a state: the method, the scene, and the discretisation, given by the state at rest."""
+    """What a state belongs to: name of the solver, hash of the scene, and hash of the state `rest`."""
     bits = hashlib.sha256()
     for field in _fields(rest).values():
         bits.update(field[:1].cpu().numpy().tobytes())
@@ -94,7 +94,7 @@ def _origin(rest: Any, scene: Scene, solver: object) -> dict[str, str]:
 
 
 def _misfit(fields: dict[str, torch.Tensor], own: dict[str, torch.Tensor]) -> str | None:
-    """The first difference between fields and the fields of a simulation; None if there is none."""
+    """The first difference of `fields` in name, shape or type from the fields `own` of a simulation; None if equal."""
     if fields.keys() != own.keys():
         return f"its fields are {', '.join(fields)} instead of {', '.join(own)}"
     for name, field in own.items():

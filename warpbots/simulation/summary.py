@@ -1,4 +1,4 @@
-"""A simulation in words: the chosen options, and its table."""
+"""A simulation in words: a line with the chosen options, and a table."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = ["choice", "simulation_table"]
 
 
 def choice(simulation: "Simulation[Any]") -> str:
-    """One line with the numbers that were chosen for a simulation."""
+    """One line with the solver, its step, and the number of elements of a simulation."""
     return (
         f"{simulation.scene.name!r} is simulated by {_method(simulation.solver)} with {_interval(simulation)}: "
         f"{simulation.model.summary()}; Simulation.cost measures time and memory"
@@ -51,7 +51,7 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
 
 
 def _method(solver: Any) -> str:
-    """A solver with its options that differ from the defaults."""
+    """The name of a solver, with its options that differ from the defaults."""
     if not dataclasses.is_dataclass(solver):
         return str(solver)
     options = ((f, getattr(solver, f.name)) for f in dataclasses.fields(solver))

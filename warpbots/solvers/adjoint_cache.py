@@ -1,4 +1,4 @@
-"""Data kept with a state besides its fields, because the adjoint of the step that ends in this state reads them."""
+"""Data stored for a state in addition to its fields, for the adjoint of the step that ends in this state."""
 
 import weakref
 from collections.abc import Callable
@@ -11,7 +11,7 @@ class AdjointCache(weakref.WeakKeyDictionary):
     """Objects by state, created at the first request and freed with their state."""
 
     def of(self, state: object, make: Callable[[], Any]) -> Any:
-        """Returns the object of `state`; `make` creates it at the first call."""
+        """The object stored for `state`; at the first call for a state, `make` creates this object."""
         if state not in self:
             self[state] = make()
         return self[state]

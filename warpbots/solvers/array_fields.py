@@ -1,4 +1,4 @@
-"""States and readings: dataclasses of arrays, Warp arrays in a solver and torch tensors in a simulation."""
+"""Base of states and readings: dataclasses with Warp arrays (in a solver) or torch tensors (in a simulation)."""
 
 import dataclasses
 from typing import Generic, TypeVar
@@ -8,21 +8,21 @@ import warp as wp
 __all__ = ["Array", "ArrayFields", "Other"]
 
 Array = TypeVar("Array")
-"""Kind of the fields: ``wp.array``, or ``torch.Tensor``."""
+"""Type of the fields: ``wp.array`` or ``torch.Tensor``."""
 
 Other = TypeVar("Other")
-"""Kind of the fields of a converted copy."""
+"""Type of the fields of a converted copy."""
 
 
 class ArrayFields(Generic[Array]):
-    """Base of dataclasses whose fields are arrays of one kind."""
+    """Base of dataclasses whose fields are all Warp arrays or all torch tensors."""
 
     def fields(self) -> list[Array]:
         """All arrays, in the order of the attributes."""
         return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
     def __reduce__(self) -> tuple:
-        """Pickle and deep-copy the fields alone."""
+        """Make pickles and deep copies from the fields alone."""
         if any(isinstance(field, wp.array) for field in self.fields()):
             raise TypeError(
                 f"a {type(self).__name__} of Warp arrays belongs to its device and is neither pickled nor deep-copied; "

@@ -1,4 +1,4 @@
-"""Methods that models share if they are a dataclass of arrays."""
+"""Methods shared by all models that are dataclasses of arrays."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ class ArrayModel:
     """A model that is a frozen dataclass; each parameter is the field of the same name.
 
     Attributes:
-        tables: For each kind of element (`Parameter.per`) the points of matter that are its vertices, -1 for none,
-            shape (n, n_vertices), int.
+        tables: For each kind of element (`Parameter.per`), a table with the points of matter that are the vertices of
+            each element, shape (n, n_vertices), int; -1 fills rows of elements with fewer vertices.
     """
 
     scalar = real
-    """Warp scalar of control signals."""
+    """Warp scalar type of control signals."""
 
     tables: Mapping[str, np.ndarray]
 
@@ -34,7 +34,7 @@ class ArrayModel:
         return len(self.scene.actuators)
 
     def summary(self) -> str:
-        """Number of points of matter and of rigid bodies; a solver may add to this."""
+        """Numbers of points of matter and of rigid bodies, in words; models may extend this text."""
         counts = (self.matter, "points of matter"), (self.robot and self.robot.bodies, "rigid bodies")
         return ", ".join(f"{len(things)} {name}" for things, name in counts if things)
 
@@ -47,13 +47,13 @@ class ArrayModel:
         return getattr(self, name)
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy in which `arrays`, by name of the parameter, replace its own."""
+        """A copy in which `arrays`, by name of the parameter, replace the arrays of these parameters."""
         return dataclasses.replace(self, **arrays)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with the gravity of `values`; a solver may record more parameters."""
+        """The scene with the gravity in `values`; models may write more parameters into the scene."""
         return with_gravity(self.scene, values)
 
     def parameter_arrays(self) -> list[wp.array]:
-        """Arrays of all parameters that have an effect."""
+        """Arrays of all parameters that `parameters` lists."""
         return [self.parameter(name) for name in self.parameters()]

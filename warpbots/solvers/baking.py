@@ -1,7 +1,8 @@
 """Parameters of a model baked into its scene, and the fields of a scene as parameters of a model.
 
-Values go into the records of a scene where these can hold them, so that file readers and other solvers find them. A
-model is then built from these records, and each parameter of it that differs in any bit goes into a field.
+A value is written to a record of the scene if a record can hold it, so that file readers and other solvers find it.
+Then a model is built from the new records, and every parameter that differs in any bit from the given values is stored
+as a field of the scene.
 """
 
 import dataclasses
@@ -20,10 +21,12 @@ from warpbots.user_warning import warn_user
 __all__ = ["at_rest", "baked", "with_fields"]
 
 _SAME = 1e-9
-"""Largest difference between vertices that count as equal, relative to their extent; rounding differs by machine."""
+"""Largest difference between positions of vertices that count as equal, relative to the extent of all vertices.
+
+Rounding differs between machines."""
 
 _AGREE = 1e-6
-"""Largest difference between values of records that count as equal, relative to the largest of them."""
+"""Largest difference between values of records that count as equal, relative to the largest value."""
 
 
 def baked(
@@ -34,11 +37,12 @@ def baked(
 
     Args:
         solver: The solver that built the model.
-        model: Holds the scene, without fields, and the parameters that `values` lacks.
+        model: The model, with a scene without fields, and with the parameters that `values` lacks.
         values: Parameters by name, in the type of the model's arrays, each of shape (...) as in one world.
-        world: The world whose parameters are taken where `values` has none.
-        records: Whether values go into records; otherwise every value that differs from its record goes into a field.
-        start: Fields of the initial state by name, each of shape (...) as in one world; None for rest.
+        world: The world of `model` from which the parameters that `values` lacks are taken.
+        records: Whether values are written to records; otherwise every value that differs from the records is stored in
+            a field.
+        start: Fields of the initial state by name, each of shape (...) as in one world; None for the state at rest.
     """
     own = {name: model.parameter(name).numpy()[world] for name in model.parameters()}
     new = {name: v for name, v in values.items() if not _equal(v, own[name])}
@@ -57,7 +61,7 @@ def baked(
 
 
 def at_rest(solver: Solver, model: Model) -> dict[str, np.ndarray]:
-    """The state at rest by name, each of shape (...) as in one world."""
+    """Fields of the state at rest by name, each of shape (...) as in one world."""
     state = solver.state(model)
     return {f.name: getattr(state, f.name).numpy()[0] for f in dataclasses.fields(state)}
 
@@ -66,13 +70,13 @@ def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
     """A copy of `model` with the parameters that the fields of a scene hold.
 
     Args:
-        model: From `Solver.build` of that scene without its fields, so that solvers need not know fields.
-        fields: The fields.
+        model: Result of `Solver.build` for the scene without its fields, so that solvers need not know fields.
+        fields: The fields of the scene.
         who: Name of the solver, for messages.
 
     Raises:
-        SceneError: The model has no such parameter, its records have changed, or its elements are others and the values
-            cannot be carried over to them.
+        SceneError: The model has no such parameter; records of the scene have changed since the field was made; or the
+            field belongs to other elements, and its values cannot be interpolated.
     """
     arrays, specs = {}, model.parameters()
     for field in fields:
@@ -96,7 +100,7 @@ def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
 def _vertices(model: Model, per: str) -> np.ndarray | None:
     """Vertices of elements of soft bodies at rest [m], shape (n, k, dim); None for all other elements.
 
-    Where an element has fewer vertices than others of its kind, its centre fills the missing entries.
+    If an element has fewer than k vertices, its centre fills the missing entries.
     """
     places = model.places(per)
     if places is None or not len(places) or not isinstance(model.scene.bodies[places.body[0]], SoftBody):
@@ -110,7 +114,18 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: str) -> tuple[np.ndarray, float | None]:
-    """Values of a field for the elements of a model, and the error of interpolation; None without interpolation."""
+    """Values of a field for the elements of a model.
+
+    Args:
+        field: The field.
+        spec: The parameter that the field holds.
+        own: Values of this parameter in the model.
+        model: The model.
+        who: Name of the solver, for messages.
+
+    Returns:
+        The values, and the error of their interpolation; None for the error if nothing was interpolated.
+    """
     places = _vertices(model, spec.per)
     if (places is None) != (field.places is None):
         words = ("elements", "none") if places is None else ("no elements", "some")
@@ -138,7 +153,7 @@ def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: s
 
 
 def _refuse_changed(field: Field, own: np.ndarray) -> None:
-    """Raise if the records of a scene have changed since a field was baked."""
+    """Raise if records of the scene have changed since the field was made; `own` has the values from the records."""
     scale = np.abs(field.recorded).max(initial=0.0)
     if own.shape != field.recorded.shape or not np.allclose(own, field.recorded, rtol=_AGREE, atol=_AGREE * scale):
         raise SceneError(

@@ -1,4 +1,4 @@
-"""Forces of cables at their waypoints, by `warpbots.actuation_laws.cable`, for every solver that has cables."""
+"""Forces of cables at their waypoints, by `warpbots.actuation_laws.cable`, for all solvers that support cables."""
 
 import warp as wp
 
@@ -9,7 +9,7 @@ __all__ = ["CableWorkspace", "cable_adjoints", "cable_launches"]
 
 
 class CableWorkspace:
-    """Lengths, tensions and forces of the cables, with gradients.
+    """Arrays for the lengths, tensions and forces of the cables, with gradients.
 
     Attributes:
         length: Lengths of the routes [m], shape (worlds, n_cables).
@@ -28,7 +28,7 @@ def cable_launches(cables: object, work: CableWorkspace, control: wp.array, x: w
     """Launches that add to `work.length`, which must be zero, and write `work.tension` and `work.force`.
 
     Args:
-        cables: From `warpbots.solvers.cable_routes.cables_of`.
+        cables: The cables, result of `warpbots.solvers.cable_routes.cables_of`.
         work: Arrays of the cables.
         control: Control signals, shape (worlds, channels).
         x: Positions [m], shape (worlds, n), vector.
@@ -42,7 +42,17 @@ def cable_launches(cables: object, work: CableWorkspace, control: wp.array, x: w
 
 
 def cable_adjoints(work: CableWorkspace, control_adj: wp.array, x_adj: wp.array) -> list[tuple[list, list]]:
-    """Gradients of the inputs and outputs of `cable_launches`, for `warpbots.numerics.launch_adjoints`."""
+    """Gradient arrays of the inputs and outputs of each launch of `cable_launches`.
+
+    Args:
+        work: Arrays of the cables.
+        control_adj: Gradient with respect to the control signals, shape (worlds, channels).
+        x_adj: Gradient with respect to the positions, shape (worlds, n), vector.
+
+    Returns:
+        For each launch the gradients of its inputs and of its outputs, as `warpbots.numerics.launch_adjoints` takes
+        them.
+    """
     none = cable_arrays()()
     return [
         ([none, x_adj], [work.length.grad]),

@@ -1,4 +1,4 @@
-"""Points of matter to which the cables of a scene are tied, for every solver that has cables."""
+"""Points of matter to which the cables of a scene are tied, for all solvers that support cables."""
 
 from typing import NamedTuple
 
@@ -16,11 +16,11 @@ class Route(NamedTuple):
     """A cable tied to matter.
 
     Attributes:
-        channel: Its control channel.
-        points: Indices of the matter at its waypoints, shape (n,).
-        stiffness: Spring constant [N/m].
-        rest_length: Length paid out at u = 0 [m].
-        rounding: Slack up to which derivatives treat it as just taut [m].
+        channel: Control channel of the cable.
+        points: Indices of the points of matter at the waypoints of the cable, shape (n,), int.
+        stiffness: Spring constant of the cable [N/m].
+        rest_length: Length of the cable without tension, at u = 0 [m].
+        rounding: Largest slack, due to rounding, with which derivatives treat the cable as just taut [m].
     """
 
     channel: int

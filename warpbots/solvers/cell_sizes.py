@@ -1,4 +1,4 @@
-"""Cell size of a solver that was given none."""
+"""Default cell size of solvers."""
 
 from warpbots.contact import cells_across
 from warpbots.scene import Scene
@@ -7,7 +7,7 @@ __all__ = ["cell_size_for", "given"]
 
 
 def cell_size_for(scene: Scene, across: float, most: float) -> float:
-    """Cell size for the soft bodies of a scene [m]: from its task, or else from `warpbots.contact.cells_across`.
+    """Cell size for the soft bodies of a scene [m]: the size in its task, or else by `warpbots.contact.cells_across`.
 
     Args:
         scene: The scene to simulate.
@@ -20,10 +20,15 @@ def cell_size_for(scene: Scene, across: float, most: float) -> float:
 
 
 def given(size: float | None, solver: str, option: str) -> float:
-    """The cell size `size`, which `build` needs [m].
+    """Return the cell size `size` [m], or raise if it is None.
+
+    Args:
+        size: The cell size [m]; None if the user gave none.
+        solver: Name of the solver, for the message.
+        option: Name of its option for the cell size, for the message.
 
     Raises:
-        ValueError: It is None.
+        ValueError: `size` is None.
     """
     if size is None:
         raise ValueError(

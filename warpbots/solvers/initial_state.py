@@ -12,11 +12,16 @@ PREFIX = "initial_"
 """Prefix of the names of scene fields that belong to an initial state, such as ``"initial_position"``."""
 
 _AGREE = 1e-6
-"""Largest relative difference between states at rest that count as equal; rounding differs by machine."""
+"""Largest relative difference between states at rest that count as equal; rounding differs between machines."""
 
 
 def state_fields(state: Mapping[str, np.ndarray], rest: Mapping[str, np.ndarray]) -> list[Field]:
-    """Fields for the arrays of `state` that differ from `rest`; both by name, each of shape (...) as in one world."""
+    """Scene fields for the arrays of `state` that differ from `rest`.
+
+    Args:
+        state: Arrays of the initial state by name, each of shape (...) as in one world.
+        rest: Arrays of the state at rest, in the same form.
+    """
     moved = (name for name, value in state.items() if value.tobytes() != rest[name].tobytes())
     return [Field(PREFIX + name, state[name], recorded=rest[name]) for name in moved]
 
@@ -26,11 +31,11 @@ def initial_state(fields: Iterable[Field], rest: Mapping[str, np.ndarray], who: 
 
     Args:
         fields: Fields of the scene whose names begin with `PREFIX`.
-        rest: The state of the scene without these fields.
+        rest: Arrays of the state at rest, by name, each of shape (...) as in one world.
         who: Name of the solver, for messages.
 
     Raises:
-        SceneError: The solver has no such state, or the state belongs to other elements.
+        SceneError: A state of the solver has no such array, or the initial state belongs to other elements.
     """
     found = {}
     for field in fields:

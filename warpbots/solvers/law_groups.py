@@ -1,4 +1,4 @@
-"""Runs of consecutive matter with one constitutive law; each run is one launch."""
+"""Groups of consecutive particles or elements with one constitutive law; there is one launch for each group."""
 
 import dataclasses
 import itertools
@@ -15,8 +15,8 @@ class LawGroup:
     """Consecutive particles or elements with one constitutive law.
 
     Attributes:
-        law: The law as it was registered when the model was built.
-        incompressibility: Exponent of the added volumetric energy, 0 for none.
+        law: The law, as registered at the time when the model was built.
+        incompressibility: Exponent of the volumetric energy that is added to the law; 0 for none.
         first: Index of the first particle or element.
         count: Number of particles or elements.
     """
@@ -28,11 +28,11 @@ class LawGroup:
 
 
 def law_groups(materials: Iterable[Material], counts: Iterable[int]) -> tuple[LawGroup, ...]:
-    """Runs of one law; consecutive bodies with the same law share a run, and bodies without points have none.
+    """Group particles or elements by law; consecutive bodies with the same law share a group.
 
     Args:
         materials: Material of each body.
-        counts: Number of points or elements of each body.
+        counts: Number of particles or elements of each body; bodies with 0 are skipped.
     """
     laws = ((m.law, m.incompressibility) for m in materials)
     groups, first = [], 0

@@ -1,4 +1,4 @@
-"""Steady forces on parts of bodies, for every solver that has loads."""
+"""Constant forces on regions of bodies, for all solvers that support loads."""
 
 import numpy as np
 
@@ -9,7 +9,10 @@ __all__ = ["load_forces"]
 
 
 def load_forces(scene: Scene, matter: Matter) -> np.ndarray:
-    """Force of the loads of `scene` on every point [N], shape (n, dim): each is spread over its region by volume."""
+    """Force of all loads of `scene` on every point of matter [N], shape (n, dim).
+
+    The force of a load is distributed over the points of its region in proportion to their volumes.
+    """
     force = np.zeros_like(matter.position)
     for load in scene.loads:
         share = np.where(matter.regions[load.region], matter.volume, 0.0)

@@ -13,16 +13,16 @@ from warpbots.user_warning import warn_user
 __all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
 _SAID, _REFUSED = 0.01, 0.1
-"""Relative volume errors of a body's matter above which a warning, or an error, is raised."""
+"""Relative errors of the volume of a body's matter above which there is a warning (first) or an error (second)."""
 
 
 class Surface(Protocol):
-    """Faces between some points of matter.
+    """The surface of a body, as triangles between points of matter.
 
     Attributes:
         body: Index of the body in the scene.
-        nodes: Points of the matter that are vertices.
-        faces: Indices within `nodes` of the vertices of the faces, counter-clockwise seen from outside, shape (n, 3).
+        nodes: Range of the points of matter to which the vertices belong.
+        faces: Vertices of the faces as indices within `nodes`, counter-clockwise seen from outside, shape (n, 3).
     """
 
     @property
@@ -31,11 +31,11 @@ class Surface(Protocol):
 
     @property
     def nodes(self) -> slice:
-        """Points of the matter that are vertices."""
+        """Range of the points of matter to which the vertices belong."""
 
     @property
     def faces(self) -> np.ndarray:
-        """Indices within `nodes` of the vertices of the faces, shape (n, 3)."""
+        """Vertices of the faces as indices within `nodes`, shape (n, 3)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Matter:
         volume: Rest volumes [m^dim], shape (n,).
         density: Density [kg/m^dim], shape (n,).
         body: Index of the body in the scene, shape (n,), int.
-        regions: Membership of the points by region name, each of shape (n,), bool.
+        regions: Whether each point is in a region, by the name of the region, each of shape (n,), bool.
     """
 
     position: np.ndarray
@@ -63,23 +63,24 @@ class Matter:
 
     @property
     def drawn(self) -> "Matter":
-        """The matter at rest that pictures show in its place: here the points themselves."""
+        """The matter at rest as pictures show it: here the same points; a subclass may return other points."""
         return self
 
     def drawn_at(self, values: np.ndarray) -> np.ndarray:
-        """Values of all points, shape (..., n, m), for the points of `drawn`."""
+        """Values at the points of `drawn`, from values at all points, shape (..., n, m)."""
         return values
 
     @property
     def surfaces(self) -> tuple[Surface, ...]:
-        """Surfaces whose vertices are points of the matter; empty where it consists of points alone."""
+        """Surfaces whose vertices are points of this matter; empty if the matter has no mesh."""
         return ()
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Matter":
-        """A copy whose surfaces enclose only the elements that are not hidden.
+        """A copy for pictures, whose surfaces enclose only the elements that are not hidden.
 
         Args:
-            hidden: Function from positions [m], shape (n, dim), to whether each is hidden, shape (n,), bool.
+            hidden: Function that returns whether each of given positions [m], shape (n, dim), is hidden, shape (n,),
+                bool.
         """
         return self
 
@@ -95,12 +96,13 @@ class Matter:
 
 
 def regions_at(body: SoftBody, position: np.ndarray, slack: float | np.ndarray = 0.0) -> dict[str, np.ndarray]:
-    """Which of the points `position`, shape (n, dim), lie in each region of `body`; each of shape (n,), bool.
+    """For each region of `body`, by name, whether the points `position` lie in it, shape (n,), bool.
 
     Args:
         body: The body.
-        position: Points [m].
-        slack: Distance from a region up to which outside points count as in it [m], one for all or shape (n,).
+        position: Points [m], shape (n, dim).
+        slack: Largest distance from a region at which a point outside still counts as in the region [m]: one number for
+            all points, or shape (n,).
     """
     return {name: signed_distance(shape, position) <= slack for name, shape in body.regions.items()}
 
@@ -110,7 +112,7 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
     Args:
         body: The body.
-        regions: From `regions_at`.
+        regions: Result of `regions_at` for the points of the body.
         what: Name of the points in messages, in the plural.
         remedy: Remedy for the message.
 
@@ -127,14 +129,14 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
 
 def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None):
-    """Compare the volume of a body's matter with that of its shape: warn above 1 % difference, raise above 10 %.
+    """Compare the volume of a body's matter with the volume of its shape; warn above 1 %, raise above 10 % difference.
 
     Args:
         body: The body.
-        found: Volume of its matter [m^dim].
-        what: Name of its elements in messages, in the plural.
+        found: Volume of the matter of the body [m^dim].
+        what: Name of the elements of the matter in messages, in the plural.
         remedy: Remedy for the message.
-        shape: Part of the body's shape to compare with; None for all of it.
+        shape: Part of the body's shape whose volume is compared; None for the whole shape.
 
     Raises:
         SceneError: The volume differs by more than a tenth.
@@ -153,7 +155,13 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """The material of each of `count` points; the last of overlapping regions applies. Objects, shape (count,)."""
+    """The material of each point of a body, an array of `Material` objects, shape (count,).
+
+    Args:
+        body: The body.
+        regions: Result of `regions_at`; if regions overlap, the material of the last one applies.
+        count: Number of points.
+    """
     kinds = np.array(body.materials, dtype=object)
     which = np.zeros(count, dtype=int)
     for k, name in enumerate(body.region_materials):
@@ -162,11 +170,11 @@ def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> 
 
 
 def together(scene: Scene, parts: list[dict]) -> dict:
-    """Concatenate the fields of all bodies, with regions over all points.
+    """Concatenate the fields of all bodies; in the result, `regions` refer to the points of all bodies.
 
     Args:
         scene: The scene of the bodies.
-        parts: Fields of `Matter` by name for every body, with arrays of shape (n, ...), and `regions`.
+        parts: For every body a dict with the fields of `Matter`, arrays of shape (n, ...), and `regions`.
     """
     start = np.concatenate([[0], np.cumsum([len(part["position"]) for part in parts])])
     regions = {name: np.zeros(start[-1], dtype=bool) for name in scene.regions()}

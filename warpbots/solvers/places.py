@@ -1,4 +1,4 @@
-"""Places of the elements of a model at rest, from which a value per region or a field over a scene is evaluated."""
+"""Places of the elements of a model at rest, which decide the region of an element and its value in a field."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from warpbots.solvers.matter import Matter, regions_at
 __all__ = ["Places", "element_places"]
 
 _SLACK = 1e-6
-"""Distance from a region up to which the centre of an element counts as in it [extent of the vertices]."""
+"""Largest distance from a region at which the centre of an element counts as in it [extent of all vertices]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Places:
     """Elements of one kind at rest, on the host.
 
     Attributes:
-        vertices: Positions of their vertices [m], float64, shape (n, n_vertices, dim); NaN for vertices that an element
-            lacks because others of its kind have more.
+        vertices: Positions of the vertices of each element [m], float64, shape (n, n_vertices, dim); NaN fills the
+            entries of elements with fewer vertices.
         body: Index in the scene of the body of each element, -1 for none, shape (n,), int.
-        regions: Membership by region name, each of shape (n,), bool.
+        regions: Whether each element is in a region, by the name of the region, each of shape (n,), bool.
     """
 
     vertices: np.ndarray
@@ -33,15 +33,18 @@ class Places:
 
     @property
     def center(self) -> np.ndarray:
-        """Means of the vertices [m], shape (n, dim)."""
+        """Centres of the elements, the means of their vertices [m], shape (n, dim)."""
         return np.nanmean(self.vertices, axis=1)
 
     def members(self, scene: Scene, name: str) -> np.ndarray:
-        """Which elements are in the region, or else the body, called `name`, shape (n,), bool.
+        """Whether each element is in the region `name` or, if there is no such region, in the body `name`.
 
         Args:
-            scene: The scene that was built.
+            scene: The scene from which the model was built.
             name: Name of a region or of a body of the scene.
+
+        Returns:
+            Shape (n,), bool.
         """
         if name in scene.regions():
             return self.regions.get(name, np.zeros(len(self), dtype=bool))
@@ -49,15 +52,17 @@ class Places:
 
 
 def element_places(scene: Scene, matter: Matter, table: np.ndarray, body: np.ndarray | None = None) -> Places:
-    """Elements whose vertices are points of matter.
+    """Places of elements whose vertices are points of matter.
 
-    An element of one vertex is in the regions of its point; any other is in the regions that contain its centre.
+    An element with one vertex is in the regions of this point; an element with several vertices is in the regions that
+    contain its centre.
 
     Args:
-        scene: The scene that was built.
+        scene: The scene from which the model was built.
         matter: All soft bodies at rest.
-        table: Points that are the vertices of each element, -1 for none, shape (n, n_vertices).
-        body: Index in the scene of the body of each element, shape (n,); None for the body of its first vertex.
+        table: Points of matter that are the vertices of each element, shape (n, n_vertices); -1 fills the rows of
+            elements with fewer vertices.
+        body: Index in the scene of the body of each element, shape (n,); None for the body of the first vertex.
     """
     body = matter.body[table[:, 0]] if body is None else body
     if table.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""Projections of velocities and forces onto constraints, for solvers with explicit steps."""
+"""Projections of velocities and forces onto the directions of free motion, for solvers with explicit steps."""
 
 import functools
 
@@ -14,12 +14,15 @@ _LINE, _PLANE = wp.constant(FREEDOMS.index("line")), wp.constant(FREEDOMS.index(
 
 @functools.cache
 def projection(dim: int) -> wp.Function:
-    """Warp function project(a, freedom, n) of a vector onto a constraint; it is its own adjoint."""
+    """Warp function project(a, freedom, n), which keeps the part of a vector in the directions of free motion.
+
+    The function is its own adjoint.
+    """
     vec = vector(dim)
 
     @wp.func
     def project(a: vec, freedom: int, n: vec):
-        """n (n . a) on a line, a - n (n . a) in a plane, 0 where all is fixed."""
+        """n (n . a) for motion along a line, a - n (n . a) for motion in a plane, 0 for a fixed point."""
         along = wp.dot(n, a) * n
         left = vec()
         if freedom == _LINE:

@@ -1,7 +1,7 @@
-"""Parameters of a model in the records of its scene, where file readers and other solvers find them.
+"""Writes parameters of a model to the records of its scene, where file readers and other solvers find them.
 
-A record takes the values that it can hold. All others, such as a friction that it refuses or a stiffness that differs
-from element to element, stay in `Scene.fields`: see `warpbots.solvers.baking`.
+A value that no record can hold, such as a friction that the record refuses or a stiffness that differs from element to
+element, is stored in `Scene.fields` instead: see `warpbots.solvers.baking`.
 """
 
 import dataclasses
@@ -22,17 +22,25 @@ _Record = TypeVar("_Record")
 
 
 def number(value: np.floating, before: float = np.nan) -> float:
-    """A value for a record: `before` if it equals `value` in the type of that, else the shortest decimal that does."""
+    """The number that a record gets for `value`.
+
+    Args:
+        value: The value of a parameter.
+        before: The number in the record so far; NaN for none.
+
+    Returns:
+        `before` if it equals `value` after rounding to the type of `value`; otherwise the shortest decimal that does.
+    """
     return before if value.dtype.type(before) == value else float(str(value))
 
 
 def numbers(values: np.ndarray, before: object) -> tuple[float, ...]:
-    """A row of values for a record, each by `number`."""
+    """The numbers that a record gets for a row of values, each by `number`."""
     return tuple(number(v, b) for v, b in zip(values, np.broadcast_to(before, values.shape), strict=True))
 
 
 def changed(part: _Record, **fields: object) -> _Record:
-    """A copy of a record with new values of `fields`; the record itself if it refuses them."""
+    """A copy of the record `part` with new values of `fields`; `part` itself if the record refuses the values."""
     try:
         return dataclasses.replace(part, **fields)
     except SceneError:
@@ -40,14 +48,14 @@ def changed(part: _Record, **fields: object) -> _Record:
 
 
 def with_gravity(scene: Scene, values: Values) -> Scene:
-    """`scene` with the gravity of `values`, if they have one."""
+    """A copy of `scene` with the gravity in `values`; `scene` itself if `values` has no gravity."""
     if "gravity" not in values:
         return scene
     return dataclasses.replace(scene, gravity=numbers(values["gravity"], scene.gravity))
 
 
 def with_friction(scene: Scene, values: Values) -> Scene:
-    """`scene` with new friction of its obstacles; the difference between static and kinetic friction stays the same."""
+    """`scene` with the friction of obstacles in `values`; static minus kinetic friction stays the same."""
     if "friction" not in values:
         return scene
     parts = zip(scene.obstacles, values["friction"], strict=True)
@@ -83,8 +91,8 @@ def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
     Args:
         scene: The scene.
         matter: Its matter.
-        values: Parameters of the points of the matter by name; those that are fields of a `Material` or of its
-            plasticity are used.
+        values: Parameters of the points of the matter by name; parameters that are not fields of a `Material` or of its
+            plasticity are ignored.
     """
     bodies = list(scene.bodies)
     for i, body in enumerate(bodies):
@@ -97,7 +105,7 @@ def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
 
 
 def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> SoftBody:
-    """The body with new materials; unchanged unless values are uniform in each region and outside of all regions."""
+    """The body with new materials; the same body unless `values` are uniform in each region and outside all regions."""
     last = np.full(len(next(iter(values.values()))), -1)  # the last of overlapping regions applies
     for k, inside in enumerate(regions.values()):
         last[inside] = k

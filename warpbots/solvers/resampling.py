@@ -1,4 +1,4 @@
-"""Fields of a scene, carried over to elements other than those that they were designed for."""
+"""Interpolation of the fields of a scene to elements other than those for which the fields were made."""
 
 import numpy as np
 
@@ -8,16 +8,17 @@ from warpbots.scene import Field, Scene, SceneError, SoftBody
 __all__ = ["interpolated", "resampled"]
 
 _AGREE = 0.1
-"""Largest change of the extent of a body since a field was designed, relative to it, in addition to element sizes."""
+"""Largest change of the corners of a body since a field was made, relative to its extent, plus two element sizes."""
 
 _FLAT = 1e-6
-"""Ratio of width to length below which points count as flat along an axis."""
+"""Ratio of the extents along two axes below which points count as flat along the axis with the smaller extent."""
 
 
 def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scene) -> tuple[np.ndarray, float]:
-    """Values of a field between the centres of its elements: linear within their hull, the nearest ones outside.
+    """Interpolate a field from the centres of its elements to the centres of other elements.
 
-    Each body is interpolated by itself, since materials may differ by orders of magnitude where bodies touch.
+    Interpolation is linear within the convex hull of the centres; outside of it, the nearest value is taken. Each body
+    is interpolated by itself, because materials of bodies that touch may differ by orders of magnitude.
 
     Args:
         field: The field.
@@ -26,11 +27,11 @@ def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scen
         scene: The scene of the bodies.
 
     Returns:
-        Values, shape (n, ...), and their error: the values are interpolated back to the elements of the field, and the
-        root mean square of the difference is divided by the root mean square of the field.
+        Values, shape (n, ...), and their error. For the error, the values are interpolated back to the elements of the
+        field, and the root mean square of the difference is divided by the root mean square of the field.
 
     Raises:
-        SceneError: The field was designed for bodies of another shape, or at another place.
+        SceneError: The field was made for bodies of another shape, or at another place.
     """
     old, new = field.centers, places.mean(axis=1)
     values, back = np.zeros((len(new), *field.values.shape[1:])), np.zeros_like(field.values)
@@ -52,7 +53,14 @@ def _nearest_body(points: np.ndarray, scene: Scene) -> np.ndarray:
 
 
 def _refuse_other(field: Field, body: str, old: np.ndarray, new: np.ndarray) -> None:
-    """Raise if the elements of a body do not fill the space of the elements that the field was designed for."""
+    """Raise if the elements of a body do not have about the bounding box of the elements for which the field was made.
+
+    Args:
+        field: The field.
+        body: Name of the body.
+        old: Vertices of the elements for which the field was made [m], shape (n, k, dim).
+        new: Vertices of the elements of the model [m], shape (m, k, dim).
+    """
     words = f"Field {field.name!r}: it was designed for another mesh of SoftBody {body!r}, "
     remedy = "bake it for this body again (Simulation.scene_with), or leave it out of Scene.fields"
     if not (len(old) and len(new)):
@@ -67,7 +75,7 @@ def _refuse_other(field: Field, body: str, old: np.ndarray, new: np.ndarray) -> 
 
 
 def _box(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corner of elements [m], each of shape (dim,)."""
+    """Lower and upper corner of the bounding box of elements [m], each of shape (dim,)."""
     return places.min(axis=(0, 1)), places.max(axis=(0, 1))
 
 
@@ -79,7 +87,7 @@ def _spacing(places: np.ndarray) -> float:
 
 
 def interpolated(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Values between points: linear within the simplices of the points, the nearest value outside of them.
+    """Interpolate values at points: linearly within the Delaunay simplices of the points, outside by the nearest value.
 
     Args:
         points: Positions of the values [m], shape (n, dim).

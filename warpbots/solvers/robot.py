@@ -1,4 +1,4 @@
-"""Rigid bodies and joints of a model, for every solver: data on the host for observers, pictures and files."""
+"""Interface to the rigid bodies and joints of a model: data on the host for observers, pictures and files."""
 
 from typing import Protocol
 
@@ -10,15 +10,15 @@ __all__ = ["Robot"]
 
 
 class Robot(Protocol):
-    """Names and places of the rigid bodies of a scene and of their joints, in the order of `Scene.rigid`.
+    """The rigid bodies of a model and their joints, in the order of `Scene.rigid`.
 
     Attributes:
         bodies: Names of the bodies.
         joints: The joint of each body.
-        coordinates: Slice of the coordinates of each joint in a state's `q`, by name of the joint.
-        velocities: Slice of the velocities of each joint in `qd`, by name of the joint.
-        contact_points: Indices of the contact points of each body among those of `Senses.readings`; None for a robot
-            whose contact forces are not reported at points.
+        coordinates: Slice of field `q` of a state that has the coordinates of a joint, by name of the joint.
+        velocities: Slice of field `qd` of a state that has the velocities of a joint, by name of the joint.
+        contact_points: Indices of the contact points of each body among all contact points of `Senses.readings`; None
+            if contact forces are not reported at points.
     """
 
     @property
@@ -31,11 +31,11 @@ class Robot(Protocol):
 
     @property
     def coordinates(self) -> dict[str, slice]:
-        """Slice of the coordinates of each joint in a state's `q`, by name of the joint."""
+        """Slice of field `q` of a state that has the coordinates of a joint, by name of the joint."""
 
     @property
     def velocities(self) -> dict[str, slice]:
-        """Slice of the velocities of each joint in a state's `qd`, by name of the joint."""
+        """Slice of field `qd` of a state that has the velocities of a joint, by name of the joint."""
 
     @property
     def contact_points(self) -> tuple[np.ndarray, ...] | None:

@@ -1,7 +1,7 @@
-"""Which solvers support which parts of a scene, so that a refusal can name another solver as the remedy.
+"""Which solvers support which parts of a scene, so that error messages can recommend another solver.
 
-A solver that refuses a part of a scene names the solvers that support all of the scene. Where there is none, the
-message says so and names what each solver lacks.
+If a solver refuses a part of a scene, the message names the solvers that support all parts of the scene. If there is no
+such solver, the message says so, and names a part that each solver does not support.
 """
 
 import dataclasses
@@ -33,17 +33,17 @@ MPM, SPRINGS, PROJECTIVE, ARTICULATED = SOLVERS = "MPM", "MassSpring", "Projecti
 """Names of the solvers."""
 
 _SAMPLES = 12
-"""Sample points along each edge of the bounds of a rigid body, for the test whether it is in a soft body."""
+"""Number of sample points along each edge of the bounds of a rigid body, to test whether it is in a soft body."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _ScenePart:
-    """Something that a scene may have.
+    """A kind of part that a scene may have and that not all solvers support.
 
     Attributes:
         name: Name of the part, in the plural.
-        found: Function that tells whether a scene has it.
-        takers: Names of the solvers that support it.
+        found: Function that tells whether a scene has such a part.
+        takers: Names of the solvers that support such parts.
     """
 
     name: str
@@ -56,12 +56,12 @@ def _actuated(*kinds: type) -> Callable[[Scene], bool]:
 
 
 def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
-    """Test of a scene: whether `has` holds for some material."""
+    """A function that tests whether `has` is true for at least one material of a scene."""
     return lambda scene: any(has(material) for body in scene.soft for material in body.materials)
 
 
 def _is_in(bone: RigidBody, body: SoftBody) -> bool:
-    """Whether part of a rigid body is in a soft body; a sheet or truss has no inside, so its bounds are used."""
+    """Whether part of a rigid body is in a soft body; for sheets and trusses, whether it is in their bounds."""
     lower = np.maximum(bone.bounds[0], body.shape.bounds[0])
     upper = np.minimum(bone.bounds[1], body.shape.bounds[1])
     if bone.shape is None or not (lower <= upper).all():
@@ -117,7 +117,7 @@ _PARTS = (
 
 
 def _lacking(scene: Scene) -> dict[str, str]:
-    """The first part of a scene that each solver lacks, by name of the solver."""
+    """The first part of the scene that a solver does not support, by name of the solver; without other solvers."""
     found = [part for part in _PARTS if part.found(scene)]
     lacks = {solver: [part.name for part in found if solver not in part.takers] for solver in SOLVERS}
     return {solver: names[0] for solver, names in lacks.items() if names}
@@ -130,11 +130,11 @@ def takers(scene: Scene) -> tuple[str, ...]:
 
 
 def remedy(scene: Scene, solver: str, change: str = "") -> str:
-    """Remedy for a part of a scene that a solver refuses, for the end of its message.
+    """The end of the message about a part of a scene that a solver refuses: what the user can do.
 
     Args:
         scene: The scene.
-        solver: Name of the solver that refuses it.
+        solver: Name of the solver that refuses the part.
         change: A change of the scene that helps, in the imperative.
     """
     others = [name for name in takers(scene) if name != solver]

@@ -1,4 +1,4 @@
-"""Checks that all solvers share."""
+"""Checks that raise an error if a scene, or the number of worlds, is not supported; shared by all solvers."""
 
 import numpy as np
 import warp as wp
@@ -27,22 +27,23 @@ __all__ = [
 ]
 
 OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
-"""Why a gradient through explicit steps may not be finite, with the remedy."""
+"""Reason why a gradient through explicit steps may be infinite or NaN, with the remedy."""
 
 
 _STRAIN = 0.01
-"""Largest strain that rounding may cause; a tenth of it causes a warning."""
+"""Largest strain that rounding of positions may cause; a tenth of this strain causes a warning."""
 
 
 def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float) -> None:
-    """Raise if matter is so far from the origin that positions have too few digits; warn if they have few.
+    """Raise if matter is so far from the origin that rounding of positions is too coarse; warn if it is coarse.
 
-    Rounding of positions to ulp causes strains of ulp / spacing, and matter slower than ulp / (2 step) does not move at
-    all: this speed must be below the speed after a fall of one `spacing`.
+    Let ulp be the distance between neighbouring floating-point numbers at these positions. Rounding causes strains of
+    ulp / spacing. Matter slower than ulp / (2 step) does not move at all; this speed must be below the speed after a
+    fall of one `spacing`.
 
     Args:
         position: Positions of matter [m], shape (..., dim).
-        spacing: Distance between its points [m].
+        spacing: Distance between neighbouring points of matter [m].
         step: Length of a solver step [s].
         gravity: Magnitude of the gravitational acceleration [m/s^2].
 
@@ -80,12 +81,12 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
 
 
 def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> None:
-    """Raise if an actuator is neither a stress nor of a class that a solver supports.
+    """Raise if an actuator is not an active stress and not of a class that the solver supports.
 
     Args:
         solver: Name of the solver.
         scene: The scene.
-        others: Classes of the actuators besides stresses.
+        others: Classes of actuators that the solver supports in addition to active stresses.
 
     Raises:
         SceneError: There is such an actuator; the message names the first.
@@ -100,7 +101,7 @@ def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> Non
 
 
 def refuse_sheets(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of solids has a soft body with a sheet.
+    """Raise if a scene for a solver without sheets has a soft body whose shape is or contains a sheet.
 
     Raises:
         SceneError: There is such a body; the message names the first.
@@ -111,7 +112,7 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
 
 
 def refuse_fluid(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver without fluids has one.
+    """Raise if bodies of the scene are surrounded by a fluid (`Scene.fluid`), for a solver that does not support this.
 
     Raises:
         SceneError: The scene has a fluid.
@@ -143,7 +144,7 @@ def refuse_materials(solver: str, scene: Scene) -> None:
 
 
 def refuse_flow(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of elastic matter has a material that is fluid, plastic or composite.
+    """Raise if a scene for a solver of elastic matter has a material that is fluid, plastic, or has fibres or branches.
 
     Raises:
         SceneError: There is such a body; the message names the first.
@@ -178,7 +179,7 @@ def refuse_worlds(solver: str, worlds: int) -> None:
 
 
 def refuse_copies(solver: str, worlds: int, size: float) -> None:
-    """Raise if the worlds of a solver do not fit into memory.
+    """Raise if the arrays of all worlds together do not fit into memory.
 
     Args:
         solver: Name of the solver.
@@ -186,13 +187,13 @@ def refuse_copies(solver: str, worlds: int, size: float) -> None:
         size: Memory per world [bytes].
 
     Raises:
-        SceneError: They do not fit.
+        SceneError: The worlds do not fit.
     """
     refuse_excess(worlds, size, f"{solver}: worlds", "use fewer")
 
 
 def refuse_states_without_gradient(solver: str, **states: list[wp.array]) -> None:
-    """Raise if a step is recorded through states without gradient arrays, whose gradient would silently be zero.
+    """Raise if a step is recorded on a tape and a state has no gradient arrays; the gradient would silently be zero.
 
     Args:
         solver: Name of the solver.

@@ -1,7 +1,8 @@
-"""Interface of solvers, their models and their states: all that the rest of the package uses of them.
+"""Protocols of solvers, their models and their states; the rest of the package uses nothing else of a solver.
 
 There is no base class: any class with the methods of `Solver`, whose models satisfy `Model`, is a solver. Optional
-abilities have protocols of their own: `ChoosesCellSize`, `Senses`, `Multibody`, `Reports` and `Cautious`.
+abilities have protocols of their own: `ChoosesCellSize`, `Cautious`, `Statics`, `Senses`, `Grows`, `Multibody` and
+`Reports`.
 """
 
 import dataclasses
@@ -33,11 +34,12 @@ class Parameter:
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
-        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``; each
-            word means one kind of element in a model.
-        doc: Its meaning, in one line.
-        intensive: Whether it is a property of the material at a place, such as a density, which any other element there
-            has as well. A parameter that depends on the size of an element, such as a mass, is not intensive.
+        per: Kind of element to which the entries along the second axis of the array belong, such as ``"particle"``,
+            ``"spring"``, ``"obstacle"`` or ``"component"``; in a model, each word means one kind of element.
+        doc: Meaning of the parameter, in one line.
+        intensive: Whether the parameter is a property of the material at a place, such as the density, so that it has
+            the same value for any element at this place. A parameter that depends on the size of an element, such as a
+            mass, is not intensive.
     """
 
     unit: str
@@ -54,11 +56,12 @@ class Model(Protocol):
 
     Attributes:
         scene: The scene that was built.
-        worlds: Number of independent copies.
+        worlds: Number of independent copies of the scene.
         device: Device of all arrays.
-        scalar: Warp scalar of control signals.
-        matter: Soft bodies at rest, in the order of the second axis of a state's `position`; None without any.
-        robot: Rigid bodies and their joints; None without any.
+        scalar: Warp scalar type of control signals.
+        matter: Soft bodies at rest, in the order of the second axis of field `position` of a state; None if the scene
+            has no soft bodies.
+        robot: Rigid bodies and their joints; None if the scene has no rigid bodies.
     """
 
     @property
@@ -96,18 +99,18 @@ class Model(Protocol):
         """Parameters that can be differentiated: name -> unit, range and meaning."""
 
     def places(self, per: str) -> Places | None:
-        """Rest positions of the elements that `Parameter.per` counts; None if they have none, such as components."""
+        """Places of the elements of the kind `per` (`Parameter.per`); None for a kind without places ("component")."""
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy in which `arrays`, by name of the parameter, replace its own."""
+        """A copy in which `arrays`, by name of the parameter, replace the arrays of these parameters."""
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene, with as many of `values` in its records as these can hold without side effects.
+        """A copy of the scene in which `values` are written to the records that can hold them without side effects.
 
-        Values that the records cannot hold go into `Scene.fields`: see `warpbots.solvers.baking`.
+        Other values are left out; the caller stores them in `Scene.fields`, see `warpbots.solvers.baking`.
 
         Args:
             values: Parameters by name, in the type of the arrays, each of shape (...) as in one world.
@@ -117,38 +120,41 @@ class Model(Protocol):
 class State(Protocol[_Array_contra, _Mapped_co]):
     """Everything that moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds.
 
-    Where a model has matter, its points have `position` [m] and `velocity` [m/s], shape (worlds, n, dim). Where it has
-    a robot, `q` [rad, m, or quaternions (x, y, z, w)] and `qd` [rad/s or m/s] are its joint coordinates and velocities,
-    shapes (worlds, n_coordinates) and (worlds, n_velocities). All other fields depend on the solver.
+    If the model has matter, the state has fields `position` [m] and `velocity` [m/s] of its points, shape (worlds, n,
+    dim). If the model has a robot, the state has joint coordinates `q` [rad, m, or quaternions (x, y, z, w)] and joint
+    velocities `qd` [rad/s or m/s], shapes (worlds, n_coordinates) and (worlds, n_velocities). All other fields depend
+    on the solver.
 
-    A field `lost`, shape (worlds,), is 1 for worlds that cannot go on. A step carries it over. A simulation sets it
-    where a state is not finite at the end of a control interval; the world then keeps its state from before this
-    interval. Without this field one such world ends the simulation of all.
+    An optional field `lost`, shape (worlds,), is 1 for worlds that cannot go on. A step copies it. A simulation sets
+    the entry of a world to 1 if the state of the world is not finite at the end of a control interval; the world then
+    keeps its state from the start of this interval. If states have no such field, one such world ends the simulation
+    of all worlds.
     """
 
     def mapped(self, make: Callable[[wp.array], _Array_contra]) -> _Mapped_co:
-        """A copy with `make` of each field, such as a tensor for each array."""
+        """A copy in which each field is replaced by `make(field)`, such as a tensor for each array."""
 
 
 @runtime_checkable
 class Solver(Protocol[_Array_contra, _Mapped_co]):
-    """A method of simulation. A solver holds options only; everything else is in its model and state.
+    """A method of simulation. A solver has options only; all other data are in its model and state.
 
     Attributes:
-        margin: Fraction of `max_time_step` that stays safe for matter in motion [1].
-        lost_gradient: Why gradients can stop being finite within a step, and the remedy, as the end of a sentence.
+        margin: Fraction of `max_time_step` that is safe for matter in motion [1].
+        lost_gradient: Reason why a gradient can become infinite or NaN within a step, and the remedy, as the end of a
+            sentence.
     """
 
     margin: ClassVar[float]
 
     @property
     def lost_gradient(self) -> str:
-        """Why gradients can stop being finite within a step, and the remedy, as the end of a sentence."""
+        """Reason why a gradient can become infinite or NaN within a step, and the remedy, as the end of a sentence."""
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
-        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate.
+        """Make the model of a scene; raises if the solver cannot simulate the scene (no other method checks this).
 
-        A simulation passes a scene without `fields`; it applies the fields to the parameters of the model afterwards.
+        A simulation passes a scene without `fields`, and applies the fields to the parameters of the model afterwards.
         """
 
     def state(self, model: Any, requires_grad: bool = False) -> State[_Array_contra, _Mapped_co]:
@@ -157,44 +163,45 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
     def step(self, model: Any, state: Any, control: wp.array, state_out: Any, dt: float) -> None:
         """Advance by `dt` [s]: launch kernels that read `state` and `control` and write all of `state_out`.
 
-        Records its adjoint on the active `wp.Tape`. No hidden state changes the result.
+        The step records its adjoint on the active `wp.Tape`. The result depends on the arguments alone.
 
         Args:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: Receives the state at the end of the step; shares no arrays with `state`.
             dt: Time step [s].
         """
 
     def diagnose(self, model: Any, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step after `before`, is not finite: the field, the index, the cause.
+        """Explain in one sentence why the state `after` is not finite: the field, the index and the cause.
 
         Args:
             model: From `build`.
-            before: Fields of the last state as NumPy arrays.
-            after: Fields of the bad state.
+            before: Fields of the state before the step, by name, as NumPy arrays.
+            after: Fields of the state after the step, which is not finite, by name.
             dt: Length of the step [s].
         """
 
     def max_time_step(self, model: Any, enough: float = math.inf) -> float:
-        """Largest stable `dt` [s], with its formula in the docstring; ``inf`` where the method is implicit.
+        """Largest stable `dt` [s]; ``inf`` if the method is implicit. Solvers give the formula in their docstrings.
 
         Args:
             model: From `build`.
-            enough: Time step that the caller needs [s]: if the bound is surely larger, any value between the two may be
-                returned.
+            enough: Time step that the caller needs [s]. If the bound is certainly larger, the method may return any
+                value from `enough` to the bound.
         """
 
 
 @runtime_checkable
 class ChoosesCellSize(Protocol[_Array_contra, _Mapped_co]):
-    """A solver that chooses the cell size for a scene if it was given none."""
+    """A solver that chooses a cell size for a scene if the user has not set one."""
 
     def sized(self, scene: Scene) -> "Solver[_Array_contra, _Mapped_co]":
-        """The solver with all numbers that `build` needs: itself, or a copy with a cell size that follows from `scene`.
+        """A solver with a cell size, which `build` needs: this solver, or a copy with a cell size that fits `scene`.
 
-        The docstring states the rule. The method is cheap, refuses nothing, and gives the same size every time.
+        Solvers give the rule in their docstrings. The method is cheap, never raises because of the scene, and always
+        gives the same size for the same scene.
         """
 
 
@@ -203,12 +210,12 @@ class Cautious(Protocol):
     """A solver that can warn of a step that is stable but inaccurate."""
 
     def caution(self, model: Any, dt: float) -> str | None:
-        """What a step of `dt` [s] computes wrongly, and the remedy, in one sentence; None if nothing."""
+        """A sentence that says what is inaccurate with a step of `dt` [s], and the remedy; None if nothing is."""
 
 
 @runtime_checkable
 class Statics(Protocol):
-    """A solver that finds the static equilibrium, as the fixed point of its steps without motion."""
+    """A solver that can compute static equilibria, as fixed points of steps that start without motion."""
 
     def state(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays: the scene at rest, at time 0."""
@@ -224,7 +231,8 @@ class Statics(Protocol):
             control: Control signals in [-1, 1], shape (worlds, channels).
             dt: Length of a step [s].
             steps: Largest number of steps.
-            tolerance: Largest motion of a point in the last step, in the solver's own unit; None for its default.
+            tolerance: Largest displacement of a point in the last step, in a unit that the solver defines; None for the
+                default of the solver.
 
         Raises:
             RuntimeError: The steps do not converge to an equilibrium.
@@ -233,34 +241,34 @@ class Statics(Protocol):
 
 @runtime_checkable
 class Senses(Protocol):
-    """A solver that measures states, for observers and pictures of rigid bodies."""
+    """A solver that computes readings from states, for observers and for pictures of rigid bodies."""
 
     def readings(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays for `sense`: a frozen dataclass of Warp arrays with a leading axis for the worlds.
 
-        For a model with a robot they include `position` [m], `rotation` [1] and `center` [m] of each body.
+        For a model with a robot, the fields include `position` [m], `rotation` [1] and `center` [m] of each body.
         """
 
     def sense(self, model: Any, state: Any, control: wp.array, readings_out: Any) -> None:
-        """Measure a state; records its adjoint on the active tape.
+        """Compute the readings of a state; records the adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: State to measure.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            readings_out: Readings to write, from `readings`.
+            readings_out: Arrays for the readings, from `readings`.
         """
 
 
 @runtime_checkable
 class Grows(Protocol):
-    """A solver whose models have arrays of fixed capacity, such as for contacts, that a motion may exceed."""
+    """A solver whose models have arrays of fixed capacity, for example for contacts, which may become too small."""
 
     def grown(self, model: Any) -> Any | None:
-        """The model with more capacity if one of its steps exceeded it, else None.
+        """A model with more capacity if a step of `model` exceeded its capacity, else None.
 
-        Steps within the old capacity give the same bits with the new model. Worlds whose steps exceeded it are lost:
-        these steps have to be taken again.
+        Steps within the old capacity give the same bits with the new model. Results of a step that exceeded the
+        capacity are wrong; the step has to be repeated with the new model.
 
         Args:
             model: From `build`.
@@ -269,25 +277,25 @@ class Grows(Protocol):
 
 @runtime_checkable
 class Multibody(Protocol):
-    """A solver of rigid bodies on joints that evaluates their equations of motion M(q) a + bias(q, qd) = force."""
+    """A solver of articulated rigid bodies that can evaluate the equations of motion M(q) a + bias(q, qd) = force."""
 
     def equations(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays for `dynamics`: a frozen dataclass of Warp arrays with a leading axis for the worlds."""
 
     def dynamics(self, model: Any, state: Any, control: wp.array, dynamics_out: Any) -> None:
-        """Evaluate the equations of motion at a state; records its adjoint on the active tape.
+        """Evaluate the equations of motion at a state; records the adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: State at which to evaluate the equations.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            dynamics_out: Equations to write, from `equations`.
+            dynamics_out: Arrays for the results, from `equations`.
         """
 
 
 @runtime_checkable
 class Reports(Protocol):
-    """A solver whose steps are iterative."""
+    """A solver with iterative steps that can report on the convergence of the last step."""
 
     def report(self, model: Any, dt: float) -> object:
         """Convergence of the last step, as a dataclass of NumPy arrays.

@@ -1,4 +1,4 @@
-"""A warning of slender bodies that have too few cells across their thickness to bend correctly."""
+"""A warning if slender bodies have too few cells across their thickness to bend correctly."""
 
 from collections.abc import Callable
 
@@ -12,20 +12,21 @@ from warpbots.user_warning import warn_user
 __all__ = ["SLENDER", "warn_of_thin_bodies"]
 
 SLENDER = 2.9
-"""Ratio of extent to thickness above which a part counts as slender: it bends [1]."""
+"""Ratio of extent to thickness above which a part of a body counts as slender, so that bending matters [1]."""
 
 
 def warn_of_thin_bodies(
     scene: Scene, size: float, fault: Callable[[float], str | None], option: str, enough: float
 ) -> None:
-    """Warn once for a scene, of its thinnest slender body.
+    """Warn about the thinnest slender body of a scene that has too few cells across its thickness.
 
     Args:
         scene: The scene.
         size: Size of cells [m].
-        fault: Function from the number of cells across a body to what is wrong with it; None for nothing.
+        fault: Function that takes the number of cells across the thickness of a body, and returns in words what is
+            inaccurate with so few cells; None if nothing is.
         option: Name of the solver option for the cell size.
-        enough: Number of cells across a body from which nothing is wrong.
+        enough: Number of cells across a body that suffices.
     """
     found = [(t, body) for body in scene.soft if (t := _slender_width(body)) is not None]
     said = [(t, body, words) for t, body in found if (words := fault(t / size)) is not None]

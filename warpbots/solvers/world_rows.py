@@ -1,6 +1,7 @@
-"""Copies of array rows, one row for each world, in the worlds that are chosen.
+"""Copies of the data of chosen worlds between arrays.
 
-A row is copied bit by bit, whatever its type, so that the copy of a world is exact.
+The row of a world is all its entries in an array. A row is copied bit by bit, whatever its type, so that copies are
+exact.
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,14 @@ __all__ = ["add_rows", "copy_rows", "load_rows", "rows_of", "store_rows"]
 
 
 def rows_of(array: wp.array, worlds: int, slots: int = 1) -> wp.array:
-    """The same memory as 32-bit words, shape (slots * worlds, n)."""
+    """A view of an array as 32-bit words, shape (slots * worlds, n), with one row for each slot and world."""
     rows = slots * worlds
     words = array.size * wp.types.type_size_in_bytes(array.dtype) // (4 * rows)
     return wp.array(ptr=array.ptr, dtype=wp.int32, shape=(rows, words), device=array.device, copy=False)
 
 
 def _numbers(array: wp.array, worlds: int) -> wp.array:
-    """The same memory as scalars, shape (worlds, n)."""
+    """A view of an array as scalars, shape (worlds, n), with one row for each world."""
     scalar = _scalar(array)
     count = array.size * wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(scalar)
     return wp.array(ptr=array.ptr, dtype=scalar, shape=(worlds, count // worlds), device=array.device, copy=False)
@@ -31,12 +32,12 @@ def _scalar(array: wp.array) -> type:
 
 
 def copy_rows(where: wp.array, source: Sequence[wp.array | None], destination: Sequence[wp.array]) -> None:
-    """Copy the rows of worlds where `where` is 1 from each array to its counterpart; without a source, clear them.
+    """Copy the rows of chosen worlds from each array of `source` to the array of `destination` at the same index.
 
     Args:
-        where: 1 for a world that is chosen, shape (worlds,).
-        source: Arrays with a first axis, or a row, for each world.
-        destination: As many arrays of the same shapes.
+        where: 1 for each chosen world, shape (worlds,).
+        source: Arrays whose first axis is the world; None to set the rows of the destination to zero.
+        destination: Arrays of the same shapes.
     """
     for a, b in zip(source, destination, strict=True):
         if b.size:
@@ -45,13 +46,13 @@ def copy_rows(where: wp.array, source: Sequence[wp.array | None], destination: S
 
 
 def store_rows(where: wp.array, slot: wp.array, source: Sequence[wp.array], table: Sequence[wp.array]) -> None:
-    """Copy the rows of chosen worlds into one slot of each table, which may differ from world to world.
+    """Copy the rows of chosen worlds into slots of tables; each table has several slots for every world.
 
     Args:
-        where: 1 for a world that is chosen, shape (worlds,).
-        slot: Slot of each world, shape (worlds,).
-        source: Arrays with a first axis, or a row, for each world.
-        table: For each source an array that is larger by a factor of the number of slots.
+        where: 1 for each chosen world, shape (worlds,).
+        slot: The slot to use in each world, shape (worlds,).
+        source: Arrays whose first axis is the world.
+        table: For each source, an array with room for its rows in every slot.
     """
     for a, b in zip(source, table, strict=True):
         if a.size:
@@ -60,7 +61,7 @@ def store_rows(where: wp.array, slot: wp.array, source: Sequence[wp.array], tabl
 
 
 def load_rows(where: wp.array, slot: wp.array, table: Sequence[wp.array], destination: Sequence[wp.array]) -> None:
-    """Copy the rows of chosen worlds back from one slot of each table: the inverse of `store_rows`."""
+    """Copy the rows of chosen worlds from the slots of tables to arrays: the inverse of `store_rows`."""
     for a, b in zip(table, destination, strict=True):
         if b.size:
             inputs = [where, slot, rows_of(a, where.size, a.size // b.size)]
@@ -68,7 +69,7 @@ def load_rows(where: wp.array, slot: wp.array, table: Sequence[wp.array], destin
 
 
 def add_rows(where: wp.array, source: Sequence[wp.array], destination: Sequence[wp.array]) -> None:
-    """Add the rows of chosen worlds to those of each counterpart; see `copy_rows`."""
+    """Add the rows of chosen worlds in each array of `source` to the rows of `destination`; see `copy_rows`."""
     for a, b in zip(source, destination, strict=True):
         if b.size:
             kernel = add_kernel if _scalar(b) == real else add_double_kernel
@@ -86,7 +87,7 @@ def clear_kernel(
     # out
     row_out: wp.array2d[int],
 ):
-    """Zero in chosen worlds."""
+    """Set the rows of chosen worlds to zero."""
     w, i = wp.tid()
     if where[w] == 1:
         row_out[w, i] = 0
@@ -100,7 +101,7 @@ def copy_kernel(
     # out
     row_out: wp.array2d[int],
 ):
-    """Rows of chosen worlds."""
+    """Copy the rows of chosen worlds."""
     w, i = wp.tid()
     if where[w] == 1:
         row_out[w, i] = row[w, i]
@@ -115,7 +116,7 @@ def store_kernel(
     # out
     table_out: wp.array2d[int],
 ):
-    """Rows of chosen worlds into the slots of a table."""
+    """Copy the rows of chosen worlds to the slots of a table."""
     w, i = wp.tid()
     if where[w] == 1:
         table_out[slot[w] * where.shape[0] + w, i] = row[w, i]
@@ -130,7 +131,7 @@ def load_kernel(
     # out
     row_out: wp.array2d[int],
 ):
-    """Rows of chosen worlds from the slots of a table."""
+    """Copy the rows of chosen worlds from the slots of a table."""
     w, i = wp.tid()
     if where[w] == 1:
         row_out[w, i] = table[slot[w] * where.shape[0] + w, i]
@@ -144,7 +145,7 @@ def add_kernel(
     # out
     row_out: wp.array2d[real],
 ):
-    """Sums of rows of chosen worlds."""
+    """Add the rows of chosen worlds to `row_out`."""
     w, i = wp.tid()
     if where[w] == 1:
         row_out[w, i] = row_out[w, i] + row[w, i]
@@ -158,7 +159,7 @@ def add_double_kernel(
     # out
     row_out: wp.array2d[wp.float64],
 ):
-    """Sums of rows of chosen worlds in double precision."""
+    """Add the rows of chosen worlds to `row_out`, in double precision."""
     w, i = wp.tid()
     if where[w] == 1:
         row_out[w, i] = row_out[w, i] + row[w, i]

@@ -1,4 +1,4 @@
-"""Cameras: orthographic views with picture coordinates in metres."""
+"""Cameras: orthographic views of a box; coordinates in the picture are in metres."""
 
 import dataclasses
 import math
@@ -33,10 +33,10 @@ class Camera:
 
     @classmethod
     def around(cls, scene: Scene, position: np.ndarray, azimuth: float = -62.0, elevation: float = 20.0) -> "Camera":
-        """A view of all points of `position`, with the floor if it is close.
+        """A view of all points of `position`; a floor close below them is in view as well.
 
         Args:
-            scene: The scene with the floor.
+            scene: The scene, with its obstacles.
             position: Points [m], shape (..., dim): a state, or all frames of a motion.
             azimuth: Direction of the viewer about the z axis, from the x axis [degrees]; 3D only.
             elevation: Height of the viewer above the horizon, in (0, 90] [degrees]; 3D only.
@@ -80,7 +80,16 @@ def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
-    """Corners of the bounded obstacles close to the motion, clipped to its surroundings, each of shape (2^dim, dim)."""
+    """Corners of the bounded obstacles close to a motion, clipped to the surroundings of the motion.
+
+    Args:
+        scene: The scene with the obstacles.
+        lower: Lower corner of the bounding box of the motion [m], shape (dim,).
+        upper: Upper corner of this box [m], shape (dim,).
+
+    Returns:
+        For each of these obstacles an array of shape (2^dim, dim).
+    """
     size = float((upper - lower).max())
     found = []
     for obstacle in scene.obstacles:
@@ -92,7 +101,14 @@ def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.nd
 
 
 def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> np.ndarray:
-    """Points of the floors, inclines and terrains close below the motion, shape (n, dim)."""
+    """Points on floors, inclines and terrains close below a motion, shape (n, dim).
+
+    Args:
+        scene: The scene with the obstacles.
+        lower: Lower corner of the bounding box of the motion [m], shape (dim,).
+        upper: Upper corner of this box [m], shape (dim,).
+        room: Ground is in view up to 1.5 times this horizontal distance from the box [m].
+    """
     lowest = lower[-1] - _UNDER * float((upper - lower).max())
     axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T
     base = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, scene.dim - 1)
@@ -111,7 +127,7 @@ def _axes(azimuth: float, elevation: float) -> np.ndarray:
 
 
 def _at_least(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The window enlarged to an aspect ratio that is neither too flat nor too tall."""
+    """Corners of the window, enlarged so that the picture is neither too wide nor too tall."""
     width, height = upper - lower
     lower, upper = lower.copy(), upper.copy()
     upper[1] += max(0.0, _FLATTEST * width - height)

@@ -1,4 +1,4 @@
-"""Points of a body that its particles carry along, by moving least squares (Müller et al. 2005)."""
+"""Points of a body that move with the particles around them, by moving least squares (Müller et al. 2005)."""
 
 import numpy as np
 
@@ -12,14 +12,15 @@ _MOST = 3.0  # largest plausible stretch: beyond it matter has flowed, and has o
 
 
 def spacing_of(volume: np.ndarray, dim: int) -> float:
-    """Distance between particles of these volumes [m]."""
+    """Typical distance between particles with these volumes [m]."""
     return float(np.median(volume)) ** (1.0 / dim)
 
 
 class CarriedPoints:
     """Points that follow the best affine motion of the particles around them; rigid motions are reproduced exactly.
 
-    Where matter tears, the particles on both sides of a point move apart, and no affine motion fits: the point is torn.
+    A point counts as torn if no affine motion fits the particles around it, because matter tears and the particles on
+    both sides of the point move apart.
     """
 
     def __init__(self, particles: np.ndarray, points: np.ndarray, spacing: float):
@@ -45,13 +46,13 @@ class CarriedPoints:
         self._arm, self._spacing = points - self._center, spacing
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the points, and which of them are torn.
+        """Positions of the points at one moment, and whether they are torn.
 
         Args:
             x: Positions of the particles [m], shape (n, dim).
 
         Returns:
-            Positions [m], shape (m, dim), and flags, shape (m,), bool.
+            Positions of the points [m], shape (m, dim), and whether each point is torn, shape (m,), bool.
         """
         x = x.astype(np.float64)[self._near]
         center = np.einsum("mk,mki->mi", self._weight, x)

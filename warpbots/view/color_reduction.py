@@ -1,4 +1,4 @@
-"""Reduction of pictures to few colours, which makes files three times smaller."""
+"""Reduction of pictures to few colours, which makes their files three times smaller."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _NEARLY = 8  # difference, of 255, up to which a colour counts as background
 
 
 def palette_of(images: Iterable["Image"], count: int) -> "Image":
-    """A palette for all of `images`: the background, then at most `count` - 1 other colours by frequency."""
+    """A palette for all of `images`: the background, and then the most frequent other colours, at most `count` - 1."""
     from PIL import Image
 
     pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])

@@ -8,16 +8,17 @@ __all__ = ["covered"]
 def covered(
     corner: np.ndarray, depth: np.ndarray, columns: int, rows: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pixels whose centres lie in triangles.
+    """For each triangle, the pixels whose centres lie in it.
 
     Args:
-        corner: Fractional column and row of the corners, shape (m, 3, 2); no triangle is degenerate.
+        corner: Column and row of the corners, as fractional numbers, shape (m, 3, 2); no triangle is degenerate.
         depth: Depth of the corners, shape (m, 3).
         columns: Columns of the picture.
         rows: Rows of the picture.
 
     Returns:
-        Pixels as row * columns + column, the depth there, and the index of the triangle; each of shape (n,).
+        For each pair of a triangle and a pixel in it: the pixel as row * columns + column, the depth of the triangle at
+        the pixel, and the index of the triangle; each of shape (n,).
     """
     size = [columns, rows]
     low = np.clip(np.floor(corner.min(axis=1) - 0.5).astype(np.int64), 0, size)
@@ -42,13 +43,18 @@ def covered(
 
 
 def _spread(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each index repeated `count` times, and the number of the repetition, both of shape (sum of count,)."""
+    """Each index i repeated `count[i]` times, and the number of the repetition, both of shape (sum of count,)."""
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _between(corner: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses the triangle."""
+    """Coordinates at which a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses the triangle.
+
+    Args:
+        corner: Corners of the triangles, shape (n, 3, 2).
+        y: Vertical coordinate of the line for each triangle, shape (n,).
+    """
     start, rise = corner, np.roll(corner, -1, axis=1) - corner
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (y[:, None] - start[..., 1]) / rise[..., 1]

@@ -1,4 +1,4 @@
-"""Deformation of matter around each particle, from positions alone, so that it applies to every solver."""
+"""Deformation of matter around each particle, computed from positions alone, so that it works with every solver."""
 
 import numpy as np
 
@@ -17,7 +17,8 @@ class DeformationGradients:
 
         Args:
             particles: All soft matter at rest.
-            grains: Which particles leave their neighbours and count as undeformed, shape (n,), bool.
+            grains: Whether a particle can leave its neighbours, as in sand, and is treated as undeformed, shape (n,),
+                bool.
         """
         from scipy.spatial import cKDTree
 
@@ -33,14 +34,14 @@ class DeformationGradients:
         self._ring, self._fit, self._rest = ring, offset @ inverse, e @ inverse
 
     def of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The ellipse into which a small disc of matter is deformed at each particle.
+        """The ellipse into which a disc of matter around each particle is deformed.
 
         Args:
-            x: Positions [m], shape (n, 2).
+            x: Positions of the particles [m], shape (n, 2).
 
         Returns:
-            Its major and minor semi-axes for a disc of radius 1, each of shape (n,), and the direction of the major
-            axis [degrees], shape (n,).
+            The major and the minor semi-axis of the ellipse divided by the radius of the disc, each of shape (n,), and
+            the direction of the major axis [degrees], shape (n,).
         """
         F = np.einsum("nki,nkj->nij", x[self._ring] - x[:, None], self._fit) + self._rest
         a, b, c = (np.einsum("nk,nk->n", F[:, i], F[:, j]) for i, j in ((0, 0), (0, 1), (1, 1)))  # F F^T

@@ -1,6 +1,7 @@
-"""The parts of a state that a picture shows: particles (for a lattice the cells between its masses) and rigid bodies.
+"""The parts of a state that a picture shows: particles and rigid bodies.
 
-A lattice has masses on its surface, where discs would extend beyond the body; its cells fill the body as particles do.
+For a lattice, the cells between the masses are drawn as particles: masses lie on the surface, so that discs around them
+would extend beyond the body, but discs around the cells fill it.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,12 +31,12 @@ def particles_of(simulation: "Simulation[Any]") -> Matter:
 def placed(
     simulation: "Simulation[Any]", state: State, world: int = 0, **parameters: "torch.Tensor"
 ) -> tuple[np.ndarray, BodyPoses]:
-    """Positions of everything that is drawn of a world: all that pictures need from a simulation.
+    """Positions of all particles and rigid bodies that pictures show of a world.
 
     Args:
         simulation: The simulation of the state.
         state: The state to draw.
-        world: Which of the independent copies.
+        world: Index of the world.
         parameters: Tensors instead of the model's parameters, by name.
 
     Returns:

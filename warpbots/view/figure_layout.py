@@ -1,4 +1,4 @@
-"""Layout of pictures of one camera on a figure, without empty space around them."""
+"""Layout of several pictures of one camera on a figure, without empty space around them."""
 
 import math
 import os
@@ -24,11 +24,11 @@ def axes_layout(
     Args:
         camera: The view of all pictures.
         width: Width of the figure [inch].
-        rows: Rows of pictures.
-        columns: Columns of pictures.
+        rows: Number of rows of pictures.
+        columns: Number of columns of pictures.
 
     Returns:
-        Width and height of the figure [inch], and left, bottom, width and height of each picture as fractions of the
+        Width and height of the figure [inch]; and left, bottom, width and height of each picture as fractions of the
         figure, row by row from the top.
     """
     left, bottom, right, top = _FLAT if len(camera.axes) == 2 else _SPACE
@@ -45,13 +45,16 @@ def axes_layout(
 
 
 def width_for(camera: Camera, size: float) -> float:
-    """Width [inch] of a figure of one picture whose longer side is `size` [inch]."""
+    """Width of a figure that has one picture whose longer side is `size` [inch]."""
     left, bottom, right, top = _FLAT if len(camera.axes) == 2 else _SPACE
     return min(size, left + right + camera.aspect * (size - bottom - top))
 
 
 def columns_for(camera: Camera, width: float, count: int) -> int:
-    """Number of columns with the largest pictures on a figure that is not too tall; full rows are preferred."""
+    """Number of columns for `count` pictures on a figure of a given width.
+
+    The number gives the largest pictures with which the figure is not too tall; full rows are preferred.
+    """
 
     def scale(columns: int) -> float:
         rows = math.ceil(count / columns)
@@ -63,7 +66,7 @@ def columns_for(camera: Camera, width: float, count: int) -> int:
 
 
 def refuse_no_axes(ax: Any, who: str) -> None:
-    """Raise if `ax` is no axes of matplotlib.
+    """Raise if `ax` is not a matplotlib axes object; `who` is the name of the caller, for the message.
 
     Raises:
         ValueError: `ax` is something else.
@@ -75,7 +78,7 @@ def refuse_no_axes(ax: Any, who: str) -> None:
 
 
 def refuse_format(path: str | os.PathLike, who: str) -> None:
-    """Raise if matplotlib cannot write pictures with the ending of a path.
+    """Raise if matplotlib cannot write pictures with the ending of `path`; `who` is the caller, for the message.
 
     Raises:
         ValueError: The ending is unknown.

@@ -39,13 +39,13 @@ _LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 @checked
 def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
-    """Evenly spaced moments of a motion side by side, from the start to the end.
+    """A picture of evenly spaced moments of a motion side by side, from the start to the end.
 
     Args:
         trajectory: The motion; it is simulated again.
-        frames: Number of pictures, at least 2; at most one for each state.
-        world: Which of the independent copies.
-        cut: In 3D, a shape inside which soft matter at rest is not drawn, to show bones; None for no cut.
+        frames: Number of pictures, at least 2; fewer are drawn if the motion has fewer states.
+        world: Index of the world.
+        cut: In 3D, a shape; soft matter that is inside it at rest is not drawn, to show bones. None for no cut.
 
     Returns:
         An image 1200 pixels wide, which a notebook displays; ``.save("strip.png")`` writes it.
@@ -57,7 +57,7 @@ def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0
 
 
 def strip(motion: Motion, cut: Shape | None = None) -> "Image":
-    """All frames of `motion` side by side, 1200 pixels wide, without soft matter inside `cut` at rest."""
+    """All frames of `motion` side by side, 1200 pixels wide; soft matter that is inside `cut` at rest is not drawn."""
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
@@ -91,7 +91,7 @@ def animate(
         fps: Frames per second, at most 50 for a GIF.
         seconds: Duration of the film [s]; None for the duration of the motion (real time).
         width: Width of the picture [pixels], or its height if it is taller than wide.
-        world: Which of the independent copies.
+        world: Index of the world.
 
     Returns:
         `path`.
@@ -150,7 +150,7 @@ def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
 
 
 def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
-    """Show a moment of a motion."""
+    """Draw frame `frame` of a motion on the axes."""
     stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
 
 
@@ -174,7 +174,7 @@ def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
 
 
 def _encoder() -> str | None:
-    """Path of the program ffmpeg: of the machine, or else of the package imageio-ffmpeg; None if there is none."""
+    """Path of the program ffmpeg, installed on the machine or in the package imageio-ffmpeg; None if there is none."""
     if found := shutil.which("ffmpeg"):
         return found
     if importlib.util.find_spec("imageio_ffmpeg") is None:

@@ -1,4 +1,4 @@
-"""Soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
+"""Pictures of soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
 
 from typing import TYPE_CHECKING
 
@@ -23,14 +23,14 @@ _DARK = 0.62  # brightness of an outline relative to its body
 
 
 class FlatMatter:
-    """All soft matter of a 2D scene on axes, one moment after another."""
+    """Draws all soft matter of a 2D scene on axes, one moment after another."""
 
     def __init__(self, ax: "Axes", scene: Scene, particles: Matter, radius: np.ndarray, skins: tuple[Skin, ...]):
         """Prepare the parts that do not move.
 
         Args:
-            ax: Where to draw; its limits are final.
-            scene: The bodies.
+            ax: Axes to draw on, whose limits do not change any more.
+            scene: The scene with the bodies.
             particles: All soft matter at rest.
             radius: Radii of the discs [m], shape (n_particles,).
             skins: Outlines of the bodies that have one.
@@ -46,17 +46,17 @@ class FlatMatter:
             self._radius = radius * np.sqrt(len(radius) / _MOST)
 
     def show(self, position: np.ndarray, colors: np.ndarray) -> "list[Artist]":
-        """Draw a moment.
+        """Draw one moment.
 
-        Torn bodies and bodies without an outline have larger, darker discs below their discs, which leave a line around
-        them. Sand and fluids are drawn as discs alone.
+        For torn bodies and bodies without an outline, larger and darker discs are drawn below the discs, so that a line
+        around the body remains visible. Sand and fluids are drawn as discs without such a line.
 
         Args:
             position: Positions of the particles [m], shape (n_particles, 2).
-            colors: Their red, green and blue in [0, 1], shape (n_particles, 3).
+            colors: Red, green and blue of the particles in [0, 1], shape (n_particles, 3).
 
         Returns:
-            The artists that were drawn.
+            The matplotlib artists that were drawn.
         """
         if self._deformation is None:
             return []
@@ -93,7 +93,7 @@ class FlatMatter:
         grow: float,
         order: int,
     ) -> "Artist":
-        """Discs of `some` particles, deformed as `ellipses` and larger by `grow` [m]."""
+        """Draw discs of the particles `some`, deformed as `ellipses`, with radii larger by `grow` [m]."""
         from matplotlib.collections import EllipseCollection
 
         some = np.intersect1d(some, self._drawn)
@@ -107,7 +107,7 @@ class FlatMatter:
 
 
 def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
-    """Closed lines as a path: a line ends where an edge goes back to its beginning."""
+    """Closed lines as a path: a line ends with the edge that leads back to its first vertex."""
     from matplotlib.path import Path
 
     ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1

@@ -19,7 +19,7 @@ _SAMPLES = 480  # along the longer side of the window
 
 
 def flat_axes(ax: "Axes") -> None:
-    """Unobtrusive axes for a 2D scene: few ticks, metres, no box."""
+    """Give the axes of a 2D scene an unobtrusive style: few ticks, in metres, no box."""
     from matplotlib.ticker import MaxNLocator
 
     ax.spines[["top", "right"]].set_visible(False)
@@ -31,7 +31,7 @@ def flat_axes(ax: "Axes") -> None:
 
 
 def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
-    """Fill the part of a 2D solid inside the window."""
+    """Fill the part of a 2D solid that is inside the window of the camera."""
     lower, upper = camera.window
     spacing = float((upper - lower).max()) / _SAMPLES
     x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))
@@ -45,12 +45,12 @@ def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
 
 
 def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:
-    """The lower face of the camera's box with a grid in metres, labelled along the two edges near the viewer.
+    """Draw the lower face of the camera's box with a grid in metres, labelled along the two edges near the viewer.
 
     Args:
-        ax: Where to draw.
+        ax: Axes to draw on.
         camera: A 3D view.
-        solid: Whether there is a floor, which is filled.
+        solid: Whether the scene has a floor there, so that the face is filled.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Polygon

@@ -1,4 +1,4 @@
-"""A motion as an HTML page to rotate, play and scrub: in a file, or in the output of a notebook cell."""
+"""HTML pages on which a motion can be played and rotated: in a file, or in the output of a notebook cell."""
 
 import html
 import json
@@ -69,7 +69,7 @@ document.querySelector("button").onclick = () => {
 
 
 def page_of(motion: Motion) -> str:
-    """A page that shows a motion in any browser, without a network."""
+    """The HTML of a page that shows a motion in any browser, without a network."""
     with unsent() as widgets:
         plot = new_plot(motion)
         widgets += [*plot.objects, plot]
@@ -85,13 +85,13 @@ def page_of(motion: Motion) -> str:
 def save_html(
     path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
 ) -> Path:
-    """Write a trajectory as a page to rotate, play and scrub in any browser, without a network.
+    """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, without a network.
 
     Args:
         path: The file.
         trajectory: The motion; it is simulated again.
-        every: Show every `every`-th state; None for at most 121 states and 40 MB.
-        world: Which of the independent copies.
+        every: Every `every`-th state is shown; None for at most 121 states and 40 MB.
+        world: Index of the world.
 
     Returns:
         `path`.
@@ -110,13 +110,13 @@ def save_html(
 def cell_player(motion: Motion) -> tuple[str, str]:
     """The page of a motion for the output of a cell: a button that opens the page in its own frame.
 
-    A reader that removes scripts removes the frame with them.
+    Notebook viewers that remove scripts also remove the frame.
 
     Args:
-        motion: The motion to show, with as many of its frames as fit in 3 MB.
+        motion: The motion to show; frames are left out if all of them do not fit in 3 MB.
 
     Returns:
-        Self-contained HTML, and a description if it does not show all frames.
+        Self-contained HTML, and a note if frames were left out.
     """
     states, page = len(motion), page_of(motion)
     while len(page) > _LARGEST and len(motion) > 2:

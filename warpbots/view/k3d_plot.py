@@ -1,4 +1,4 @@
-"""A motion as a k3d plot that looks like the pictures, and its widget: the plot over a play button and a slider."""
+"""A motion as a k3d plot that looks like the pictures, and a widget with the plot, a play button and a slider."""
 
 import contextlib
 import importlib.util
@@ -47,11 +47,11 @@ def missing_packages() -> list[str]:
 
 
 def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
-    """Numbers of control intervals before the states that a browser shows.
+    """The moments that a browser shows, as numbers of control intervals since the start.
 
     Args:
         trajectory: The motion.
-        every: Every `every`-th state and the last one; None for at most 121 states and 40 MB.
+        every: Every `every`-th state and the last one are shown; None for at most 121 states and 40 MB.
 
     Raises:
         ValueError: `every` is below 1.
@@ -67,10 +67,10 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
 
 @contextlib.contextmanager
 def unsent() -> Iterator[list]:
-    """A list for widgets that are made inside the block, are not sent to the browser, and are closed at its end.
+    """Context in which new widgets are not sent to the browser; widgets in the yielded list are closed at the end.
 
-    A k3d plot is a widget: in a notebook all its data are sent and stored in the notebook, even if the plot is only
-    needed for a page.
+    A k3d plot is a widget: without this context, all its data would be sent to the browser and stored in the notebook,
+    even if the plot is only needed to make an HTML page.
     """
     import comm
     from comm.base_comm import BaseComm
@@ -90,10 +90,10 @@ def unsent() -> Iterator[list]:
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
-    """Bare particles as k3d points, skins and rigid bodies as meshes.
+    """A k3d plot of a motion: skins and rigid bodies are meshes, and particles without a skin are points.
 
-    The keys of their time series are frames: "0", "1", ... Obstacles, a ruler in metres and the time are added; 2D
-    scenes are upright in the x-z plane.
+    The keys of all time series are the indices of frames, "0", "1", ... The plot also has the obstacles, a ruler in
+    metres and the time. A 2D scene stands upright in the x-z plane.
     """
     import k3d
 
@@ -143,7 +143,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
 
 
 def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
-    """The plot over a play button and a slider over its frames, all linked in the browser."""
+    """A widget with the plot and, below it, a play button and a slider for the frames, all linked in the browser."""
     import ipywidgets
 
     last = len(motion) - 1
@@ -159,7 +159,7 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
 
 
 def _matrices(poses: BodyPoses, body: int) -> dict[str, np.ndarray]:
-    """Poses of a rigid body at all moments, in the format of k3d."""
+    """Poses of a rigid body at all moments, as a time series of matrices in the format of k3d."""
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
     matrices[:, :3, :3], matrices[:, :3, 3] = poses.rotation[:, body], poses.position[:, body]
     return {str(k): matrix for k, matrix in enumerate(matrices)}
@@ -170,7 +170,7 @@ def _int(color: tuple[float, float, float]) -> int:
 
 
 def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
-    """The surface of a body whose nodes move."""
+    """A k3d mesh for the surface `mesh` of a body, whose vertices are nodes that move."""
     import k3d
 
     body, frames = motion.scene.bodies[mesh.body], range(len(motion))
@@ -186,7 +186,7 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
 
 
 def _shaded(motion: Motion, frame: int, camera: Camera, alone: np.ndarray) -> np.ndarray:
-    """Colours of the particles `alone` as in a picture: in 3D shaded by its light, as k3d does not shade points."""
+    """Colours of the particles `alone`, in 3D shaded as in a picture, because k3d does not shade points."""
     colors = body_colors(motion.scene, motion.particles, motion.control[frame])[alone]
     if motion.scene.dim == 2:
         return colors
@@ -223,7 +223,7 @@ def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eye(camera: Camera) -> list[float]:
-    """The same view in perspective for k3d: eye, point that it looks at, and upward direction; 9 numbers."""
+    """A perspective view like `camera`, for k3d: eye, point in the centre, and upward direction; 9 numbers."""
     if len(camera.axes) == 3:
         right, up, toward = camera.axes
     else:

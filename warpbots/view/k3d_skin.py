@@ -16,23 +16,27 @@ __all__ = ["bare_particles", "by_frame", "skin_meshes", "upright"]
 
 
 def upright(x: np.ndarray) -> np.ndarray:
-    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene lie in the x-z plane."""
+    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene are moved to the x-z plane."""
     if x.shape[-1] == 2:
         x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
     return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
-    """A time series of k3d, or a single array if it is the same in all frames."""
+    """Arrays, one for each frame, as a time series of k3d; a single array if it is the same in all frames."""
     if all(np.array_equal(value, values[0]) for value in values[1:]):
         return values[0]
     return {str(k): value for k, value in enumerate(values)}
 
 
 def bare_particles(motion: Motion) -> np.ndarray:
-    """Which particles no intact skin covers at each moment, shape (n_frames, n_particles), bool.
+    """Whether a particle is bare, that is, not covered by an intact skin, at each moment.
 
-    Bodies without a skin are bare. A 2D body that tears at any moment is bare at all moments.
+    Particles of bodies without a skin are always bare. If a 2D body tears at any moment, its particles are bare at all
+    moments.
+
+    Returns:
+        Shape (n_frames, n_particles), bool.
     """
     bare = np.ones(motion.position.shape[:2], dtype=bool)
     for skin in motion.skins:

@@ -1,4 +1,4 @@
-"""How bodies whose particles are nodes of a mesh are drawn: as the surface through the nodes."""
+"""Drawing of bodies whose particles are nodes of a mesh, as the surface through the nodes."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ __all__ = ["loose", "node_facets", "seen_twice"]
 
 
 def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
-    """Which particles are drawn themselves: no nodes, and outside `cut` at rest; shape (n_particles,), bool."""
+    """Whether a particle itself is drawn, shape (n_particles,), bool: it is no node and, at rest, outside `cut`."""
     alone = np.ones(len(particles.position), dtype=bool)
     if cut is not None:
         alone = signed_distance(cut, particles.position) > 0.0
@@ -33,7 +33,8 @@ def node_facets(scene: Scene, particles: Matter, position: np.ndarray, color: np
         scene: The scene with the bodies.
         particles: All soft matter.
         position: Positions of the particles [m], shape (n_particles, 3).
-        color: Their red, green and blue in [0, 1], shape (n_particles, 3); a face has the mean of its nodes.
+        color: Red, green and blue of the particles in [0, 1], shape (n_particles, 3); a face gets the mean of its
+            nodes.
     """
     parts = []
     for mesh in particles.surfaces:

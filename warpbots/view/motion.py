@@ -1,4 +1,4 @@
-"""The moments of a trajectory that are shown, collected in one pass."""
+"""The moments of a trajectory that are shown, collected while the trajectory is simulated again."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -20,19 +20,19 @@ __all__ = ["Motion", "collect", "evenly"]
 
 @dataclasses.dataclass(frozen=True)
 class Motion:
-    """Some moments of one world.
+    """Some moments (frames) of the motion of one world.
 
     Attributes:
         scene: The scene that moves.
         particles: All soft matter at rest, as it is drawn.
-        solids: All rigid bodies.
+        solids: Surfaces of all rigid bodies.
         step: Number of control intervals before each moment, shape (n_frames,).
-        time: Times [s], shape (n_frames,).
+        time: Time of each moment [s], shape (n_frames,).
         position: Positions of the particles [m], shape (n_frames, n_particles, dim), float32.
-        poses: Poses of the rigid bodies, with an axis of n_frames in front.
-        control: Control signal of the interval that ends at each moment (at the start, of the first interval), shape
-            (n_frames, channels).
-        skins: Surfaces of the bodies whose particles are no nodes; without skins, particles are drawn.
+        poses: Poses of the rigid bodies; the first axis of the arrays is n_frames.
+        control: Control signal of the interval that ends at each moment, shape (n_frames, channels); for the start, the
+            signal of the first interval.
+        skins: Skins of the bodies that have one, see `warpbots.view.skin.skins_of`.
     """
 
     scene: Scene
@@ -55,13 +55,15 @@ class Motion:
         return Camera.around(self.scene, np.concatenate([points, outline(self.scene, self.solids, self.poses)]))
 
     def pick(self, frames: np.ndarray) -> "Motion":
-        """Only the frames with these indices."""
+        """A motion with only the frames whose indices are in `frames`."""
         fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "poses", "control")}
         return dataclasses.replace(self, **fields)
 
 
 def evenly(steps: int, frames: int) -> np.ndarray:
-    """Numbers of control intervals, from 0 to `steps`, for at most `frames` moments, as evenly spaced as possible.
+    """At most `frames` moments of a motion with `steps` control intervals, as evenly spaced as possible.
+
+    A moment is given by the number of control intervals before it, from 0 to `steps`.
 
     Raises:
         ValueError: `frames` is below 2.
@@ -72,12 +74,12 @@ def evenly(steps: int, frames: int) -> np.ndarray:
 
 
 def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0) -> Motion:
-    """Simulate again and keep the moments after these numbers of control intervals.
+    """Simulate a trajectory again, and keep the moments that `steps` gives.
 
     Args:
-        trajectory: A motion.
-        steps: Increasing numbers between 0 and `trajectory.steps`.
-        world: Which of the independent copies.
+        trajectory: The motion.
+        steps: Number of control intervals before each moment, increasing, between 0 and `trajectory.steps`.
+        world: Index of the world.
 
     Raises:
         ValueError: There is no such world.

@@ -1,7 +1,7 @@
-"""A trajectory in a notebook: a picture that every reader shows, and a player that needs no kernel.
+"""A trajectory in a notebook: a picture that every notebook viewer shows, and a player that needs no kernel.
 
-A notebook is read in many places, most of them without a kernel, many without scripts. The default view is therefore no
-widget; docs/design/notebooks.md lists what each reader shows.
+Most programs and web sites that display notebooks have no kernel, and many run no scripts. Therefore the default view
+is not a widget. docs/design/notebooks.md lists what each viewer shows.
 """
 
 import base64
@@ -35,9 +35,9 @@ class View:
     """A picture with a player; a notebook displays it if it is the last expression of a cell.
 
     Attributes:
-        picture: The picture that every reader shows, such as a film strip.
-        text: Description, for readers without pictures.
-        player: HTML below the picture for readers that run scripts; empty for none.
+        picture: The picture that every notebook viewer shows, such as a film strip.
+        text: Description, for viewers without pictures.
+        player: HTML below the picture, for viewers that run scripts; empty for no player.
     """
 
     picture: "Image"
@@ -48,10 +48,10 @@ class View:
         return self.text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """The picture, and as HTML the picture with the player below it.
+        """Two representations: the picture, and HTML that contains the picture with the player below it.
 
-        Readers show one of several representations and prefer HTML. Readers that do not trust the HTML remove its
-        frames and scripts; the picture is part of the HTML and remains.
+        Notebook viewers show one representation, preferably HTML. Viewers that do not trust the HTML remove frames and
+        scripts from it; the picture remains.
         """
         data = io.BytesIO()
         reduced(self.picture, palette_of([self.picture], 256)).save(data, format="PNG", optimize=True)
@@ -65,16 +65,17 @@ class View:
 
 @checked
 def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
-    """A film strip of a trajectory and, in a notebook, a player to rotate, play and scrub it, with or without a kernel.
+    """A film strip of a trajectory and, in a notebook, a player in which the motion can be played and rotated.
 
-    The player takes 1.2 to 3 MB of the notebook; if all states need more, it shows fewer and says so. There is no
-    player outside a notebook, without k3d, or if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0,
-    which keeps notebooks small. In the player 2D scenes are upright in the x-z plane.
+    The player works with and without a kernel. It takes 1.2 to 3 MB of the notebook; if all states need more, it shows
+    fewer states and says so. There is no player outside a notebook or without k3d. To keep notebooks small, set the
+    environment variable ``WARPBOTS_STATIC`` to anything but 0; then there is no player either. In the player a 2D scene
+    stands upright in the x-z plane.
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Show every `every`-th state; None for at most 121 states.
-        world: Which of the independent copies.
+        every: Every `every`-th state is shown; None for at most 121 states.
+        world: Index of the world.
 
     Raises:
         ValueError: `every` is below 1, or there is no such world.
@@ -93,15 +94,15 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
 
 @checked
 def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> "Widget":
-    """A trajectory as a widget, for notebooks with a kernel that change the view after it has been shown.
+    """A trajectory as a widget, for notebooks with a kernel whose code changes the view after it has been shown.
 
-    Its first child is a `k3d.Plot`. A notebook that is opened again without its kernel does not show the widget; `show`
-    does not have this limitation.
+    The first child of the widget is a `k3d.Plot`. A notebook that is opened again without its kernel does not show the
+    widget; `show` does not have this limitation.
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Show every `every`-th state; None for at most 121 states and 40 MB.
-        world: Which of the independent copies.
+        every: Every `every`-th state is shown; None for at most 121 states and 40 MB.
+        world: Index of the world.
 
     Raises:
         ImportError: k3d or ipywidgets is not installed.

@@ -1,4 +1,4 @@
-"""Triangle meshes of obstacles for drawing in 3D: the part of the surface of a solid inside a box."""
+"""Triangle meshes of obstacles for drawing in 3D: the part of the surface of an obstacle that is inside a box."""
 
 import functools
 
@@ -18,9 +18,9 @@ _NOTHING = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
 
 @functools.singledispatch
 def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a solid inside a box, with faces that are counter-clockwise seen from outside.
+    """The part of the surface of a solid that is inside a box; faces are counter-clockwise seen from outside.
 
-    Shapes without a mesh are sampled by their signed distance, which rounds small features.
+    The surface of a shape without a mesh is computed from samples of the signed distance, which rounds small features.
 
     Args:
         shape: Any 3D shape of `warpbots.scene`.
@@ -38,7 +38,7 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
 
 
 def both_sides(faces: np.ndarray) -> np.ndarray:
-    """Faces of shape (m, 3) with both orientations, as only faces towards the viewer are drawn; shape (2 m, 3)."""
+    """Each of `faces`, shape (m, 3), in both orientations, shape (2 m, 3), so that both sides are visible."""
     return np.concatenate([faces, faces[:, ::-1]])
 
 
@@ -96,7 +96,7 @@ def _(shape: HalfSpace, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
 
 
 def _clip(polygon: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """The part of a polygon where the linear function with values `height` at its corners is positive."""
+    """The part of a polygon in which the linear function with values `height` at its corners is positive."""
     kept = []
     for i in range(len(polygon)):
         j = (i + 1) % len(polygon)

@@ -20,19 +20,19 @@ __all__ = [
 ]
 
 PAPER = (1.0, 1.0, 1.0)
-"""Background."""
+"""Colour of the background."""
 INK = (0.22, 0.24, 0.28)
-"""Important text, and cables."""
+"""Colour of important text and cables."""
 QUIET = (0.53, 0.56, 0.60)
-"""Axes, ticks and other text."""
+"""Colour of axes, ticks and other text."""
 GROUND = (0.925, 0.915, 0.895)
-"""Obstacles."""
+"""Colour of obstacles."""
 GROUND_EDGE = (0.70, 0.68, 0.64)
-"""Borders of obstacles."""
+"""Colour of the borders of obstacles."""
 CONTRACT = np.array([0.82, 0.29, 0.24])
-"""A region that contracts at full signal."""
+"""Colour of a region that contracts with full control signal."""
 EXPAND = np.array([0.13, 0.33, 0.69])
-"""A region that expands at full signal."""
+"""Colour of a region that expands with full control signal."""
 
 _PALE = 0.45  # how far a driven region at u = 0 is blended from the colour of its body to white
 
@@ -50,8 +50,8 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
     Args:
         scene: The scene with the bodies.
         particles: All matter at rest, as in `Trajectory.matter`.
-        control: Control signal in [-1, 1], shape (channels,); regions are pale at 0, red where they contract and blue
-            where they expand. None draws every body in its own colour.
+        control: Control signal in [-1, 1], shape (channels,). Regions with an actuator are pale at 0, red if they
+            contract and blue if they expand. None draws every body in its own colour.
 
     Returns:
         Red, green and blue in [0, 1], shape (n_particles, 3).

@@ -1,4 +1,4 @@
-"""One moment of a scene as a picture."""
+"""Pictures of a scene at one moment."""
 
 from typing import TYPE_CHECKING
 
@@ -46,23 +46,25 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    Soft bodies have a smooth skin: the surface of their shape, or in 2D its border, moved along by their particles.
-    Where matter is torn or cut, its particles are drawn, in 2D at most 30,000, chosen at random and enlarged.
+    A soft body is drawn with a smooth skin: the surface of its shape, or in 2D the border of its shape, which moves
+    with its particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 of them, chosen
+    at random and enlarged. With a `cut` there are no skins, and all particles outside of it are drawn.
 
     Args:
         scene: Bodies, obstacles and actuators.
         particles: All soft matter at rest, as in `Trajectory.matter` or the model of a solver; None for no matter.
-        position: Positions of the particles [m], shape (n_particles, dim); None for rest.
-        ax: Where to draw; None for a new figure.
-        poses: Poses of the rigid bodies, as in `Trajectory.poses`: origins of their frames [m], shape (n_bodies, 3),
-            and their axes as columns, shape (n_bodies, 3, 3); None for all joints at zero.
+        position: Positions of the particles [m], shape (n_particles, dim); None for the positions at rest.
+        ax: Axes to draw on; None for a new figure.
+        poses: Poses of the rigid bodies, as in `Trajectory.poses`: origins of the body frames [m], shape (n_bodies, 3),
+            and matrices with the axes of these frames as columns, shape (n_bodies, 3, 3); None for all joints at zero.
         control: Control signal in [-1, 1], shape (channels,); driven regions are red if they contract and blue if they
             expand.
-        value: A number for each particle, shape (n_particles,), whose colour replaces the colours of the bodies.
+        value: A number for each particle, shape (n_particles,); the particles are coloured by it instead of the colours
+            of the bodies.
         label: Name and unit of `value`, for a colour bar.
         time: Time to show in the corner [s].
-        camera: The view; None for one around `position`.
-        cut: In 3D, a shape inside which soft matter at rest is not drawn, to show bones; None for no cut.
+        camera: The view; None for a view of all of `position`.
+        cut: In 3D, a shape; soft matter that is inside it at rest is not drawn, to show bones. None for no cut.
 
     Returns:
         The axes.
@@ -91,7 +93,7 @@ def draw(
 
 
 def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """A NumPy array or a torch tensor as float64."""
+    """A NumPy array or torch tensor as a float64 array; raises if its shape is wrong or a number is not finite."""
     array = np.asarray(array.detach().cpu() if isinstance(array, torch.Tensor) else array, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"draw: {what} must have shape {shape}, got {array.shape}")
@@ -109,21 +111,21 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 
 
 def radii(particles: object) -> np.ndarray:
-    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,): they cover the matter."""
+    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); balls cover the matter."""
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
 
 
 class SceneAxes:
-    """Axes on which one scene is shown, one moment after another; fixed parts are drawn once.
+    """Axes on which a scene is shown, one moment after another; fixed parts are drawn only once.
 
     Attributes:
         scene: The scene that is shown.
         particles: All soft matter at rest.
         camera: The view.
-        ax: The axes.
-        solids: All rigid bodies.
+        ax: The matplotlib axes.
+        solids: Surfaces of all rigid bodies.
     """
 
     def __init__(
@@ -142,10 +144,10 @@ class SceneAxes:
             scene: The scene that is shown.
             particles: All soft matter at rest.
             camera: The view.
-            ax: Where to draw.
-            solids: All rigid bodies.
-            cut: A shape inside which soft matter at rest is not drawn; None for no cut.
-            skins: Result of `skins_of`; None to compute it. A cut body has no skin.
+            ax: Axes to draw on.
+            solids: Surfaces of all rigid bodies.
+            cut: A shape; soft matter that is inside it at rest is not drawn. None for no cut.
+            skins: Result of `skins_of`; None to compute it here. With a `cut`, no skins are drawn.
 
         Raises:
             ValueError: There is a `cut` in 2D.
@@ -188,7 +190,7 @@ class SceneAxes:
         label: str | None = None,
         time: float | None = None,
     ) -> None:
-        """Show another moment instead of the last one; arguments as in `draw`."""
+        """Show another moment in place of the last one; the arguments are those of `draw`."""
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:
@@ -223,7 +225,7 @@ class SceneAxes:
         return scale.to_rgba(value)[:, :3]
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses) -> list:
-        """In 3D: a rendered image of matter, bodies and obstacles over the floor."""
+        """Draw, in 3D, a rendered image of matter, rigid bodies and obstacles; returns the artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
         moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
@@ -258,7 +260,7 @@ class SceneAxes:
 
 
 def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
-    """The particles that each cable runs through, by the channel of the cable."""
+    """Indices of the particles at the waypoints of each cable, by the channel of the cable."""
     from scipy.spatial import cKDTree
 
     cables = {c: a for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
@@ -267,6 +269,6 @@ def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
 
 
 def _floor_in_view(scene: Scene, camera: Camera) -> float | None:
-    """Height of the floor [m] if it is the lower face of the camera's box."""
+    """Height of the floor [m] if it is the lower face of the camera's box, else None."""
     height = floor_height(scene)
     return height if height is not None and abs(height - camera.box[0][-1]) < 1e-9 else None

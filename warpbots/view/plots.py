@@ -30,11 +30,11 @@ _DECADES = 2.0  # range of losses above which the axis is logarithmic
 
 @checked
 def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
-    """Loss over the iterations, on a logarithmic axis if it is positive and spans more than two decades.
+    """Plot the loss over the iterations; the axis is logarithmic if all losses are positive and span over two decades.
 
     Args:
         history: A history, such as the result of `warpbots.fit`.
-        ax: Where to draw; None for a new figure.
+        ax: Axes to draw on; None for a new figure.
 
     Returns:
         The axes.
@@ -83,12 +83,14 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
 @checked
 def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
-    """Plot the losses of several runs of each kind to a file: the mean with its 90 % interval by Student's t.
+    """Plot the losses of several groups of runs to a file, with one curve for each group.
+
+    A curve is the mean over the runs of a group, with its 90 % confidence interval by Student's t distribution.
 
     Args:
         path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
-        runs: Losses of all iterations of each run, shape (n,), by the label of their kind. A curve ends with the
-            shortest run of its kind.
+        runs: For each group, by its label, the losses of all iterations of each run, shape (n,). A curve ends with the
+            shortest run of the group.
         quantity: Label of the vertical axis.
 
     Returns:
@@ -122,14 +124,14 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
 
 @checked
 def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
-    """Control signals over time: curves by actuator, or bands of colour for more than six actuators.
+    """Plot control signals over time: a curve for each actuator, or coloured bands if there are more than six.
 
     Bands are red for contraction and blue for expansion, as in pictures.
 
     Args:
         trajectory: The motion.
-        ax: Where to draw; None for a new figure.
-        world: Which of the independent copies.
+        ax: Axes to draw on; None for a new figure.
+        world: Index of the world.
 
     Returns:
         The axes.
@@ -170,7 +172,7 @@ def _bands(ax: "Axes", edges: np.ndarray, pull: np.ndarray, actuators: tuple) ->
 
 
 def _axes(ax: "Axes | None", x: str, y: str, height: float = _HEIGHT) -> "Axes":
-    """Unobtrusive axes with labels, on a new figure if `ax` is None."""
+    """The axes `ax`, or axes of a new figure if it is None, with labels and in an unobtrusive style."""
     if ax is None:
         import matplotlib.pyplot as plt
 

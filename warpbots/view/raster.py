@@ -1,8 +1,9 @@
 """A small software renderer: shaded balls and triangles in one depth buffer.
 
-Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of it, and a 3D scatter plot of
-20,000 particles looks flat. Here balls have the surface normal of their body, which makes matter look solid. The
-interior of bodies is not drawn, so that the time depends on their surface and on the size of the picture.
+Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of the step, and a 3D scatter plot
+of 20,000 particles looks flat. Here a ball is shaded with the surface normal of the body to which it belongs, which
+makes matter look solid. The interior of bodies is not drawn, so that the computing time depends only on the surface of
+the bodies and the size of the picture.
 """
 
 import dataclasses
@@ -28,16 +29,19 @@ _BITS = 32
 
 @dataclasses.dataclass
 class Canvas:
-    """The drawing so far: for each pixel the depth and the index of the nearest face or ball.
+    """A depth buffer: for each pixel the depth and the index of the nearest face drawn so far.
+
+    The buffer has more pixels than the picture, which is averaged from it.
 
     Attributes:
-        camera: The view; 3D.
+        camera: The view, which must be 3D.
         width: Width of the picture [pixels].
         height: Height of the picture [pixels].
         near: Smallest and largest depth that can be drawn [m].
         normal: Outward normals of the faces, shape (n_faces, 3).
         color: Colours of the faces, shape (n_faces, 3).
-        nearest: Depth and index of the nearest face for each pixel, packed, shape (rows * columns,), int64.
+        nearest: Depth and index of the nearest face for each pixel, packed in one number, shape (rows * columns,),
+            int64.
     """
 
     camera: Camera
@@ -61,16 +65,16 @@ class Canvas:
 
     @property
     def columns(self) -> int:
-        """Pixels in a row of the buffer."""
+        """Number of pixels in a row of the buffer."""
         return self.width * _SMOOTH
 
     @property
     def rows(self) -> int:
-        """Rows of the buffer, first row on top."""
+        """Number of rows of the buffer; the first row is on top."""
         return self.height * _SMOOTH
 
     def pixels(self, x: np.ndarray) -> np.ndarray:
-        """Fractional columns and rows in the buffer of points of shape (n, 3) [m], shape (n, 2)."""
+        """Column and row in the buffer, as fractional numbers, of points of shape (n, 3) [m]; shape (n, 2)."""
         lower, upper = self.camera.window
         scale = np.array([self.columns, self.rows]) / (upper - lower)
         p = (self.camera.project(x) - lower) * scale
@@ -94,13 +98,21 @@ class Canvas:
         np.maximum.at(self.nearest, pixel, self._pack(depth, first + face))
 
     def _facing(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which triangles of shape (m, 3, 3) face the viewer, (m,), bool, and the normals of all, (m, 3)."""
+        """Whether each triangle faces the viewer, shape (m,), bool, and the normals of all triangles, shape (m, 3).
+
+        Args:
+            corner: Corners of the triangles [m], shape (m, 3, 3).
+        """
         normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         length = np.linalg.norm(normal, axis=1, keepdims=True)
         return normal @ self.camera.axes[2] > 1e-9 * length[:, 0], normal / np.maximum(length, 1e-300)
 
     def _covered(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pixels covered by triangles of shape (m, 3, 3), the depth there and the index of the triangle, each (n,)."""
+        """Pixels covered by triangles, the depth at each pixel, and the index of the triangle, each of shape (n,).
+
+        Args:
+            corner: Corners of the triangles [m], shape (m, 3, 3).
+        """
         x = corner.reshape(-1, 3)
         p, d = self.pixels(x).reshape(-1, 3, 2), self.camera.depth(x).reshape(-1, 3)
         return covered(p, d, self.columns, self.rows)
@@ -125,7 +137,7 @@ class Canvas:
             radius: Radii [m], shape (n,).
             color: Red, green and blue in [0, 1], shape (n, 3).
             floor: Height of a floor [m] that is not drawn but receives a shadow; None for no floor.
-            moving: Faces of bodies; None for no faces.
+            moving: Faces of the moving bodies; None for no faces.
 
         Returns:
             The picture with a transparent background, shape (height, width, 4), uint8, first row on top.
@@ -158,13 +170,13 @@ class Canvas:
         return np.round(255.0 * image).astype(np.uint8)
 
     def _cover(self, nearest: np.ndarray, moving: Facets, first: int) -> None:
-        """Draw the faces of bodies into `nearest`, numbered from `first`."""
+        """Draw the faces of moving bodies into `nearest`; the first face gets the index `first`."""
         shown = np.flatnonzero(self._facing(moving.corner)[0])
         pixel, depth, face = self._covered(moving.corner[shown])
         np.maximum.at(nearest, pixel, self._pack(depth, first + shown[face]))
 
     def _splat(self, nearest: np.ndarray, x: np.ndarray, radius: np.ndarray, first: int) -> None:
-        """Draw balls at `x` into `nearest`, numbered from `first`."""
+        """Draw balls at `x` into `nearest`; the first ball gets the index `first`."""
         center, depth = self.pixels(x), self.camera.depth(x)
         scale = self.columns / float((self.camera.window[1] - self.camera.window[0])[0])
         base = np.floor(center).astype(np.int64)
@@ -185,7 +197,17 @@ class Canvas:
         return self.near[0] + (key >> _BITS) * ((self.near[1] - self.near[0]) / _DEPTHS)
 
     def _plane(self, column: np.ndarray, row: np.ndarray, columns: int, rows: int) -> np.ndarray:
-        """Points of the picture plane through the origin [m] under the centres of pixels, shape (n, 3)."""
+        """Points at the centres of pixels, on the plane through the origin that is parallel to the picture [m].
+
+        Args:
+            column: Columns of the pixels, shape (n,).
+            row: Rows of the pixels, shape (n,).
+            columns: Number of columns of the raster.
+            rows: Number of rows of the raster.
+
+        Returns:
+            Shape (n, 3).
+        """
         (left, bottom), (right, top) = self.camera.window
         u = left + (column + 0.5) * ((right - left) / columns)
         v = top - (row + 0.5) * ((top - bottom) / rows)
@@ -203,7 +225,12 @@ class Canvas:
         return plane + ((height - plane[:, 2]) / toward[2])[:, None] * toward
 
     def _reduced(self, pixel: np.ndarray, rgb: np.ndarray) -> np.ndarray:
-        """Colours averaged to the size of the picture, and the coverage, shape (height, width, 4)."""
+        """Colours of the buffer averaged to the size of the picture, and opacity, shape (height, width, 4).
+
+        Args:
+            pixel: Indices of the covered pixels of the buffer, shape (n,).
+            rgb: Colours of these pixels, shape (n, 3).
+        """
         full = np.zeros((self.rows * self.columns, 4), dtype=np.float32)
         full[pixel, :3], full[pixel, 3] = rgb, 1.0
         full = full.reshape(self.rows, self.columns, 4)

@@ -58,7 +58,7 @@ class BodyPoses:
 
     Attributes:
         position: Origins of the body frames [m], shape (..., n_bodies, 3).
-        rotation: Their axes as columns, shape (..., n_bodies, 3, 3).
+        rotation: Matrices with the axes of the body frames as columns, shape (..., n_bodies, 3, 3).
     """
 
     position: np.ndarray
@@ -70,7 +70,7 @@ class BodyPoses:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Facets:
-    """Triangles in the world.
+    """Triangles in the world frame, with normals and colours.
 
     Attributes:
         corner: Corners [m], counter-clockwise seen from outside, shape (m, 3, 3).
@@ -94,11 +94,11 @@ class Facets:
         return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
 
     def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Normals interpolated between the corners.
+        """Normals at points of triangles, interpolated between the corners.
 
         Args:
-            face: Indices of triangles, shape (n,).
-            x: A point in each of them [m], shape (n, 3).
+            face: Index of the triangle of each point, shape (n,).
+            x: The points [m], shape (n, 3).
 
         Returns:
             Vectors of about unit length, shape (n, 3).
@@ -138,10 +138,10 @@ def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
 
 
 def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> np.ndarray:
-    """Points that must be in view, at one or several moments [m], shape (n, dim).
+    """Points of rigid bodies that must be in view, at one or several moments [m], shape (n, dim).
 
-    Bodies in contact sink into a floor a little; their lowest points count as on the floor, so that the view ends
-    there.
+    Bodies in contact sink into a floor a little. Points slightly below the floor are moved onto the floor, so that the
+    view ends there.
     """
     points = [np.zeros((0, scene.dim))]
     for k, solid in enumerate(solids):
@@ -171,7 +171,7 @@ def _solid(body: RigidBody, mark: float) -> RigidSurface:
 
 
 def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
-    """A mesh whose vertices on a crease occur once for each side, so that both sides are smooth up to the crease.
+    """A mesh with a copy of each vertex on a crease for each side of the crease, so that normals are smooth up to it.
 
     Args:
         vertices: Vertices [m], shape (n, 3).
@@ -185,7 +185,7 @@ def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
 
 
 def triangles_of(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; sampled if it has no mesh."""
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; a part without a mesh is sampled."""
     if isinstance(shape, Union):
         parts = [triangles_of(s) for s in shape.shapes]
         first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])

@@ -1,4 +1,4 @@
-"""Rulers: round numbers along the edges of a view."""
+"""Rulers: ticks with round numbers of metres along the edges of a view."""
 
 import dataclasses
 
@@ -11,13 +11,14 @@ __all__ = ["Tick", "ruler"]
 
 @dataclasses.dataclass(frozen=True)
 class Tick:
-    """One mark.
+    """A tick of a ruler.
 
     Attributes:
-        text: The number; the last number of an edge has its unit and axis.
-        at: Position of the number [m], on the edge closer to the viewer, shape (dim,).
-        far: End of a line across the floor [m], on the opposite edge, shape (dim,).
-        outward: Direction out of the view, shape (dim,).
+        text: The number; for the last tick of an edge also the unit and the name of the axis.
+        at: Position of the tick [m], on the edge closer to the viewer, shape (dim,).
+        far: Other end of the grid line across the floor that begins at the tick [m], on the opposite edge, shape
+            (dim,).
+        outward: Direction from the edge out of the view, shape (dim,).
     """
 
     text: str

@@ -11,15 +11,15 @@ _DARKNESS = 0.26  # darkness of the shadow under a body
 
 
 class Shadow:
-    """Darkness under balls and triangles, blurred."""
+    """The blurred shadow of balls and triangles under vertical light."""
 
     def __init__(self, camera: Camera, position: np.ndarray, radius: np.ndarray, corner: np.ndarray):
-        """Prepare the shadow of a scene from above.
+        """Compute the shadow on a grid of cells seen from above.
 
         Args:
             camera: A 3D view; shadows are computed in its box.
             position: Centres of the balls [m], shape (n, 3).
-            radius: Their radii [m], shape (n,).
+            radius: Radii of the balls [m], shape (n,).
             corner: Corners of the triangles [m], shape (m, 3, 3).
         """
         from scipy.ndimage import gaussian_filter, maximum_filter
@@ -38,7 +38,7 @@ class Shadow:
         self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
 
     def at(self, x: np.ndarray) -> np.ndarray:
-        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); 0 above the bodies."""
+        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); 0 for points above the bodies."""
         from scipy.ndimage import map_coordinates
 
         grid = ((x[:, :2] - self.lower) / self.cell - 0.5).T
@@ -47,13 +47,23 @@ class Shadow:
         return dark * (x[:, 2] < self.top[tuple(nearest)])
 
     def _cells(self, x: np.ndarray, counts: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """The cells that contain points, and the heights of the points [m]."""
+        """Indices of the cells of a grid that contain points, and the heights of these points [m].
+
+        Args:
+            x: The points [m], shape (n, 3).
+            counts: Number of cells of the grid along each horizontal axis.
+        """
         at = np.floor((x[:, :2] - self.lower) / self.cell).astype(int)
         inside = ((at >= 0) & (at < counts)).all(axis=1)
         return tuple(at[inside].T), x[inside, 2]
 
     def _under(self, corner: np.ndarray, counts: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """The cells below triangles, and the heights of the triangles [m]."""
+        """Indices of the cells of a grid below triangles, and the heights of the triangles there [m].
+
+        Args:
+            corner: Corners of the triangles [m], shape (m, 3, 3).
+            counts: Number of cells of the grid along each horizontal axis.
+        """
         normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         corner = corner[normal[:, 2] > 1e-6 * np.linalg.norm(normal, axis=1)]
         columns, rows = (int(n) for n in counts)

@@ -29,18 +29,18 @@ _FEWEST = 8  # smallest number of particles of a body with a skin
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Skin:
-    """The surface of one soft body in 3D, or the outline of one in 2D.
+    """The surface of a soft body in 3D, or the outline of a soft body in 2D.
 
     Attributes:
         body: Index of the body in the scene.
         members: Indices of the particles of the body, shape (n,), int.
-        faces: Vertex indices of triangles, counter-clockwise seen from outside, shape (m, 3), or in 2D of edges, shape
-            (m, 2), with the edges of a closed line in a row.
-        rest: Rest positions of its particles [m], shape (n, dim).
-        border: Rest positions of the vertices [m], shape (n_vertices, dim).
-        spacing: Distance between its particles [m].
-        owner: For each vertex, the nearest of all particles, shape (n_vertices,), int.
-        points: The vertices.
+        faces: In 3D, vertex indices of triangles, counter-clockwise seen from outside, shape (m, 3). In 2D, vertex
+            indices of edges, shape (m, 2); the edges of a closed line follow one another.
+        rest: Rest positions of the particles of the body [m], shape (n, dim).
+        border: Rest positions of the vertices of the skin [m], shape (n_vertices, dim).
+        spacing: Distance between the particles of the body [m].
+        owner: For each vertex, the index of the nearest particle among all particles, shape (n_vertices,), int.
+        points: The vertices as points that move with the particles.
     """
 
     body: int
@@ -59,8 +59,8 @@ class Skin:
             position: Positions of all particles [m], shape (n_particles, dim).
 
         Returns:
-            Vertices [m], shape (n_vertices, dim); which faces are intact, shape (m,), bool; and which particles of the
-            body must be drawn, because no intact skin covers them, shape (n,), bool.
+            Positions of the vertices [m], shape (n_vertices, dim); whether each face is intact, shape (m,), bool; and
+            whether each particle of the body must be drawn because no intact skin covers it, shape (n,), bool.
         """
         from scipy.spatial import cKDTree
 
@@ -75,11 +75,11 @@ class Skin:
         return vertices, intact, bare
 
     def facets(self, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
-        """The intact faces, smooth between creases.
+        """The intact faces with their normals, which are smooth except at creases, and colours.
 
         Args:
-            vertices: From `at`.
-            intact: From `at`.
+            vertices: Positions of the vertices, from `at`.
+            intact: Whether each face is intact, from `at`.
             color: Red, green and blue of all particles in [0, 1], shape (n_particles, 3).
         """
         faces = self.faces[intact]
@@ -92,17 +92,18 @@ class Skin:
 
 
 def comes_apart(body: SoftBody) -> bool:
-    """Whether particles do not keep their neighbours: fluid, sand or snow. A body has one law in all its regions."""
+    """Whether the particles of a body can leave their neighbours, because it is fluid, sand or snow."""
     return body.material.law in FLUIDS or isinstance(body.material.plasticity, CamClay | DruckerPrager)
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
-    """The skins of all bodies of `scene` whose particles are drawn themselves and keep their neighbours.
+    """The skins of all bodies of `scene` that have one.
 
-    Trusses, sheets and points have no skin.
+    Trusses, sheets, points, and bodies whose particles can leave their neighbours have no skin; in 3D, neither have
+    bodies whose particles are nodes of a mesh.
 
     Args:
-        scene: The bodies.
+        scene: The scene with the bodies.
         particles: All soft matter at rest, as it is drawn.
     """
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
@@ -133,7 +134,7 @@ def _is_solid(shape: Shape) -> bool:
 
 
 def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a 3D shape, in triangles that are small enough to follow its particles."""
+    """The surface of a 3D shape, in triangles small enough to follow the motion of particles at distance `spacing`."""
     import trimesh
 
     edge = max(_EDGE * spacing, float(np.subtract(*shape.bounds[::-1]).max()) / _FINEST)

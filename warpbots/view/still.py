@@ -1,4 +1,4 @@
-"""A scene at rest below its table, for notebooks."""
+"""The representation of a scene in notebooks: a table, with a picture of the scene at rest below it."""
 
 import base64
 import dataclasses
@@ -20,11 +20,11 @@ from warpbots.view.picture import draw
 __all__ = ["table_with_picture"]
 
 _WIDTH, _ALONG, _CELLS = 640, 60, 4000
-"""Pixels of the picture, edges of a surface along the longest edge of the scene, and cells of a 2D scene."""
+"""Width of the picture [pixels]; triangle edges along the longest side of a 3D scene; number of cells in 2D."""
 
 
 def table_with_picture(scene: Scene, table: Table, matter: Matter | None = None) -> dict:
-    """Representations for a notebook: MIME type -> data.
+    """Representations of a table with a picture for a notebook: MIME type -> data.
 
     Args:
         scene: The scene, which is shown at rest.
@@ -44,7 +44,7 @@ def table_with_picture(scene: Scene, table: Table, matter: Matter | None = None)
 
 
 def _picture(scene: Scene, matter: Matter | None) -> str:
-    """A PNG in base64."""
+    """The picture of the scene at rest, a PNG in base64."""
     camera = Camera.around(scene, box_corners(*scene.bounds))
     figure, places = figure_of(camera, _WIDTH)
     draw(scene, matter, ax=figure.add_axes(places[0]), camera=camera)
@@ -54,7 +54,7 @@ def _picture(scene: Scene, matter: Matter | None) -> str:
 
 
 def _plain(scene: Scene) -> Scene:
-    """Soft bodies alone, without regions, which might select none of their particles."""
+    """The scene with soft bodies only, and without regions, because a region might contain no particle."""
     bodies = [dataclasses.replace(b, regions=None, region_materials=None) for b in scene.soft]
     return Scene(bodies, gravity=scene.gravity)
 
@@ -74,7 +74,7 @@ class _BodySurface:
 
 @dataclasses.dataclass(frozen=True)
 class _Skin(Matter):
-    """Vertices of surfaces, and points of bodies that are given as points."""
+    """Matter that consists of the vertices of surfaces, and of the points of bodies that are given as points."""
 
     parts: tuple[_BodySurface, ...]
 
@@ -102,7 +102,14 @@ def _skin(scene: Scene) -> _Skin:
 
 
 def _surface(shape: Shape, edge: float) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices [m] and faces of a shape, faces of a union inside one another included; points have no faces."""
+    """Vertices [m] and faces of a shape; points have no faces.
+
+    Parts of a union keep all their faces, even those inside another part.
+
+    Args:
+        shape: The shape.
+        edge: Length of the edges of triangles [m].
+    """
     if isinstance(shape, Points):
         return shape.positions, np.zeros((0, 3), dtype=int)
     if isinstance(shape, Sheet):

@@ -1,4 +1,4 @@
-"""The surface of bodies made of particles: the particles on it, and its normals."""
+"""The surface of bodies made of particles: the particles on the surface, and the surface normals."""
 
 import numpy as np
 
@@ -8,7 +8,16 @@ _CELLS = 128  # along the longest edge of the grid on which particles are counte
 
 
 def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Which cells of a grid contain a particle, the cell of each particle (n, 3), and the edge of a cell [m]."""
+    """A grid that covers the particles.
+
+    Args:
+        position: Positions of the particles [m], shape (n, 3).
+        radius: Radii of the particles [m], shape (n,).
+
+    Returns:
+        Whether each cell contains a particle; the indices of the cell of each particle, shape (n, 3); and the edge of a
+        cell [m].
+    """
     lower, upper = position.min(axis=0), position.max(axis=0)
     cell = max(2.1 * float(np.median(radius)), float((upper - lower).max()) / _CELLS)
     at = np.floor((position - lower) / cell).astype(int) + 3
@@ -18,7 +27,7 @@ def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np
 
 
 def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Which balls may be visible from outside: those with an empty cell among their 26 neighbours.
+    """Whether a ball may be visible from outside: a cell next to its cell, one of 26, is empty.
 
     Args:
         position: Centres [m], shape (n, 3).
@@ -36,7 +45,7 @@ def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
 
 
 def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Normals of the body that balls represent: minus the gradient of their blurred density.
+    """Surface normals of the body that balls represent: minus the gradient of their blurred density, normalised.
 
     Args:
         position: Centres [m], shape (n, 3).

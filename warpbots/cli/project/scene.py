@@ -27,12 +27,12 @@ def scene() -> wb.Scene:
 
 
 def simulation() -> wb.Simulation:
-    """The robot under the material point method, in control intervals of 5 ms."""
+    """A simulation of the robot by the material point method, with control intervals of 5 ms."""
     return wb.Simulation(scene(), wb.MPM(dx=1 / 80), dt=5e-3, substeps=5)
 
 
 def controller(sim: wb.Simulation) -> wb.controllers.MLP:
-    """A perceptron that observes seven clusters of the body and a clock."""
+    """A multilayer perceptron that observes seven clusters of the body and a clock."""
     return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=3)
 
 

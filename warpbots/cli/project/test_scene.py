@@ -1,4 +1,4 @@
-"""Checks of the robot: ``python -m pytest``."""
+"""Tests of the robot; run them with ``python -m pytest``."""
 
 import torch
 from scene import LEGS, simulation
@@ -14,7 +14,10 @@ def test_the_robot_stands():
 
 
 def test_the_gradient_is_that_of_differences():
-    """The gradient of the body's extent in free flight, with respect to a constant control of the first muscle."""
+    """The gradient of the extent of the body in free flight by a constant control of the first muscle is correct.
+
+    It agrees with the difference quotient.
+    """
     sim = simulation()
     above = sim.state(position=sim.state().position + torch.tensor([0.0, 0.1]))
 

@@ -12,7 +12,7 @@ OUTPUT = Path("output")
 
 
 def train(iterations: int, steps: int, resume: bool) -> wb.optimize.History:
-    """Maximise the distance; write the controller, its loss and its motion to ``output/``."""
+    """Train the controller to travel far; write the controller, the loss and the motion to ``output/``."""
     OUTPUT.mkdir(exist_ok=True)
     sim = simulation()
     policy = controller(sim)

@@ -16,16 +16,16 @@ _ENOUGH = 0.25  # a violation that falls to this fraction between two updates fa
 
 @dataclasses.dataclass(frozen=True)
 class AugmentedLagrangian:
-    """How an optimiser of torch enforces constraints: with multipliers λ, μ and a quadratic penalty ρ.
+    """Makes a torch optimiser enforce constraints, with multipliers λ and μ and a quadratic penalty ρ.
 
-    It minimises f + λ·h + ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|² for equality constraints h = 0 and inequality
-    constraints g ≤ 0. From time to time the multipliers become λ + ρ h and max(0, μ + ρ g), and the optimiser begins
-    with fresh momentum or curvature. With a `growth` above one, ρ grows if the violation has not fallen to a quarter
-    since the last update; an optimiser with a constant step never reduces it that far, and the steep penalty slows it
-    down, so lower the step with a scheduler.
+    For the loss f, equality constraints h = 0 and inequality constraints g ≤ 0, the optimiser minimises f + λ·h +
+    ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|². After every `every` iterations λ becomes λ + ρ h, μ becomes max(0, μ + ρ g),
+    and the momentum or curvature of the optimiser is reset. If `growth` is above one and the violation has not fallen
+    to a quarter since the last update, ρ is multiplied by `growth`. An optimiser with a constant step never reduces the
+    violation that far, and a large ρ slows it down; lower the step with a scheduler then.
 
     Attributes:
-        penalty: ρ at the start, in loss per square of a constraint.
+        penalty: Value of ρ at the start, in units of the loss per square of a constraint.
         every: Number of iterations between two updates of the multipliers.
         growth: Factor by which ρ grows.
     """
@@ -47,13 +47,13 @@ class Multipliers:
     """Multipliers and penalty of a search."""
 
     def __init__(self, settings: AugmentedLagrangian):
-        """Start with multipliers of zero."""
+        """Set the multipliers to zero, and ρ to `penalty` of the settings."""
         self._settings = settings
         self._equality = self._inequality = torch.zeros(0)
         self._penalty, self._violation = settings.penalty, torch.inf
 
     def merit(self, now: Evaluation) -> torch.Tensor:
-        """The augmented Lagrangian, up to a constant."""
+        """The augmented Lagrangian of an evaluation, up to a constant."""
         h, g, rho = now.equality, now.inequality, self._penalty
         if self._equality.shape != h.shape or self._inequality.shape != g.shape:  # the first evaluation
             self._equality, self._inequality = torch.zeros_like(h).detach(), torch.zeros_like(g).detach()
@@ -61,7 +61,12 @@ class Multipliers:
         return now.loss + self._equality.to(h) @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
 
     def after(self, iteration: int, now: Evaluation) -> bool:
-        """Update the multipliers from the last evaluation of an iteration if it is time; return whether it was."""
+        """Update the multipliers if `iteration` is the last one before an update; returns whether it was.
+
+        Args:
+            iteration: Index of the iteration that has ended.
+            now: The last evaluation of this iteration.
+        """
         if (iteration + 1) % self._settings.every:
             return False
         self._equality = self._equality + self._penalty * now.equality.detach()

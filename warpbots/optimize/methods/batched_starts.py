@@ -1,4 +1,4 @@
-"""An optimiser of torch from several starts at once."""
+"""A torch optimiser that runs from several starts at once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,20 +14,21 @@ from warpbots.scene.field_types import checked
 __all__ = ["BatchedStarts"]
 
 _MIXES = ("LBFGS", "Muon", "Adafactor")
-"""Optimisers of torch, some in later versions only, in which the step of one value depends on others."""
+"""Torch optimisers in which the step of one value depends on other values; some exist only in later versions."""
 
 
 class BatchedStarts:
-    """An optimiser of torch from several starts at once, one in each world of a batch: a remedy for local minima.
+    """Runs a torch optimiser from several starts at once, one in each world of a batch: a remedy for local minima.
 
-    Every unknown has an axis of starts in front, and the loss is a tensor of shape (starts,), one number for each
-    start, as from a simulation with as many worlds. The first start is the first row of the unknowns; the others are
-    uniform between the bounds, or, where an unknown has no two finite bounds, normal about their rows. Each start moves
-    along its own gradient.
+    The first axis of every unknown is the start, and the loss is a tensor of shape (starts,), one number for each
+    start, as from a simulation with one world for each start. The first start is the first row of the unknowns. The
+    others are random: uniform between the bounds of an unknown, or, if an unknown does not have two finite bounds,
+    normally distributed about the row of the start. Each start moves along its own gradient.
 
-    The history has the smallest loss of all starts, and the largest of the norms of their gradients; its episodes count
-    one rollout for each start. At the end all rows of the unknowns are the best start, and ``History.message`` has the
-    last loss of each start. A rollout that fails in one world ends the search, as with `Torch`.
+    The history has the smallest loss of all starts, and the largest norm of their gradients; an evaluation counts as
+    one episode for each start. At the end all rows of the unknowns are copies of the best start, and
+    ``History.message`` has the last loss of each start. If a rollout fails in one world, the whole search ends, as with
+    `Torch`.
     """
 
     constrained = False
@@ -37,14 +38,14 @@ class BatchedStarts:
         """Choose the starts.
 
         Args:
-            method: The optimiser, without constraints; each start has its own norm under ``max_norm``.
+            method: The torch optimiser, without constraints; ``max_norm`` clips the gradient of each start by itself.
             starts: Number of starts, at least 2.
-            deviation: Standard deviation of normal starts, in units of the scales.
-            seed: Seed of the starts.
+            deviation: Standard deviation of normally distributed starts, in units of the scales of the unknowns.
+            seed: Seed of the random starts.
 
         Raises:
-            ValueError: The method is no `Torch`, or has constraints or smoothing, `starts` is below 2, or `deviation`
-                not positive.
+            ValueError: `method` is not a `Torch`, or has constraints or smoothing; `starts` is below 2; or `deviation`
+                is not positive.
         """
         if starts < 2 or not deviation > 0.0:
             raise ValueError(
@@ -59,15 +60,16 @@ class BatchedStarts:
         self.method, self.starts, self.deviation, self.seed = method, starts, deviation, seed
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine the result, by name."""
+        """Settings of the method that determine the result, by name."""
         settings = {"batched_starts": self.starts, "deviation": self.deviation, "starts_seed": self.seed}
         return {**self.method.about(), **settings}
 
     def search(self, problem: Problem) -> "_BatchedSearch":
-        """The optimiser at work on a problem.
+        """A search for the minimum of `problem` from all starts.
 
         Raises:
-            ValueError: An unknown has no axis of starts, or a step of the optimiser mixes the starts.
+            ValueError: The length of the first axis of an unknown is not the number of starts, or a step of the
+                optimiser mixes the starts.
         """
         for name, tensor in zip(problem.unknowns.names, problem.unknowns.tensors, strict=True):
             if tensor.dim() == 0 or len(tensor) != self.starts:

@@ -19,21 +19,23 @@ _CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or
 class CMA:
     """The evolution strategy CMA-ES of the package ``cma``, for comparison with methods that use gradients.
 
-    An iteration is a generation; the history has the best loss of each generation. It respects bounds, and takes no
-    constraints. A rollout that fails ranks behind all others of its generation; if all of them fail, the search ends.
+    An iteration is a generation; the history has the smallest loss of each generation. The method respects bounds, and
+    takes no constraints. A rollout that fails ranks behind all other rollouts of its generation; if all rollouts of a
+    generation fail, the search ends.
     """
 
     @checked
     def __init__(self, step: float = 0.3, *, population: int | None = None, seed: int = 0):
-        """Choose the width of the search.
+        """Choose the settings.
 
         Args:
-            step: Standard deviation of the first generation, in units of the scales.
-            population: Rollouts per generation, from 2 to 1,000,000; None for 4 + 3 ln n.
-            seed: Seed of its random numbers; it uses no global generator.
+            step: Standard deviation of the first generation, in units of the scales of the unknowns.
+            population: Number of rollouts per generation, from 2 to 1,000,000; None for 4 + 3 ln n with n unknown
+                numbers.
+            seed: Seed of the random numbers of the method; global generators are not used.
 
         Raises:
-            ValueError: `step` is not positive, or `population` out of range.
+            ValueError: `step` is not positive, or `population` is out of range.
         """
         if not (step > 0.0 and (population is None or 2 <= population <= 1_000_000)):
             raise ValueError(
@@ -43,16 +45,16 @@ class CMA:
 
     @property
     def constrained(self) -> bool:
-        """Whether it takes constraints."""
+        """Whether the method can take constraints."""
         return False
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine the result, by name."""
+        """Settings of the method that determine the result, by name."""
         settings = {"step": self.step, "population": self.population, "seed": self.seed}
         return {"optimizer": "CMA", **settings, "cma": _version()}
 
     def search(self, problem: Problem) -> "_CMASearch":
-        """The strategy at work on a problem.
+        """A search for the minimum of `problem` by this method.
 
         Raises:
             ImportError: The package ``cma`` is not installed.

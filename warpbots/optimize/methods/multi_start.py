@@ -1,4 +1,4 @@
-"""One method from several starts."""
+"""A method that runs another method from several starts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,12 +14,13 @@ __all__ = ["MultiStart"]
 
 
 class MultiStart:
-    """A method from several starts, one after the other: a remedy for local minima.
+    """Runs a method from several starts, one after the other: a remedy for local minima.
 
     The iterations of `warpbots.minimize` are divided equally among the starts. The first start is the present values of
-    the unknowns; the others are uniform between the bounds, or, where an unknown has no two finite bounds, normal about
-    the first. If a start ends with a failed rollout, the next start follows; if all starts end so, the search fails.
-    ``History.message`` says how each start ended.
+    the unknowns. The others are random: uniform between the bounds of an unknown, or, if an unknown does not have two
+    finite bounds, normally distributed about the first start. If a search ends with a failed rollout, the next start
+    follows; if this happens for all starts, the whole search fails. ``History.message`` says how the search from each
+    start ended.
     """
 
     @checked
@@ -27,13 +28,13 @@ class MultiStart:
         """Choose the starts.
 
         Args:
-            method: The method.
+            method: The method that runs from each start.
             starts: Number of starts, at least 2.
-            deviation: Standard deviation of normal starts, in units of the scales.
-            seed: Seed of the starts.
+            deviation: Standard deviation of normally distributed starts, in units of the scales of the unknowns.
+            seed: Seed of the random starts.
 
         Raises:
-            ValueError: `starts` is below 2, or `deviation` not positive.
+            ValueError: `starts` is below 2, or `deviation` is not positive.
         """
         if starts < 2 or not deviation > 0.0:
             raise ValueError(
@@ -43,16 +44,16 @@ class MultiStart:
 
     @property
     def constrained(self) -> bool:
-        """Whether it takes constraints."""
+        """Whether the method can take constraints."""
         return self.method.constrained
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine the result, by name."""
+        """Settings of the method that determine the result, by name."""
         settings = {"starts": self.starts, "deviation": self.deviation, "starts_seed": self.seed}
         return {**self.method.about(), **settings}
 
     def search(self, problem: Problem) -> "_MultiStartSearch":
-        """The method at work on a problem."""
+        """A search for the minimum of `problem` by this method."""
         return _MultiStartSearch(self, problem)
 
 
@@ -104,19 +105,19 @@ class _MultiStartSearch:
             return Ending(FAILED, str(fault))
 
     def _ending(self) -> Ending:
-        """Converged if every start has converged, else the first other reason."""
+        """The end of the whole search: converged if every start converged, else the first other reason of a start."""
         others = [e.reason for e in self._endings if e.reason != "converged"]
         parts = (f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(self._endings))
         return Ending(others[0] if others else "converged", "; ".join(parts))
 
     def _start(self, index: int) -> np.ndarray:
-        """Start number `index`, in units of the scales, shape (n,)."""
+        """Start number `index`: values of the unknowns divided by their scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
         return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
 
 
 class _Leg:
-    """The part of a run that belongs to one start."""
+    """The progress of the search from one start, as part of the whole run."""
 
     def __init__(self, search: _MultiStartSearch, whole: Progress):
         self._parent, self._whole = search, whole

@@ -24,22 +24,23 @@ _GTOL = 1e-5  # tolerance of the gradient for L-BFGS-B, if the options have none
 
 
 class SciPy:
-    """A method of `scipy.optimize.minimize`, with gradients and Jacobians by adjoints; all of them respect bounds.
+    """A method of `scipy.optimize.minimize`, with gradients and Jacobians by adjoints.
 
-    One rollout gives loss and constraints, and one backward pass each row of the Jacobian. An iteration is an iteration
-    of the method, which may evaluate the loss several times. The loss must be deterministic: line searches fail on
-    noise.
+    Every supported method respects bounds. One rollout gives the loss and the constraints; each row of the Jacobian
+    takes one backward pass. In one iteration the method may evaluate the loss several times. The loss must be
+    deterministic, because line searches fail on noise.
 
     **Steps.** If all unknowns have two bounds, SciPy's L-BFGS-B first tries the full step along the gradient, which
-    often ends in a corner of the bounds. Here it begins with a multiple of the unit matrix as inverse Hessian, such
-    that no unknown changes by more than its scale in the first trial. Later steps are SciPy's.
+    often ends in a corner of the bounds. Here L-BFGS-B begins with an inverse Hessian that is a multiple of the unit
+    matrix, so small that no unknown changes by more than its scale in the first trial. Later steps are those of SciPy.
 
-    **Rollouts that fail** after the first one have an infinite loss for SLSQP, which then takes a tenth of the step,
-    and for trust-constr, which shrinks its region. L-BFGS-B cannot compute with infinities; it receives the value of a
-    parabola along the step, with the loss and slope at the start of the step and the minimum at a tenth of the step, so
-    that it tries that point next. Its gradient, and the gradient for trust-constr, have the slope of the end of this
-    parabola. ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do derivatives
-    that are not finite.
+    **Failed rollouts.** If a rollout after the first one fails, SLSQP receives an infinite loss, and then takes a tenth
+    of the step; trust-constr receives an infinite loss, and shrinks its trust region. L-BFGS-B cannot compute with
+    infinities. It receives the value of a parabola along the step that has the loss and the derivative of the last
+    iteration at the start of the step, and its minimum at a tenth of the step, so that L-BFGS-B tries that point next.
+    The gradient that L-BFGS-B and trust-constr receive is the last gradient, scaled to the derivative of the parabola
+    at the end of the step. ``History.failures`` counts failed rollouts. If the first rollout fails, or derivatives are
+    not finite, the search ends.
     """
 
     @checked
@@ -47,14 +48,13 @@ class SciPy:
         """Choose a method.
 
         Args:
-            name: ``"L-BFGS-B"`` for many unknowns without constraints, ``"SLSQP"`` for up to some hundred with
-                constraints, ``"trust-constr"`` for many constraints; it needs many more iterations.
-            options: Options of SciPy for the method, such as ``ftol=1e-9``; the largest number of iterations is that
-                of `warpbots.minimize`.
+            name: ``"L-BFGS-B"`` for many unknowns without constraints; ``"SLSQP"`` for up to some hundred unknowns with
+                constraints; ``"trust-constr"`` for many constraints, which needs many more iterations.
+            options: Options of SciPy for the method, such as ``ftol=1e-9``. ``maxiter`` is not allowed: set
+                ``iterations`` of `warpbots.minimize` instead.
 
         Raises:
-            ValueError: There is no such method, or SciPy does not take an option for it, or the value of an option;
-                instead of ``maxiter``, use ``iterations`` of `warpbots.minimize`.
+            ValueError: There is no such method, or SciPy refuses an option or its value for this method.
         """
         if name not in _CONSTRAINED:
             raise ValueError(f"methods.SciPy: there is no method {name!r}, choose from {', '.join(_CONSTRAINED)}")
@@ -66,15 +66,15 @@ class SciPy:
 
     @property
     def constrained(self) -> bool:
-        """Whether it takes constraints."""
+        """Whether the method can take constraints."""
         return _CONSTRAINED[self.name]
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine the result, by name."""
+        """Settings of the method that determine the result, by name."""
         return {"optimizer": self.name, **self.options, "scipy": metadata.version("scipy")}
 
     def search(self, problem: Problem) -> "_SciPySearch":
-        """The method at work on a problem."""
+        """A search for the minimum of `problem` by this method."""
         return _SciPySearch(self, problem)
 
 
@@ -133,7 +133,7 @@ class _SciPySearch:
         return Ending(_REASONS[name].get(result.status, "failed"), str(result.message))
 
     def _note(self, run: Progress, z: np.ndarray) -> None:
-        """Record the point at the end of an iteration."""
+        """Record `z`, the unknowns divided by their scales at the end of an iteration."""
         if self._noted is None or not np.array_equal(self._noted.point.numpy(), z):
             self._noted = self._evaluations.at(z, derivatives=True)
             self._evaluations.note(run, self._noted)
@@ -141,8 +141,9 @@ class _SciPySearch:
     def _parabola(self, trial: Recorded) -> float:
         """The loss that replaces the loss of a failed trial.
 
-        With the slope m < 0 along the step from the point of the last iteration, the parabola f + m s + 5 |m| s² has
-        its minimum at a tenth of the step. At the end of the step, s = 1, its value is f + 4 |m| and its slope -9 m.
+        Let f be the loss of the last iteration, m < 0 its derivative along the step, and s the coordinate along the
+        step, from 0 to 1. The parabola f + m s + 5 |m| s² has its minimum at a tenth of the step, s = 0.1. At the end
+        of the step, s = 1, its value is f + 4 |m| and its derivative -9 m.
         """
         slope = (self._noted.jacobian[0] @ (trial.point - self._noted.point)).item()
         return self._noted.loss + 4.0 * abs(slope)
@@ -150,8 +151,8 @@ class _SciPySearch:
     def _jacobian(self, z: np.ndarray) -> np.ndarray:
         """Gradients of loss and constraints, shape (1 + n_equality + n_inequality, n), a copy that SciPy may change.
 
-        For a failed trial, the gradients of the last iteration, the first scaled to the slope of the parabola; SLSQP
-        needs none.
+        If the rollout at `z` has failed, these are the gradients of the last iteration, and the gradient of the loss is
+        scaled to the derivative of the parabola. SLSQP never asks for gradients at failed trials.
         """
         if self._evaluations.at(z).failed and self._method.name != "SLSQP":
             rows = self._noted.jacobian.numpy().copy()
@@ -160,7 +161,7 @@ class _SciPySearch:
         return self._evaluations.at(z, derivatives=True).jacobian.numpy().copy()
 
     def _constraints(self, n_equality: int, n_inequality: int) -> Any:
-        """Constraints in the form that the method expects."""
+        """Constraints in the form that the method of SciPy expects."""
         from scipy.optimize import NonlinearConstraint
 
         at, border = self._evaluations.at, 1 + n_equality
@@ -189,17 +190,20 @@ class _SciPySearch:
 
 
 def _stretch(gradient: np.ndarray) -> float:
-    """Factor that stretches the unknowns so that no entry of a step along `gradient`, shape (n,), is above one.
+    """Factor s on the unknowns with which the full step along the gradient changes no unknown by more than one.
 
-    Stretched by s, the gradient is 1/s as large, and a step in the original unknowns 1/s² as long. A power of two, so
-    that stretching changes no bits.
+    With respect to the unknowns times s, the gradient is 1/s as large, and the step along it, in the original unknowns,
+    1/s² as long. The factor is a power of two, so that multiplication by it does not round.
+
+    Args:
+        gradient: Gradient with respect to the original unknowns, shape (n,).
     """
     largest = np.abs(gradient).max()
     return 2.0 ** np.ceil(0.5 * np.log2(largest)) if largest > 1.0 else 1.0
 
 
 def _try_option(name: str, option: str, value: Any) -> None:
-    """Try an option of SciPy on a small parabola, and refuse it if the method does not take it or its value."""
+    """Minimise a small parabola with an option of SciPy, and raise if the method refuses the option or its value."""
     from scipy.optimize import OptimizeWarning, minimize
 
     try:

@@ -16,15 +16,15 @@ __all__ = ["Smoothing"]
 
 @dataclasses.dataclass(frozen=True)
 class Smoothing:
-    """An optimiser of torch minimises the mean of the loss over perturbed unknowns, E f(x + σ ε), with normal ε.
+    """Makes a torch optimiser minimise the mean of the loss f over perturbed unknowns, E f(x + σ ε), with normal ε.
 
-    A plain gradient is zero where nothing touches, and erratic at impacts; the smoothed gradient includes everything
-    within about one deviation. Perturbations come in pairs of opposite sign, from torch's global generator; the history
-    has means over all samples.
+    The gradient of f itself does not see contacts that do not occur in the rollout, and is erratic at impacts; the
+    smoothed gradient takes account of all values of the unknowns within about one deviation. Perturbations come in
+    pairs of opposite sign, and use torch's global generator. Losses in the history are means over all samples.
 
     Attributes:
-        deviation: σ, in units of the scales.
-        samples: Rollouts per evaluation, an even number.
+        deviation: Standard deviation σ of the perturbations, in units of the scales of the unknowns.
+        samples: Number of rollouts per evaluation, even.
         order: 1 for the mean of gradients; 0 for differences of losses, (f(x + σ ε) − f(x − σ ε)) ε / 2σ, which are
             noisier but include jumps of the loss, and need no gradient of the simulation.
     """
@@ -42,10 +42,10 @@ class Smoothing:
             )
 
     def perturbed(self, unknowns: Unknowns) -> Iterator[tuple[list[torch.Tensor], float]]:
-        """Perturb the unknowns once per sample, and restore them at the end.
+        """Perturb the unknowns for one sample after another, and restore them at the end.
 
         Yields:
-            A direction for each unknown, and the sign with which it was added.
+            For each sample, the directions of all unknowns, and the sign (1 or -1) with which they were added.
         """
         base = [t.detach().clone() for t in unknowns.tensors]
         try:

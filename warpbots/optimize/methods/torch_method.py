@@ -1,4 +1,4 @@
-"""Optimisers of torch."""
+"""Torch optimisers as a method of `warpbots.minimize`."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ _Scheduler = torch.optim.lr_scheduler.LRScheduler
 
 
 class Torch:
-    """An optimiser of torch: one step per iteration.
+    """A torch optimiser, which takes one step per iteration.
 
-    Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well; LBFGS stops
+    Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well. LBFGS stops
     when the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
 
-    These optimisers cannot take a smaller step: a rollout that fails ends the search with an error and leaves the best
-    unknowns in place.
+    Torch optimisers cannot repeat a step with a smaller length: if a rollout fails, the search ends with an error, and
+    the unknowns are set to their best values.
     """
 
     @checked
@@ -47,10 +47,10 @@ class Torch:
             max_norm: Gradients are clipped to this norm before each step, so that one chaotic rollout cannot move the
                 unknowns far away; None for no clipping. The history has the norms before clipping.
             project: Called after every step to enforce limits on the unknowns other than their bounds.
-            scheduler: Makes a scheduler of the learning rate from the optimiser, such as
-                ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; it advances after every step.
-            constraints: How constraints are enforced; None for problems without constraints.
-            smoothing: Perturbations of the unknowns over which the loss is averaged; None for none.
+            scheduler: Takes the optimiser and returns a scheduler of the learning rate, such as
+                ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; the scheduler advances after every step.
+            constraints: Settings for the enforcement of constraints; None for problems without constraints.
+            smoothing: Perturbations of the unknowns over which the loss is averaged; None for no perturbations.
             options: Options of `optimizer`, such as ``lr=1e-2``.
         """
         self._optimizer, self._project, self._scheduler = optimizer, project, scheduler
@@ -59,7 +59,7 @@ class Torch:
 
     @property
     def constrained(self) -> bool:
-        """Whether it takes constraints."""
+        """Whether the method can take constraints."""
         return self._constraints is not None
 
     @property
@@ -68,7 +68,7 @@ class Torch:
         return self._smoothing is not None
 
     def about(self) -> Mapping[str, Any]:
-        """Settings that determine the result, by name."""
+        """Settings of the method that determine the result, by name."""
         parts = {
             "constraints": self._constraints,
             "smoothing": self._smoothing,
@@ -80,7 +80,7 @@ class Torch:
         }
 
     def search(self, problem: Problem) -> "TorchSearch":
-        """The optimiser at work on a problem.
+        """A search for the minimum of `problem` by this optimiser.
 
         Raises:
             ValueError: The optimiser refuses its options, or cannot keep the bounds of an unknown.
@@ -112,10 +112,10 @@ class Torch:
 
 
 class TorchSearch:
-    """An optimiser of torch at work on a problem.
+    """A search for the minimum of a problem by a torch optimiser.
 
     Attributes:
-        rule: The optimiser.
+        rule: The torch optimiser.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class TorchSearch:
                 part.load_state_dict(state[name])
 
     def _evaluate(self, iteration: int) -> Evaluation:
-        """Evaluate the problem, and add gradients to the unknowns if torch records them."""
+        """Evaluate the problem; if gradients are enabled in torch, add the gradient to the ``grad`` of the unknowns."""
         if self._smoothing is not None:
             return self._smoothed(iteration, self._smoothing)
         now = self._problem.evaluate(iteration)
@@ -166,7 +166,7 @@ class TorchSearch:
         return now
 
     def _smoothed(self, iteration: int, smoothing: Smoothing) -> Evaluation:
-        """Evaluate means over perturbed unknowns, and add their gradients in the same way."""
+        """As `_evaluate`, but with means of loss, constraints and gradient over perturbed unknowns."""
         seen, unknowns, slopes = [], self._problem.unknowns, torch.is_grad_enabled()
         for directions, sign in smoothing.perturbed(unknowns):
             with torch.set_grad_enabled(slopes and smoothing.order == 1):
@@ -184,7 +184,7 @@ class TorchSearch:
         return Evaluation(loss, loss.item(), equality, inequality)
 
     def _merit(self, now: Evaluation) -> torch.Tensor:
-        """The function that is minimised; losses of several starts, which are independent, are added up."""
+        """The scalar that is minimised: the loss or the augmented Lagrangian; losses of several starts are added up."""
         return now.loss.sum() if self._multipliers is None else self._multipliers.merit(now)
 
     def _step(self, run: Progress, iteration: int) -> None:
