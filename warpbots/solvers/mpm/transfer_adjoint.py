@@ -77,12 +77,12 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
-        """T : tau(F, E, nu), whose gradient is the derivative of the stress contracted with T."""
+        """T : tau(F, E, nu); its gradient is the derivative of the stress, contracted with T."""
         return wp.ddot(T, stress(F, E, nu))
 
     @wp.func
     def viscous_work(C: mat, E: real, nu: real, beta: real, T: mat):
-        """T : tau_v(C, E, nu, beta), for the same purpose."""
+        """T : tau_v(C, E, nu, beta); its gradient is the derivative of the viscous stress, contracted with T."""
         return wp.ddot(T, viscous(C, E, nu, beta))
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)
@@ -105,7 +105,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         added_adj_out: wp.array[mat],
         u_adj_out: wp.array2d[real],
     ):
-        """Gather q* and A*; x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
+        """Gather q* and A* from the grid; x* += slope - A^T q*; then C*, m*, V*, tau* and the law by the chain rule."""
         r = rows[wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles
