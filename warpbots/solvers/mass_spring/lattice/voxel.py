@@ -97,10 +97,10 @@ def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
     The second equation gives the edges k_{i} once the diagonals are known; face diagonals and, in 3D, space diagonals
-    share the first. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all stiffnesses are positive for b_i (b_j +
-    b_k - 3 b_i) < t < b_i b_j. Such a t exists if no b_i is 3 times another b_j or more; in 2D, which has no t to
-    choose, all stiffnesses are positive under the same condition. In dimension d, 2^(d - |S|) boxes share a spring
-    along |S| axes.
+    share the first. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all stiffnesses are positive if t is between
+    b_i (b_j + b_k - 3 b_i) and b_i b_j for all i, j and k. Such a t exists if no b_i is 3 times another b_j or more; in
+    2D, which has no t to choose, all stiffnesses are positive under the same condition. In dimension d, 2^(d - |S|)
+    boxes share a spring along |S| axes.
     """
     dim, V = len(size), float(np.prod(size))
 
