@@ -139,7 +139,8 @@ class Touch:
     d: Distance [m].
     n: Gradient of the distance [1].
     d_w, d_v: Derivatives of the distance.
-    n_w, n_v: Derivatives of n. x_w, x_v: Derivatives of x.
+    n_w, n_v: Derivatives of n.
+    x_w, x_v: Derivatives of x.
     """
 
     x: vec3
