@@ -133,7 +133,7 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
 
 
 def may_cross(part: Shape, solid: Shape) -> bool:
-    """Whether a part touches a solid by its edges as well: both are boxes."""
+    """Whether edges of a part may touch edges of a solid: true if both are boxes."""
     return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
 
 

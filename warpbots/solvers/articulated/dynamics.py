@@ -58,7 +58,7 @@ class Dynamics(ArrayFields[Array]):
     joint_moment: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "Dynamics[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return Dynamics(*map(make, self.fields()))
 
 

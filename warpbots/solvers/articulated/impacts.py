@@ -5,7 +5,7 @@ part is a step of the integrator without the forces of contacts that are about t
 coordinates follow the cubic Hermite interpolation of the coordinates and velocities at both ends. The impact is at the
 time t at which the least gap first vanishes. At this time, velocities jump by impulses p at the contacts,
 
-    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) where p presses,   |p_t| <= mu p_n,   p_t against u_t+,
+    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) if |p| > 0,   |p_t| <= mu p_n,   p_t against u_t+,
 
 with the velocity u = J v of a contact and its normal n: Newton's law of restitution for all contacts that touch, and
 Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts at t

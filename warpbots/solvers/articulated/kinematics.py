@@ -72,7 +72,7 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
 @wp.func
 def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: Links, w: int, e: int):
-    """Write pose, twist and acceleration of an element from those of its parent, and write the pose of its body."""
+    """Write pose, twist and acceleration of an element, from the motion of its parent, and the pose of its body."""
     n = w * tree.elements + e
     k = w * tree.bodies + tree.body[e]
     R = wp.identity(n=3, dtype=scalar)

@@ -59,7 +59,7 @@ class ArticulatedReadings(ArrayFields[Array]):
     contact_shear: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ArticulatedReadings(*map(make, self.fields()))
 
 

@@ -106,7 +106,7 @@ class ArticulatedState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ArticulatedState(*map(make, self.fields()))
 
 

@@ -3,7 +3,7 @@
 A group of points is of one of three kinds:
 
     BALLS   Points fixed to the body, with balls of radius r around them: a sphere, or points of a surface with r = 0.
-    AXIS    A capsule: balls at both ends of its axis, and one where the axis is nearest to the solid.
+    AXIS    A capsule: balls at both ends of its axis, and a ball at the point of the axis nearest to the solid.
     RIMS    A cylinder: four points on each rim, first the deepest one, then three at quarter turns from it; and one
             point on the lateral surface, where the axis is nearest to the solid.
 

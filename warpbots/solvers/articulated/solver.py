@@ -185,11 +185,11 @@ class Articulated:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], double precision, shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         if model.impacts:
             step_in_parts(model, self._method, self._options(model), state, control, state_out, dt, self.impacts)
@@ -217,7 +217,7 @@ class Articulated:
             readings_out: Readings to write, from `readings`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         sense(model, state, control, readings_out)
 
@@ -237,7 +237,7 @@ class Articulated:
             dynamics_out: Equations to write, from `equations`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         dynamics(model, state, control, dynamics_out)
 

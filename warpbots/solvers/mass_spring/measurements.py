@@ -70,7 +70,7 @@ class MassSpringReadings(ArrayFields[Array]):
     contact_force: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MassSpringReadings(*map(make, self.fields()))
 
 

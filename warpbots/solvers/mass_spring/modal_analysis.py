@@ -38,7 +38,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
     Args:
         model: Model to analyse.
         world: Number of the world.
-        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
     """
     x = model.lattice.position if position is None else position
     k, l0, _ = spring_constants(model, world)
@@ -92,7 +92,7 @@ def natural_modes(
         model: Model to analyse.
         count: Number of modes; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
         world: Number of the world.
-        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
 
     Returns:
         Frequencies [Hz], increasing, shape (count,), and mode shapes [kg^-1/2], shape (count, n_masses, dim), with unit

@@ -68,7 +68,7 @@ class MassSpringState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MassSpringState(*map(make, self.fields()))
 
     def motion(self) -> list[wp.array]:
@@ -124,7 +124,7 @@ class MassSpringModel(ArrayModel):
         contact: Stiffness of the contact of each mass with obstacles [N/m], 0 for rigid obstacles, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct (`warpbots.contact.solid`).
         condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
-        extra_friction: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
+        extra_friction: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
         workspace: Arrays that every step fills anew.
     """
 

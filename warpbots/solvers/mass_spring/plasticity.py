@@ -1,9 +1,9 @@
 """Plasticity and fracture of single springs.
 
 With l0 the initial length of a spring, r its rest length under the actuators and p its plastic strain, the rest length
-is r + p l0 and the elastic strain e = (l - r) / l0 - p. A spring that yields keeps |e| at its yield strain, whatever
-its length: p follows (perfect plasticity in one dimension). A spring breaks for good where its total strain
-(l - r) / l0 exceeds the breaking strain. Both happen once in a step, at its first stage.
+is r + p l0 and the elastic strain e = (l - r) / l0 - p. While a spring yields, |e| stays at its yield strain and p
+follows the length l (perfect plasticity in one dimension). A spring breaks permanently if its total strain (l - r) / l0
+exceeds the breaking strain. Both happen once in a step, at its first stage.
 
 Derivatives are those of the branch taken: they include how the plastic strain changes, but not that a small change of
 the inputs may break a spring.

@@ -207,11 +207,11 @@ class MassSpring:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
         step = ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)

@@ -101,7 +101,7 @@ class BackgroundGrid:
         """Raise if an obstacle that reaches into the grid is too thin to be resolved by the nodes.
 
         Raises:
-            SceneError: There is such an obstacle; the message names the first.
+            SceneError: An obstacle is too thin; the message names the first such obstacle.
         """
         upper = self.lower + self.dx * (np.array(self.resolution) - 1)
         boxes = [o.shape.bounds for o in obstacles]

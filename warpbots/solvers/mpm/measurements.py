@@ -56,7 +56,7 @@ class MPMReadings(ArrayFields[Array]):
     contact_force: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MPMReadings(*map(make, self.fields()))
 
 

@@ -121,7 +121,7 @@ class MPMState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MPMState(*map(make, self.fields()))
 
     @functools.cached_property

@@ -212,11 +212,11 @@ class MPM:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         step(model, state, control, state_out, dt)
         copy(state_out.lost, state.lost)

@@ -5,9 +5,9 @@ For a loss L write x* for dL/dx. The grid-to-particle transfer reads the grid ve
     L = sum_i w_i (v*' + (4/dx) C*' d_i) . v_i,   v*' = v* + dt x*,   C*' = C* + dt F* F^T,
 
 which is the pairing with q = v*', A = (4/dx) C*' (d in cells). So v_i* is a scatter, and the gradient of the position
-is the slope of the pairing. The particle-to-grid transfer is the pairing of its own q and A with the gradients of the
-nodes, so q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p has one more term,
--A^T sum_i w_i h_i, because d_i = x_i - x_p.
+is the slope of the pairing. The particle-to-grid transfer is the pairing of the q and A of this transfer with the
+gradients of the nodes. So q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p
+has one more term, -A^T sum_i w_i h_i, because d_i = x_i - x_p.
 
 Appendix A.2 of the ChainQueen paper prints the same chain with misprints (A95, A100); this one is tested against
 float64 differences and against Warp's generated adjoint.

@@ -35,9 +35,9 @@ class Lattice(Matter):
             (n_springs,).
         cells: Matter at rest that viewers draw: the cells of the bodies; bars are drawn in several pieces.
         carry: Matrix from positions of the masses to positions of `cells` [1], shape (n_cells, n).
-        drive: Table of the signals of springs, shape (n_drives, 4). A row has the number of the spring, the number of
-            the signal (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length at signal 1
-            [1], and 1 if the actuator prescribes a stress or 0 if it prescribes a strain.
+        drive: Table of the signals of springs. A row has the number of the spring, the number of the signal
+            (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length at signal 1 [1], and 1
+            if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
     """
 
     mass: np.ndarray

@@ -76,7 +76,7 @@ def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, bec
 
 
 def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
-    """`lattice` with mass i merged into mass ``becomes[i]``, where these differ."""
+    """`lattice` with mass i merged into mass ``becomes[i]`` if these numbers differ."""
     stays = becomes == np.arange(len(lattice))
     number = np.cumsum(stays) - 1
     into = csr_matrix((np.ones(len(becomes)), (number[becomes], np.arange(len(becomes)))))

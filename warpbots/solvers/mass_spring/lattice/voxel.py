@@ -1,4 +1,4 @@
-"""Voxel lattices: a cell is a box, its springs are its edges, the diagonals of its faces and its own diagonals."""
+"""Voxel lattices: a cell is a box; its springs are its edges, the diagonals of its faces and its space diagonals."""
 
 import itertools
 
