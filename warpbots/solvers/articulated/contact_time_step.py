@@ -1,11 +1,11 @@
 """Check whether steps are short enough for the contacts.
 
 A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). When contact begins or
-ends, the rate of the force jumps within a step. This causes energy errors of second order, whose sign depends on the
-time of the jump within the step: SDIRK2 gains energy about as often as it loses energy. BDF1 also loses energy while
-contact lasts, to first order. The table gives the measured error of the energy after an impact, relative to the energy
-of the impact, as root mean square over all times within a step of length h at which contact begins (for coefficients of
-restitution of 1, 0.5 and 0; damping alone with the same rebound differs by less than a third):
+ends, the time derivative of the force jumps within a step. This causes energy errors of second order, whose sign
+depends on the time of the jump within the step: SDIRK2 gains energy about as often as it loses energy. BDF1 also loses
+energy while contact lasts, to first order. The table gives the measured error of the energy after an impact, relative
+to the energy of the impact, as root mean square over all times within a step of length h at which contact begins (for
+coefficients of restitution of 1, 0.5 and 0; damping alone with the same rebound differs by less than a third):
 
     h w     SDIRK2                   BDF1
     0.1     0.001 / 0.001 / 0.001    0.27 / 0.06 / 0

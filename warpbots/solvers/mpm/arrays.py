@@ -1,7 +1,7 @@
 """The arrays of a model and a state as Warp sees them: structs that kernels take as one argument.
 
-The adjoint of a struct is a struct of the same type whose arrays hold gradients; the gradient of an array without one
-is null.
+The adjoint of a struct is a struct of the same type whose arrays hold gradients. If an array has no gradient, its entry
+in the adjoint struct is null.
 """
 
 import functools

@@ -141,7 +141,7 @@ def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -
 
 
 def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array | None:
-    """1 for each particle whose volume changes in plastic flow, 0 for others; None if no particle does so."""
+    """1 for each `CamClay` particle, whose flow changes its volume, 0 for others; None if there are none."""
     bodies = np.array([isinstance(body.material.plasticity, CamClay) for body in scene.bodies])
     return device_array(bodies[particles.body], device, int) if bodies.any() else None
 

@@ -2,7 +2,7 @@
 
 A constraint acts on matter through the grid, like a sticky obstacle. A node is held if at least a ninth of the rest
 volume in its spline belongs to the constrained region, which is the case up to 5/8 of a cell beyond a face. Matter
-starts to deform 0.15 cells behind the last held node. So matter is clamped always within half of a cell of the face,
+starts to deform 0.15 cells behind the last held node. So matter is always clamped within half of a cell of the face,
 and at the face on average over all positions of the face on the grid (docs/design/mpm-constraints.md). Held particles
 still deform with the grid and transfer their stress to it. Their positions and velocities are projected, so that they
 fulfil the constraint up to rounding.

@@ -175,8 +175,8 @@ class MPMModel(ArrayModel):
         relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
         counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
             vec2i.
-        dilates: 1 for each particle of a world whose volume changes in plastic flow (`MPMState.plastic` has the
-            logarithm of the volume ratio), 0 for others, shape (n_particles,), int; None if there is no such particle.
+        dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
+            such particle. `MPMState.plastic` has the logarithm of the plastic volume ratio of these particles.
         geometry: The grid, as a Warp struct.
         contacts: Contacts of the grid nodes inside obstacles.
         actuation: Stress actuators of particles, as a Warp struct.

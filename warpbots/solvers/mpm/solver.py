@@ -37,7 +37,7 @@ class MPM:
     (8 T) to the kinematic viscosity of fluids, where T is twenty safe steps.
 
     A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
-    cell, and exactly as at a sticky wall if the face lies on a multiple of `dx`.
+    cell, and as at a sticky wall if the face lies on a multiple of `dx`.
 
     Attributes:
         dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
