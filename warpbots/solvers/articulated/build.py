@@ -42,9 +42,9 @@ def build(
     room: float = 0.0,
     matter: dict[str, Moments] | None = None,
 ) -> ArticulatedModel:
-    """Arrays of a scene; `samples`, `rounding` and `room` are the options of `Articulated`.
+    """Build the model of a scene; `samples`, `rounding` and `room` are the options of `Articulated`.
 
-    `matter` holds other matter that hangs on joints, by name of the joint, as for `limit_laws`.
+    `matter` maps the name of a joint to the soft matter that hangs on this joint, as in `limit_laws`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -99,7 +99,7 @@ def _refuse_others(scene: Scene) -> None:
 
 
 def _frames(scene: Scene, robot: ArticulatedRobot) -> dict[str, np.ndarray]:
-    """Frames of joints relative to their parents' joints, and of bodies relative to their joints, at zero."""
+    """Frames of joints relative to parent joints, and of bodies relative to joints, with all coordinates at zero."""
     joint_p = np.array([j.position for j in robot.joints])
     joint_R = np.array([j.rotation for j in robot.joints])
     body_p = np.array([b.position for b in scene.rigid])
@@ -159,7 +159,7 @@ def _motors(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def _solids(found: Touching, samples: int, rounding: float, room: float, device: wp.Device) -> Solids:
-    """Solids on the device.
+    """Build the solids on the device.
 
     Raises:
         SceneError: A solid is so thin that most of it is lost between samples.
@@ -182,7 +182,7 @@ def _points_of(found: Touching, body: int) -> np.ndarray:
 
 
 def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactList:
-    """Arrays for the contacts of every world, with their candidates."""
+    """Arrays that list the contacts of every world, filled with the candidates."""
     contact_list = ContactList()
     candidates = [(n, found.groups[p.group].first + i) for n, p in enumerate(found.pairs) for i in range(p.count)]
     contact_list.pair = device_array([p for p, _ in candidates], device, int)
@@ -232,6 +232,6 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
 
 
 def _motor_coordinate(robot: ArticulatedRobot, motor: Torque | Servo) -> int:
-    """Index of the coordinate of the velocity that a motor drives, -1 for the rotations of a ball joint."""
+    """Index of the joint coordinate that a motor drives, -1 if it drives a rotation of a ball joint."""
     joint = next(j for j in robot.joints if j.name == motor.joint)
     return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis

@@ -1,12 +1,12 @@
-"""Contact of point clouds with solids, both moving: wrenches, and their derivatives with respect to poses and twists.
+"""Contact of moving point clouds with moving solids: wrenches, and their derivatives by poses and twists.
 
-A pair is a group of points, all of one body, against a solid of another body or of the world under one law. All its
-contacts together exert a wrench W on the body and -W on the other, for which
+A pair is a group of points of a body a, and a solid of another body b or of the world, under one contact law. The
+contacts of a pair together exert a wrench W on a and -W on b, with
 
     dW = K dxi - L dzeta + D (dV_a - dV_b)
 
-when the bodies a and b are displaced by the twists dxi and dzeta and their twists change by dV_a and dV_b: three
-matrices for each pair, however many points are in contact.
+if a and b are displaced by the twists dxi and dzeta, and their twists change by dV_a and dV_b. So a pair needs only the
+three matrices K, L and D, however many points are in contact.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ __all__ = [
 
 @wp.func
 def body_pose(tree: JointTree, links: Links, w: int, body: int):
-    """Orientation and origin of a body, or of the world."""
+    """Orientation and origin of a body, or of the world if `body` is -1."""
     R = wp.identity(n=3, dtype=scalar)
     p = vec3()
     if body >= 0:
@@ -55,7 +55,7 @@ def body_pose(tree: JointTree, links: Links, w: int, body: int):
 
 @wp.func
 def body_twist(tree: JointTree, links: Links, w: int, body: int):
-    """Twist of a body, or of the world."""
+    """Twist of a body, or of the world if `body` is -1."""
     V = Twist()
     if body >= 0:
         V = links.twist[w * tree.elements + tree.element[body]]
@@ -64,7 +64,7 @@ def body_twist(tree: JointTree, links: Links, w: int, body: int):
 
 @wp.func
 def law_of(contacts: ContactLaws, w: int, pair: int):
-    """Constants of `penalty_force` for a pair: stiffness, damping and its bounds, friction and viscosity."""
+    """Constants of `penalty_force` for a pair: stiffness, damping and its two bounds, friction and viscosity."""
     number = contacts.pair_law[pair]
     law = w * contacts.laws + number
     k = contacts.stiffness[law]
@@ -74,7 +74,7 @@ def law_of(contacts: ContactLaws, w: int, pair: int):
 
 @wp.func
 def area_of(contacts: ContactLaws, w: int, pair: int, i: int):
-    """Area of the contact of point i with the solid of a pair [m^2]."""
+    """Contact area of point i with the solid of a pair [m^2]."""
     point = i
     if contacts.pair_lent[pair] == 1:
         point = contacts.group_first[contacts.pair_felt[pair]]
@@ -83,7 +83,7 @@ def area_of(contacts: ContactLaws, w: int, pair: int, i: int):
 
 @wp.func
 def bound_group(contacts: ContactLaws, pairs: Pairs, w: int, g: int):
-    """Bound the points of a group by a sphere."""
+    """Write a sphere that encloses the points of group g, in the frame of their body, to `pairs`."""
     first = w * contacts.points + contacts.group_first[g]
     count = contacts.group_count[g]
     lower = contacts.point[first]
@@ -102,7 +102,7 @@ def bound_group(contacts: ContactLaws, pairs: Pairs, w: int, g: int):
 
 @wp.func
 def apply(blocks: wp.array[mat33], n: int, a: Twist):
-    """The product of a matrix of four blocks and a spatial vector."""
+    """Product of the matrix in the four blocks from index `n` on and a spatial vector."""
     w = angular(a)
     v = linear(a)
     return spatial(blocks[n] @ w + blocks[n + 1] @ v, blocks[n + 2] @ w + blocks[n + 3] @ v)
@@ -119,7 +119,7 @@ def solid_pose(tree: JointTree, links: Links, solids: Solids, w: int, s: int):
 def bounds_overlap(
     tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, pairs: Pairs, w: int, pair: int
 ):
-    """1 where the bounds of a pair's points overlap its solid, else 0."""
+    """1 if the bounding sphere of the points of a pair overlaps the solid of the pair, else 0."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
@@ -133,13 +133,13 @@ def bounds_overlap(
 
 @wp.struct
 class Touch:
-    """Contact of a point with a solid, and its derivatives as the body of the point is displaced by a twist (w, v).
+    """Contact of a point with a solid, and derivatives with respect to a displacement (w, v) of the point's body.
 
     x: Point at which the force acts [m].
     d: Distance [m].
-    n: Slope of the distance [1].
+    n: Gradient of the distance [1].
     d_w, d_v: Derivatives of the distance.
-    n_w, n_v: Derivatives of the slope.
+    n_w, n_v: Derivatives of n.
     x_w, x_v: Derivatives of x.
     """
 
@@ -162,7 +162,7 @@ def half_edges(solids: Solids, s: int, R: mat33):
 
 @wp.func
 def crossing(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
-    """The edges of a pair of edges; see `crossed_edges`."""
+    """Contact of the two boxes of a pair of edges; see `crossed_edges`."""
     own = contacts.pair_crossed[pair]
     s = contacts.pair_solid[pair]
     Ra, pa = solid_pose(tree, links, solids, w, own)
@@ -172,7 +172,7 @@ def crossing(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solid
 
 @wp.func
 def touching_edges(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
-    """`touch` of a pair of edges."""
+    """The same as `touch`, for a pair of edges."""
     found = crossing(tree, links, contacts, solids, w, pair)
     out = Touch()
     out.x = found.x
@@ -188,7 +188,7 @@ def touching_edges(tree: JointTree, links: Links, contacts: ContactLaws, solids:
 
 @wp.func
 def touch(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int, i: int):
-    """Contact of point i of the group of a pair with its solid, see `rolling_points`; or of the edges of two boxes."""
+    """Contact of point i of the group of a pair with the solid (`rolling_points`), or of the edges of two boxes."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     kind = contacts.group_kind[g]
@@ -287,10 +287,11 @@ def point_contact(
     i: int,
     place: int,
 ):
-    """Write the wrench and blocks of point i of a pair to index m, if the point is in contact.
+    """Write the wrench and the blocks of point i of a pair to index `place`, if the point is in contact.
 
-    The force f(d, n, u) turns with both bodies. A displacement eta of its body relative to the solid changes it by
-    G eta. A displacement zeta of both changes it by H zeta, in addition to the change of twists.
+    The force f(d, n, u) rotates with both bodies if they move together. A displacement eta of the body of the point
+    relative to the solid changes the force by G eta. A common displacement zeta of both bodies at constant twists
+    changes the force by H zeta in addition to the rotation.
     """
     g = contacts.pair_group[pair]
     pairs.in_contact[place] = 0
@@ -339,7 +340,7 @@ def point_contact(
 
 @wp.func
 def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
-    """Add the points of the first `count` threads of a world to their pair, in a fixed order."""
+    """Add the contacts of the points of the first `count` threads of a world to pair m, in a fixed order."""
     mask = int(0)
     for i in range(count):
         mask = mask | (pairs.in_contact[w * lanes + i] << i)
@@ -374,7 +375,7 @@ def add_pair_contacts(
     lane: int,
     lanes: int,
 ):
-    """Sum the contacts of a pair; each thread takes one point at a time."""
+    """Sum the contacts of a pair, by all threads of a world; each thread evaluates one point at a time."""
     count = contacts.pair_count[pair]
     for first in range(0, count, lanes):
         if first + lane < count:

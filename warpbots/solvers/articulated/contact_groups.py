@@ -1,4 +1,4 @@
-"""Groups of contact points of bodies: closed forms for spheres, boxes, capsules and cylinders, else clouds."""
+"""Groups of contact points: in closed form for spheres, boxes, capsules and cylinders, clouds for other shapes."""
 
 import dataclasses
 import math
@@ -21,14 +21,14 @@ _PARTS = 64
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointGroup:
-    """Contact points of a part of a body.
+    """Contact points of a part of a body, that is, of one of the shapes of which the body consists.
 
     Attributes:
-        kind: How the points move over the part, see `rolling_points`.
+        kind: Kind of the group, which determines how the points move over the part; see `rolling_points`.
         positions: Positions [m], shape (n, 3); for points that slide, positions on the axes of the part.
         areas: Areas that the points represent [m^2], shape (n,).
-        radii: Radii of the balls around the points [m], shape (n,).
-        resting: Number of leading points on which the part can rest on a plane.
+        radii: Radii of the balls around the points [m], 0 for points on a surface, shape (n,).
+        resting: Number of points, counted from the first, on which the part can rest on a plane.
     """
 
     kind: int
@@ -68,7 +68,7 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
 
 
 def closed_group_of(body: RigidBody, part: Shape) -> PointGroup | None:
-    """The `closed_group` of a part of a body, with `points` of the body as the count unless this is a cloud.
+    """The `closed_group` of a part of a body; `count` is `points` of the body unless that is a cloud.
 
     Raises:
         SceneError: The points of a box do not fit into memory.
@@ -82,7 +82,7 @@ def closed_group_of(body: RigidBody, part: Shape) -> PointGroup | None:
 
 
 def _surface(form: SolidForm) -> float:
-    """Area of the surface of a closed form [m^2]."""
+    """Area of the surface of a solid in closed form [m^2]."""
     r, h, _ = form.size
     if form.kind == BOX:
         return float(8.0 * form.size @ np.roll(form.size, 1))
@@ -113,13 +113,13 @@ _POINTS = {SPHERE: _sphere, CAPSULE: _capsule, CYLINDER: _cylinder, BOX: _box}
 
 
 def cloud_groups(body: RigidBody) -> list[PointGroup]:
-    """The contact points of a body as clouds: its own cloud, or a generated one for each part of its surface."""
+    """The contact points of a body as clouds: the cloud that the user gave, or one generated for each part."""
     own = [body.points] if isinstance(body.points, Cloud) else clouds(body)
     return [PointGroup(int(BALLS), c.positions, c.areas, np.zeros(len(c.areas)), len(c.areas)) for c in own]
 
 
 def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
-    """Whether a part touches a solid by its own points, and by points of the solid; if by neither, it needs a cloud.
+    """Whether a part touches a solid by points of the part, and by points of the solid; if both are false, by a cloud.
 
     Points of spheres and capsules are exact for every distance field. Boxes and cylinders touch each other by the
     points of both.
@@ -133,7 +133,7 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
 
 
 def may_cross(part: Shape, solid: Shape) -> bool:
-    """Whether a part touches a solid by its edges as well: both are boxes."""
+    """Whether edges of a part may touch edges of a solid: true if both are boxes."""
     return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
 
 

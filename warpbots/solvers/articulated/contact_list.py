@@ -45,15 +45,17 @@ CHUNK = wp.constant(32)
 
 @wp.struct
 class ContactList:
-    """The contacts of a configuration, in the order of the candidates; a candidate is a pair and one of its points.
+    """The contacts of a configuration, in the order of the candidates; a candidate is a point of the group of a pair.
 
     pair: Pair of a candidate, shape (candidates,).
     point: Point of a candidate, shape (candidates,).
     count: Number of contacts, shape (worlds,).
     candidate: Candidates in contact, shape (worlds * candidates,).
-    free: 1 for candidates without compliant force before their impact (`impacts`), shape (worlds * candidates,).
-    deep: 1 for candidates in contact, shape (worlds * candidates,); (0,) where one thread lists them.
-    counted: Number of contacts of each `CHUNK` of candidates, shape (worlds * chunks,).
+    free: 1 for candidates that exert no compliant force because they are about to have an instant impact (`impacts`),
+        shape (worlds * candidates,).
+    deep: 1 for candidates in contact, 0 for others, shape (worlds * candidates,); (0,) on a device where a single
+        thread lists the contacts.
+    counted: Number of contacts in each chunk of `CHUNK` candidates, shape (worlds * chunks,).
     """
 
     pair: wp.array[int]
@@ -67,7 +69,7 @@ class ContactList:
 
 @wp.func
 def distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3):
-    """Signed distance of x to a solid with the axes R and the origin p, and its slope."""
+    """Signed distance from x to a solid with the axes R and the origin p, and the gradient of the distance."""
     d, n = solid_distance(robot.solids, w, s, R, p, x)
     return d, n
 
@@ -83,7 +85,10 @@ def adj_distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3,
 
 @wp.func
 def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
-    """`approach` of a pair of edges, with distance 1 m if they do not touch, and their share; see `crossed_edges`."""
+    """The same as `approach`, for a pair of edges; and the share S of the edges (`crossed_edges`).
+
+    The distance is 1 m if the edges do not touch.
+    """
     own = robot.contacts.pair_crossed[pair]
     s = robot.contacts.pair_solid[pair]
     Ra, pa = solid_pose(robot.tree, links, robot.solids, w, own)
@@ -103,10 +108,10 @@ def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
 
 @wp.func
 def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
-    """Place at which contact point i touches, distance to the solid of a pair, and the slope of the distance.
+    """Position of contact point i, its signed distance to the solid of a pair, and the gradient of the distance.
 
-    The point belongs to the group of the pair; `rolling_points` gives its position on the body. A pair of edges has one
-    contact, whatever the point.
+    The point belongs to the group of the pair; `rolling_points` gives its position on the body. A pair of edges has a
+    single contact; the result does not depend on i.
     """
     contacts = robot.contacts
     solids = robot.solids
@@ -161,7 +166,7 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
 
 @wp.func
 def force_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, d: scalar, n: vec3):
-    """Force of a contact at x [N], for the slope n in world axes."""
+    """Force of a contact at x per area [Pa], for the distance d and its gradient n, in world axes."""
     contacts = robot.contacts
     tree = robot.tree
     a = contacts.group_body[contacts.pair_group[pair]]
@@ -202,7 +207,7 @@ def deep_kernel(
     # out
     contact_list_out: ContactList,
 ):
-    """Write whether a candidate is in contact."""
+    """Write whether each candidate is in contact to `deep`."""
     w, i = wp.tid()
     _x, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
     touches = d <= TOUCH and contact_list_out.free[w * candidates + i] == 0
@@ -211,7 +216,7 @@ def deep_kernel(
 
 @wp.kernel(enable_backward=False)
 def count_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
-    """Count the contacts of a chunk of candidates."""
+    """Write the number of contacts in each chunk of candidates to `counted`."""
     w, chunk = wp.tid()
     count = int(0)
     for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):

@@ -1,11 +1,11 @@
-"""Whether steps are short enough for contacts.
+"""Check whether steps are short enough for the contacts.
 
-A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). Where contact begins and
-ends, the slope of the force jumps within a step. This causes energy errors of second order, whose sign depends on where
-in the step the jump is: SDIRK2 gains about as often as it loses. BDF1 also loses energy while contact lasts, to first
-order. The table gives the measured error of the energy after an impact, relative to the energy of the impact, as root
-mean square over all times within a step of length h at which contact begins (for coefficients of restitution of 1, 0.5
-and 0; damping alone with the same rebound differs by less than a third):
+A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). When contact begins or
+ends, the time derivative of the force jumps within a step. This causes energy errors of second order, whose sign
+depends on the time of the jump within the step: SDIRK2 gains energy about as often as it loses energy. BDF1 also loses
+energy while contact lasts, to first order. The table gives the measured error of the energy after an impact, relative
+to the energy of the impact, as root mean square over all times within a step of length h at which contact begins (for
+coefficients of restitution of 1, 0.5 and 0; damping alone with the same rebound differs by less than a third):
 
     h w     SDIRK2                   BDF1
     0.1     0.001 / 0.001 / 0.001    0.27 / 0.06 / 0
@@ -15,8 +15,9 @@ and 0; damping alone with the same rebound differs by less than a third):
     2       0.19  / 0.10  / 0.19     0.99 / 0.25 / 0
     5       0.46  / 0.69  / 0.35     1.00 / 0.25 / 0
 
-Under SDIRK2, above h w = 2, a single impact can end with twice its initial energy. BDF1 loses e^2 (1 - exp(-pi h w)):
-it never gains energy, and is correct at every step length where nothing is to bounce.
+With SDIRK2 and h w above 2, a single impact can end with twice its initial energy. BDF1 loses the fraction e^2 (1 -
+exp(-pi h w)) of the energy for a restitution e. It never gains energy, and for e = 0 it is correct at every step
+length.
 """
 
 import math
@@ -49,14 +50,14 @@ _SPEED = 1.0
 
 
 def _longest(integrator: str, e: float) -> float:
-    """Step length times w at which the relative error of the energy of an impact is `_LOST`, for restitution e."""
+    """h w at which the relative error of the energy of an impact with the restitution e is `_LOST`."""
     if integrator == "bdf1":
         return -math.log1p(-_LOST / e**2) / math.pi if e**2 > _LOST else math.inf
     return 1.0
 
 
 def _advised(longest: float, h: float) -> float:
-    """Largest step of two significant digits that is at most `longest` and less than `h` as printed."""
+    """Largest step with two significant digits that is at most `longest` and less than `h`, rounded as in messages."""
     digit = 10.0 ** (math.floor(math.log10(longest)) - 1)
     count = math.floor(longest / digit)
     shown = float(f"{h:.3g}")
@@ -65,7 +66,7 @@ def _advised(longest: float, h: float) -> float:
 
 @wp.func
 def away(robot: RobotArrays, work: StepArrays, w: int, s: int, x: vec3):
-    """Direction from the centre of a sampled solid to x, used outside of its samples, where no slope is known."""
+    """Direction from the centre of a sampled solid to x, in place of the unknown normal outside of the samples."""
     solids = robot.solids
     R, p = solid_pose(robot.tree, work.links, solids, w, s)
     top = solids.resolution[s] - wp.vec3i(1, 1, 1)
@@ -87,9 +88,9 @@ def mobility_kernel(
     softness_out: wp.array2d[scalar],
     mobility_out: wp.array2d[scalar],
 ):
-    """For each law of a world, area per effective mass and 1 / mass of the point where this ratio is greatest.
+    """For each law of a world, area per effective mass and 1 / effective mass of the point where the first is greatest.
 
-    The effective mass resists a force along the normal of the solid: 1 / (J M^-1 J^T).
+    The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid.
     """
     w = wp.tid()
     tree = robot.tree
@@ -137,9 +138,10 @@ def mobility_kernel(
 
 
 def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
-    """Area per effective mass [m^2/kg] and 1 / mass [1/kg] where contact is shortest, shape (worlds, n_contacts).
+    """Area per effective mass [m^2/kg] and 1 / effective mass [1/kg] of the worst point, shape (worlds, n_contacts).
 
-    They are cached: parameters of contact laws do not change them.
+    The worst point of a contact law has the shortest contacts. The result is cached, because it does not depend on the
+    parameters of contact laws.
     """
     arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
     kept = model.workspace.mobilities
@@ -158,10 +160,10 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
 
 
 def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
-    """Name the contact that steps resolve worst, if the error of the energy of impacts exceeds a tenth.
+    """Warning that names the contact that steps resolve worst, if its energy error exceeds a tenth; else None.
 
-    Each point is assumed to be the only one in contact, which is the softest contact. A law without a coefficient of
-    restitution is assessed for impacts at 1 m/s.
+    Each point is assumed to be alone in contact. A law without a coefficient of restitution is assessed for impacts at
+    1 m/s.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""Which contact points may be in contact with which solids, under which law."""
+"""Topology of contact: which contact points may touch which solids, and under which contact law."""
 
 import dataclasses
 
@@ -27,11 +27,11 @@ _WORLD = -1
 
 @dataclasses.dataclass(frozen=True)
 class PointRange:
-    """Contact points of a body, with consecutive numbers from `first` on.
+    """A group of contact points of a body; the points have consecutive numbers, starting with `first`.
 
     Attributes:
-        body: The body; -1 for the world, whose obstacles may have points, too.
-        first: Number of its first point among the points of all groups.
+        body: Index of the body; -1 for the world, because obstacles may have contact points, too.
+        first: Number of the first point of this group among the points of all groups.
         points: The points.
     """
 
@@ -42,20 +42,21 @@ class PointRange:
 
 @dataclasses.dataclass(frozen=True)
 class CandidatePair:
-    """A group of points and a solid that may be in contact under a law.
+    """A group of points and a solid that may be in contact under a contact law.
 
     Attributes:
         group: Number of the group.
         solid: Number of the solid.
         law: Number of the law.
-        count: Number of leading points of the group that may be in contact.
-        felt: Group of the body of the solid, whose nearest point reports the contact force, or -1.
-        lent: Whether the contact has the area of a point of `felt`, because the law names the points of that group
-            only.
-        crossed: For a pair of edges of two boxes, number of the solid of the group, whose edges touch those of `solid`;
-            -1 for a pair with points. The contact has the area of the first point of the group, and its nearest point
-            reports the force.
-        beside: Number of the pair of edges of the same boxes under the same law, -1 for none.
+        count: Number of points of the group, counted from the first, that may be in contact.
+        felt: Number of a group of points on the solid's body, whose nearest point reports the reaction force, or -1.
+        lent: Whether the contact has the area of a point of `felt`, because the law names only the points of that
+            group.
+        crossed: For a pair of edges of two boxes, number of the solid that is the box of the group, whose edges touch
+            the edges of `solid`; -1 for a pair with points. A contact of edges has the area of the first point of the
+            group, and the point of the group nearest to the contact reports the force.
+        beside: For a pair with points of two boxes, number of the pair of edges of these boxes under the same law; -1
+            for none.
     """
 
     group: int
@@ -74,9 +75,10 @@ class Touching:
 
     Attributes:
         groups: Groups of contact points.
-        solids: For each solid its body, or -1 for the world, its shape in the frame of the body, and its name.
+        solids: For each solid its body (-1 for the world), its shape in the frame of that body, and its name.
         pairs: Groups and solids that may be in contact.
-        sharp: Numbers of the boxes whose edges are not rounded, because they are in pairs of edges with other boxes.
+        sharp: Numbers of the solids that are boxes with unrounded edges, because their edges may touch edges of other
+            boxes.
     """
 
     groups: tuple[PointRange, ...]
@@ -85,7 +87,7 @@ class Touching:
     sharp: tuple[int, ...]
 
     def of(self, field: str) -> np.ndarray:
-        """Positions, areas or radii of all points, of shape (n, ...)."""
+        """The field "positions", "areas" or "radii" of all points, of shape (n, ...)."""
         empty = np.zeros((0, 3) if field == "positions" else 0)
         return np.concatenate([empty, *(getattr(g.points, field) for g in self.groups)])
 
@@ -98,7 +100,7 @@ _Points = tuple[int, int, bool]
 
 
 class _Meeting:
-    """Collects the pairs that may be in contact, by bodies and their parts."""
+    """Collects the pairs that may be in contact, keyed by bodies and parts of bodies."""
 
     def __init__(self, scene: Scene):
         self._scene = scene
@@ -112,18 +114,18 @@ class _Meeting:
         self.crossed: dict[tuple[frozenset[_Place], int], tuple[_Place, _Place]] = {}
 
     def body(self, k: int, other: int, law: int) -> None:
-        """Add contact of the points of body k with another body."""
+        """Add the pairs for contact of the points of body k with another body."""
         for j in range(len(self._parts[other])):
             self._solid(k, (other, j), law)
 
     def obstacle(self, k: int, name: str, law: int) -> None:
-        """Add contact of the points of body k with an obstacle."""
+        """Add the pairs for contact of the points of body k with an obstacle."""
         for j, own in enumerate(self._names):
             if own == name:
                 self._solid(k, (_WORLD, j), law)
 
     def rest(self) -> None:
-        """Add the points of bodies that are in no pair."""
+        """Add the points of bodies that no pair contains, so that these points report a contact force of zero."""
         having = {k for k, _, _ in self.points}
         for k, body in enumerate(self._scene.rigid):
             if k not in having:
@@ -132,7 +134,7 @@ class _Meeting:
                     self.points[k, -1 if own else i, not own] = group
 
     def name(self, place: _Place) -> str:
-        """Name of the body or obstacle of a part."""
+        """Name of the body or obstacle to which a part belongs."""
         return self._names[place[1]] if place[0] == _WORLD else self._scene.rigid[place[0]].name
 
     def shape(self, place: _Place) -> Shape:
@@ -177,8 +179,8 @@ def touching(scene: Scene) -> Touching:
     """Everything that may be in contact in a scene.
 
     Raises:
-        SceneError: A contact has no pair, because all bodies that it names are the same body or joint neighbours; or it
-            is between boxes and its impacts are instant.
+        SceneError: A contact law applies to no pair, because the bodies that it names are a single body or neighbours
+            at a joint; or a contact law with instant impacts applies to two boxes.
     """
     meeting = _Meeting(scene)
     joined = neighbours(scene.rigid, scene.joints)
@@ -208,13 +210,13 @@ def touching(scene: Scene) -> Touching:
 
 
 def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: RigidBody) -> bool:
-    """Whether points of body `a` may be in contact with body `b`; joint neighbours may where both are named."""
+    """Whether points of body `a` may touch body `b`; neighbours at a joint may touch only if the law names both."""
     names = {a.name, b.name}
     return a is not b and ({contact.points, contact.solid} == names or frozenset(names) not in joined)
 
 
 def _numbered(meeting: _Meeting) -> Touching:
-    """Groups in the order of their bodies, and solids in the order in which pairs first use them."""
+    """Number the groups in the order of their bodies, and the solids in the order in which pairs first use them."""
     order = sorted(meeting.points)
     groups, first = [], 0
     for key in order:
@@ -246,7 +248,7 @@ def _numbered(meeting: _Meeting) -> Touching:
 
 
 def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactLaws:
-    """Topology of contact on the device; the arrays of parameters are null."""
+    """Topology of contact on the device; the arrays for parameters of points and laws are null."""
 
     def array(values: list) -> wp.array:
         return device_array(values, device, int)

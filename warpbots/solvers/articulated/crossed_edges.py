@@ -1,22 +1,22 @@
-"""Contact of two boxes where an edge of one crosses an edge of the other, possibly away from all contact points.
+"""Contact of two boxes at crossing edges, one of each box, which may be far from all contact points.
 
 A box has a centre c and half edges a_i. Along a unit vector n the separation of two boxes is
 
     s(n) = n . (c_A - c_B) - sum_i |n . a_i| - sum_j |n . b_j|,   n . (c_A - c_B) >= 0,
 
-and the boxes are apart if s > 0 along one of 15 axes: the normals of three faces of each and the nine directions
-n = a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
-greatest s, the least depth, tells where they touch: at a face and a corner, which is a contact point of its box, or at
-two edges, whose closest points are then within both. Along an axis of two edges s is the distance of two lines, which
-is smooth. The depth of edges grows with the excess of s_k over s_m, the greatest s of all other axes:
+and the boxes are apart if s > 0 along one of 15 axes: the three face normals of each box and the nine directions n =
+a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
+greatest s (the least depth) tells where they touch: a corner, which is a contact point of its box, touches a face, or
+two edges touch, and their closest points lie within both edges. Along an axis of two edges s is the distance of two
+lines, which is smooth. The depth of edges grows with the excess of s_k over s_m, the greatest s of all other axes:
 
     d = s_k S(1 - s_k / s_m),   S(z) = z'^2 (3 - 2 z'),   z' = min(1, 2 z).
 
-So d is continuous as another axis becomes the greatest: it is 0 there. It is also 0 for edges in a face, where n is the
-normal of the face, for parallel edges, and at the ends of edges. No point of a box is deeper inside the other box than
-the depth along any axis. The contact points of a pair of boxes act with the share 1 - S, so that a contact does not
-count twice and a corner takes over as the edges fade. The force of edges acts midway between their closest points. It
-has no potential where S changes.
+So d is continuous: it is 0 when another axis gets the greatest separation. It is also 0 for edges in a face, where n is
+the normal of the face, for parallel edges, and at the ends of edges. No point of a box is deeper inside the other box
+than the depth along any axis. The forces at the contact points of a pair of boxes are multiplied by 1 - S, so that a
+contact does not count twice and a corner takes over as the force of the edges fades. The force of edges acts midway
+between their closest points. While S changes, this force has no potential.
 """
 
 import warp as wp
@@ -34,13 +34,13 @@ _PARALLEL = wp.constant(scalar(1e-16))  # square of the sine of the angle betwee
 
 @wp.func
 def _sign(t: scalar):
-    """-1 for a negative number, 1 for others."""
+    """-1 for a negative number, 1 for zero and positive numbers."""
     return wp.where(t < _ZERO, -_ONE, _ONE)
 
 
 @wp.func
 def _axis(a: mat33, b: mat33, number: int):
-    """Direction of an axis: a face normal of the first or the second box, or normal to two edges; 0 if parallel."""
+    """Direction of an axis: a face normal of either box, or the normal of two edges (0 if they are parallel)."""
     n = vec3()
     if number < 3:
         n = a[number]
@@ -57,7 +57,7 @@ def _axis(a: mat33, b: mat33, number: int):
 
 @wp.func
 def separation(a: mat33, b: mat33, r: vec3, number: int):
-    """Separation of two boxes along an axis [m], and the axis, from the second box to the first.
+    """Separation s of two boxes along an axis [m], and the unit vector n along this axis, towards the first box.
 
     Args:
         a: Half edges of the first box, as rows [m].
@@ -75,7 +75,7 @@ def separation(a: mat33, b: mat33, r: vec3, number: int):
 
 @wp.func
 def greatest(a: mat33, b: mat33, r: vec3):
-    """Number of the axis of two edges with the greatest separation, and of the best of all other axes."""
+    """Numbers k of the axis of two edges with the greatest separation, and m of the greatest among all other axes."""
     k = int(_FACES)
     m = int(0)
     s_k = -scalar(wp.inf)
@@ -102,7 +102,7 @@ def adj_greatest(a: mat33, b: mat33, r: vec3, adj_k: int, adj_m: int):
 
 @wp.func
 def crossing_share(s_k: scalar, s_m: scalar):
-    """S of two edges, its derivative with respect to s_k / s_m, and whether they touch."""
+    """S of two edges, the derivative of S with respect to s_k / s_m, and whether the edges touch (1 or 0)."""
     share = _ZERO * _ONE
     slope = _ZERO * _ONE
     touching = int(0)
@@ -116,7 +116,7 @@ def crossing_share(s_k: scalar, s_m: scalar):
 
 @wp.func
 def _support(a: mat33, n: vec3, skipped: int):
-    """Corner of a box farthest along n, relative to its centre; the midpoint of an edge if one half edge is skipped."""
+    """Corner of a box farthest along n, relative to the centre; or midpoint of an edge, without half edge `skipped`."""
     x = vec3()
     for i in range(3):
         if i != skipped:
@@ -126,7 +126,7 @@ def _support(a: mat33, n: vec3, skipped: int):
 
 @wp.func
 def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """Point of an edge of the box about p that is closest to an edge of the box about q, for an axis n of edges."""
+    """For axis `number` of two edges, the point on the edge of the box with centre p closest to the other edge."""
     i = (number - _FACES) // 3
     j = (number - _FACES) % 3
     x = p + _support(a, -n, i)
@@ -137,13 +137,13 @@ def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.struct
 class Crossing:
-    """Contact of two edges, and its derivatives as the first box is displaced by a twist (w, v).
+    """Contact of two edges, and derivatives with respect to a displacement of the first box by a twist (w, v).
 
     x: Point at which the force acts [m].
     d: Signed distance [m].
     n: Unit vector from the second box to the first [1].
     d_w, d_v: Derivatives of the distance.
-    n_w: Derivative of n, which does not change with v.
+    n_w: Derivative of n; the derivative with respect to v is zero.
     x_w, x_v: Derivatives of x.
     share: S [1].
     share_w, share_v: Derivatives of the share.
@@ -164,7 +164,7 @@ class Crossing:
 
 @wp.func
 def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """Point of the first box whose motion changes the separation along an axis."""
+    """Point that moves with the first box, and whose velocity along n is the rate of the separation along the axis."""
     x = p + _support(a, -n, -1)
     if number < 3:
         x = q + _support(b, n, -1)
@@ -175,7 +175,7 @@ def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.func
 def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
-    """Contact of the edges of two boxes about p and q; `d` is 1 m if no edges touch."""
+    """Contact of the edges of two boxes with the centres p and q; `d` is 1 m if no edges touch."""
     out = Crossing()
     k, m = greatest(a, b, p - q)
     s_k, n = separation(a, b, p - q, k)

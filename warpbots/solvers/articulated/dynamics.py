@@ -35,12 +35,12 @@ __all__ = ["Dynamics", "dynamics", "equations"]
 class Dynamics(ArrayFields[Array]):
     """The equations of motion at a state, M(q) a + bias(q, qd) = force, all in double precision.
 
-    They hold in continuous time: a step fulfils them in the limit of short steps. Where the mass matrix is singular,
-    accelerations, joint forces and joint moments are not finite.
+    The equations hold in continuous time; steps fulfil them in the limit of short steps. Where the mass matrix is
+    singular, accelerations, joint forces and joint moments are not finite.
 
     Attributes:
         mass_matrix: M, with the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities, n_velocities).
-        bias: Forces of Coriolis, of rotation and of gravity on the joints [N m or N], shape (worlds, n_velocities).
+        bias: Coriolis, centrifugal and gravitational terms [N m or N], shape (worlds, n_velocities).
         force: Forces of springs, dampers, limits, motors and contacts on the joints [N m or N], shape (worlds,
             n_velocities).
         acceleration: a, the rates of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
@@ -58,7 +58,7 @@ class Dynamics(ArrayFields[Array]):
     joint_moment: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "Dynamics[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return Dynamics(*map(make, self.fields()))
 
 
@@ -102,7 +102,7 @@ def _evaluate(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
 
 
 def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> list[Launch]:
-    """Kernels of mass matrix, bias and force, in their order."""
+    """Kernel launches for mass matrix, bias and force, in the order in which they run."""
     robot, work, links, stage = (
         model.robot_arrays, model.workspace.equations, model.workspace.links, model.workspace.at_rest(state)
     )  # fmt: skip
@@ -130,7 +130,7 @@ def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, 
 
 
 def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
-    """Kernels of the wrenches that joints transmit, in their order."""
+    """Kernel launches for the wrenches that joints transmit, in the order in which they run."""
     robot, work, links = model.robot_arrays, model.workspace.equations, model.workspace.links
     each = to.joint_force.shape
     return [
@@ -140,7 +140,7 @@ def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
 
 
 def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
-    """Adjoint of `dynamics`; adds to the gradients of outputs from which other outputs are computed."""
+    """Adjoint of `dynamics`; it also adds to gradients of those outputs from which other outputs are computed."""
     refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
     lanes, work = lanes_of(model.device), model.workspace.equations
     _evaluate(model, state, control, to)

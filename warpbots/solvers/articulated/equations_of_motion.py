@@ -1,19 +1,19 @@
 """Kernels of the equations of motion, and of the wrenches that joints transmit; Warp differentiates most of them.
 
 With the twist S_j of a unit velocity j, the inertia I_e of all bodies that element e carries, the wrench F that a body
-needs while joint velocities are constant, and the wrench W of its contacts (Featherstone 2008, "Rigid Body Dynamics
-Algorithms", chapters 5 and 6),
+needs for its motion at constant joint velocities, and the wrench W of the contacts of the body (Featherstone 2008,
+"Rigid Body Dynamics Algorithms", chapters 5 and 6),
 
     M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j,
 
-where e is the element of velocity i or j that the element of the other carries, and M_ij = 0 if neither carries the
-other; sums are over the bodies that velocity j moves. With accelerations a = M^-1 (force - bias) a joint transmits to
-its child the wrench
+where e is the one of the elements of the velocities i and j that is carried by the other, and M_ij = 0 if neither
+element carries the other. Sums are over the bodies that velocity j moves. With accelerations a = M^-1 (force - bias) a
+joint transmits to its child the wrench
 
     sum (F - W) + sum_j I_e S_j a_j.
 
-Sums over a loop are stored in arrays before any nonlinear use: in a nonlinear term Warp's adjoint would read such a sum
-as zero.
+A sum that a loop computes is stored in an array before a nonlinear term uses it: otherwise Warp's adjoint of that term
+would read the sum as zero.
 """
 
 import warp as wp
@@ -47,7 +47,7 @@ __all__ = [
 
 @wp.func
 def farther(tree: JointTree, e: int, f: int):
-    """The element of two that the other one carries, or -1 if neither carries the other."""
+    """The one of the elements e and f that is carried by the other, or -1 if neither carries the other."""
     found = int(-1)
     if tree.carries[e * tree.elements + f] == 1:
         found = f
@@ -65,7 +65,7 @@ def axis_kernel(
     # out
     axis_out: wp.array[Twist],
 ):
-    """Twist S of a unit velocity."""
+    """Twist S of each unit velocity."""
     w, j = wp.tid()
     tree = robot.tree
     e = tree.of_dof[j]
@@ -83,7 +83,7 @@ def need_kernel(
     # out
     need_out: wp.array[Twist],
 ):
-    """Wrench F that a body needs, including its weight."""
+    """Wrench F that each body needs at constant joint velocities, including the wrench that balances its weight."""
     w, b = wp.tid()
     tree = robot.tree
     n = w * tree.elements + tree.element[b]
@@ -104,7 +104,7 @@ def contact_kernel(
     # out
     wrench_out: wp.array[Twist],
 ):
-    """Wrench of a contact of a world on the body of the contact point."""
+    """Wrench of each contact of a world on the body of the contact point."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -127,7 +127,7 @@ def push_kernel(
     # out
     push_out: wp.array[Twist],
 ):
-    """Wrench W of a body: contacts of its own points, and of points of others with its solids."""
+    """Wrench W on each body: contacts of its points, minus contacts of points of other bodies with its solids."""
     w, b = wp.tid()
     contacts = robot.contacts
     W = Twist()
@@ -151,7 +151,7 @@ def subtree_kernel(
     # out
     subtrees_out: Subtrees,
 ):
-    """Inertia, F and W of all bodies that an element carries."""
+    """Sums of inertia, F and W over all bodies that each element carries."""
     w, e = wp.tid()
     tree = robot.tree
     m = scalar(0.0)
@@ -215,7 +215,7 @@ def force_kernel(
     bias_out: wp.array2d[scalar],
     force_out: wp.array2d[scalar],
 ):
-    """Bias of a velocity, and the force of springs, dampers, limits, motors and contacts on it."""
+    """Bias of each velocity, and the force of springs, dampers, limits, motors and contacts along this velocity."""
     w, j = wp.tid()
     tree = robot.tree
     e = tree.of_dof[j]
@@ -241,7 +241,7 @@ def solve_kernel(
     factors_out: Factors,
     acceleration_out: wp.array[scalar],
 ):
-    """M a = force - bias, and the factors of M."""
+    """Solve M a = force - bias for a; write a and the factors of M."""
     w, lane = wp.tid()
     n = bias.shape[1]
     for i in range(lane, n, lanes):
@@ -309,7 +309,7 @@ def transmit_kernel(
     # out
     transmitted_out: wp.array[Twist],
 ):
-    """Wrench that the joint of a body transmits to it."""
+    """Wrench that the joint of each body transmits to the body."""
     w, b = wp.tid()
     tree = robot.tree
     e = tree.element[b]
@@ -335,7 +335,7 @@ def joint_kernel(
     force_out: wp.array2d[vec3],
     moment_out: wp.array2d[vec3],
 ):
-    """Force of a wrench, and its moment about the origin of the joint's frame on the child."""
+    """Force of the transmitted wrench, and its moment about the origin of the joint frame that moves with the body."""
     w, b = wp.tid()
     T = transmitted[w * tree.bodies + b]
     force_out[w, b] = linear(T)

@@ -1,10 +1,10 @@
 """The adjoint of an impact, by virtual power, like the adjoint of a stage (`virtual_power`).
 
-The equations of an impact, weighted with virtual velocities l and weights y, add up to a single number,
+The equations of an impact, weighted with virtual velocities l and weights y, give a single number,
 
     l . (M (v+ - v-) - sum J^T p) + sum y . r,
 
-whose derivatives at constant p and v+ - v- Warp generates.
+and Warp generates its derivatives at constant p and v+ - v-. The symbols are those of `impacts` and `impulses`.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ def impact_sweep_kernel(
     sweep_out: wp.array[Twist],
     change_out: wp.array[Twist],
 ):
-    """Poses, virtual twists and changes of twists of elements, with one thread for each world."""
+    """Poses of elements, their virtual twists and their changes of twist v+ - v-, by one thread for each world."""
     w = wp.tid()
     tree = robot.tree
     for i in range(tree.elements):
@@ -77,7 +77,7 @@ def impact_power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """l . M (v+ - v-) of an element."""
+    """Contribution of each element to l . M (v+ - v-)."""
     w, e = wp.tid()
     tree = robot.tree
     design = robot.design
@@ -98,7 +98,7 @@ def impact_power_kernel(
 
 @wp.func
 def twist_between(robot: RobotArrays, twists: wp.array[Twist], w: int, pair: int):
-    """Twist of the points of a pair relative to its solid, from the twists of elements."""
+    """Twist of the points of a pair relative to the solid of the pair, from the twists of all elements."""
     tree = robot.tree
     V = Twist()
     own = robot.contacts.group_body[robot.contacts.pair_group[pair]]
@@ -125,7 +125,7 @@ def impulse_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """y . r - l . J^T p of a contact."""
+    """y . r - l . J^T p of each contact."""
     w, i = wp.tid()
     at = w * CONTACTS + i
     if i >= impact.count[w]:
@@ -163,7 +163,7 @@ def arrive_kernel(
     # out
     impact_out: Impact,
 ):
-    """Coordinates and velocities of an element at the end of a part, before an impact."""
+    """Coordinates and velocities of each element at the end of a part, before the impact."""
     w, e = wp.tid()
     arrive(tree, past, stage, impact_out.length[w], impact_out.time[w], impact_out, w, e)
 
@@ -180,7 +180,7 @@ def gap_kernel(
     # out
     gap_out: wp.array[scalar],
 ):
-    """The gap whose root is the time of an impact."""
+    """The gap that vanishes at the time of the impact."""
     w = wp.tid()
     if impact.event[w] != IN_TIME:
         return
@@ -200,7 +200,7 @@ def time_kernel(
     length_adj_out: wp.array[scalar],
     gap_adj_out: wp.array[scalar],
 ):
-    """Adjoint of the time of an impact: for the time left after it, and by dt = -dg / rate for the gap g."""
+    """Adjoint of the time t of an impact: of the time left after it, and of the gap g, by dt = -dg / rate."""
     w = wp.tid()
     event = impact.event[w]
     gap_adj_out[w] = _ZERO
@@ -225,7 +225,7 @@ def length_kernel(
     # out
     left_adj_out: wp.array[scalar],
 ):
-    """Adjoint of the length of a part, which is all of the time left: dc / dlength = -c / length."""
+    """Adjoint of the length of a part, which equals the time left at its start: dc / dlength = -c / length."""
     w = wp.tid()
     length = impact.length[w]
     if length > _ZERO:

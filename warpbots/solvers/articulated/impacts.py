@@ -1,17 +1,17 @@
 """Instant impacts: their time within a step, and the velocities after them.
 
 A step is taken in parts, each up to an impact or to the end of the step; the lengths of parts differ between worlds. A
-part is a step of the integrator without forces of the contacts that are about to begin with an impact. Coordinates
-within a part follow the cubic through both ends and their velocities (Hermite). The impact is at the time t at which
-the least gap first vanishes. There velocities jump by impulses p at the contacts,
+part is a step of the integrator without the forces of contacts that are about to begin with an impact. Within a part,
+coordinates follow the cubic Hermite interpolation of the coordinates and velocities at both ends. The impact is at the
+time t at which the least gap first vanishes. At this time, velocities jump by impulses p at the contacts,
 
-    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) where p presses,   |p_t| <= mu p_n,   p_t against u_t+,
+    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) if |p| > 0,   |p_t| <= mu p_n,   p_t against u_t+,
 
 with the velocity u = J v of a contact and its normal n: Newton's law of restitution for all contacts that touch, and
-Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts
-right after t, with the new velocities.
+Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts at t
+with the new velocities.
 
-Contacts that touch already, or approach more slowly than the velocity that gravity adds in a step, are compliant.
+Contacts that already touch, or that approach more slowly than the velocity that gravity adds in a step, are compliant.
 """
 
 import warp as wp
@@ -59,17 +59,18 @@ _LEAST = wp.constant(scalar(1e-9))  # shortest part, per length of the step
 class Impact:
     """A part of a step and the impact at its end.
 
-    left: Time until the end of the step at the start of the part [s], shape (worlds,).
-    length: Length of the integrator's step, 0 for none [s], shape (worlds,).
-    time: Time of the impact after the start of the part, or `length` without one [s], shape (worlds,).
-    rate: Rate of the vanishing gap at this time [m/s], shape (worlds,).
-    event: Event that ends the part, shape (worlds,).
+    left: Time from the start of the part to the end of the step [s], shape (worlds,).
+    length: Length of the step of the integrator in this part, 0 for no step [s], shape (worlds,).
+    time: Time from the start of the part to the impact, or `length` if there is no impact [s], shape (worlds,).
+    rate: Rate of the vanishing gap at the impact [m/s], shape (worlds,).
+    event: Code of the event that ends the part, shape (worlds,).
     count: Number of contacts of the impact, shape (worlds,).
-    candidate: Candidates of these contacts, first the one whose gap vanishes, shape (worlds * CONTACTS,).
-    impulse: Impulses of these contacts [N s], shape (worlds * CONTACTS,).
+    candidate: Candidates of the contacts of the impact, first the candidate whose gap vanishes, shape (worlds *
+        CONTACTS,).
+    impulse: Impulses of the contacts of the impact [N s], shape (worlds * CONTACTS,).
     mode: 0 for no impulse, 1 for a contact that sticks and 2 for one that slides, shape (worlds * CONTACTS,).
-    q: Joint coordinates at the end, shape (worlds * coordinates,).
-    qd: Joint velocities before the impact [rad/s or m/s], shape (worlds * freedom,).
+    q: Joint coordinates at the end of the part, shape (worlds * coordinates,).
+    qd: Joint velocities at the end of the part, before the impact [rad/s or m/s], shape (worlds * freedom,).
     """
 
     left: wp.array[scalar]
@@ -87,7 +88,7 @@ class Impact:
 
 @wp.func
 def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
-    """Velocity at x of the body of a pair's points relative to its solid [m/s]."""
+    """Velocity at x of the body with the points of a pair, relative to the solid of the pair [m/s]."""
     contacts = robot.contacts
     V = body_twist(robot.tree, links, w, contacts.group_body[contacts.pair_group[pair]])
     V = V - body_twist(robot.tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
@@ -96,7 +97,7 @@ def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
 
 @wp.func
 def pose_all(robot: RobotArrays, stage: ImplicitStage, links: Links, w: int):
-    """Poses and twists of all elements, by one thread."""
+    """Write poses and twists of all elements of world w, by one thread."""
     for i in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
 
@@ -106,9 +107,10 @@ def mark_free(
     robot: RobotArrays, step: scalar, last: int, start: ImplicitStage, left: scalar, contact_list: ContactList,
     links: Links, w: int,
 ):  # fmt: skip
-    """Mark the candidates about to hit at the start of a part (none in the last part); return the event known so far.
+    """Mark the candidates that are about to hit at the start of a part; return AT_ONCE if one hits at once, else NONE.
 
-    A candidate is compliant if it overlaps already, or approaches at no more than |g| h + `CLOSE` / h for steps of h.
+    The last part has no such candidates. A candidate is compliant if it already overlaps, or if it approaches at no
+    more than |g| h + `CLOSE` / h for steps of length h.
     """
     contacts = robot.contacts
     event = int(NONE)
@@ -141,7 +143,7 @@ def release_kernel(
     contact_list_out: ContactList,
     links_out: Links,
 ):
-    """Mark the candidates about to hit at the start of a part."""
+    """Mark the candidates that are about to hit at the start of a part."""
     w = wp.tid()
     mark_free(robot, step, last, start, left[w], contact_list_out, links_out, w)
 
@@ -159,7 +161,7 @@ def prepare_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Mark the candidates about to hit at the start of a part, and find whether one hits at once."""
+    """Mark the candidates that are about to hit at the start of a part, and write whether one hits at once."""
     w = wp.tid()
     left = impact_out.left[w]
     event = mark_free(robot, step, last, start, left, contact_list_out, links_out, w)
@@ -221,7 +223,7 @@ def go_to(
 
 @wp.func
 def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: int):
-    """The least gap of the candidates about to hit, and its candidate; infinity and -1 if there are none."""
+    """The least gap of the candidates about to hit, and the candidate with this gap; infinity and -1 without any."""
     least = scalar(wp.inf)
     nearest = int(-1)
     for c in range(robot.contacts.candidates):
@@ -255,7 +257,7 @@ def locate_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Find the first impact of a part by the Illinois method and go to its time; without one, go to the end."""
+    """Find the first impact of a part by the Illinois method and go to its time, or to the end if there is none."""
     w = wp.tid()
     length = impact_out.length[w]
     go_to(robot, past, stage, landing, length, links_out, impact_out, w)

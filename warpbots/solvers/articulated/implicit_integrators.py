@@ -1,15 +1,16 @@
-"""The implicit schemes: equations of their stages.
+"""The implicit integrators BDF1 and SDIRK2: equations of their stages.
 
-Both have the same form. A stage displaces the coordinates by x; its velocity is v = c x + rate, and its acceleration
-is c v + accel.
+The stages of both integrators have the same form. A stage displaces the coordinates by x; the velocity is v = c x +
+rate, and the acceleration is c v + accel.
 
     BDF1     c = 1 / h                        rate = 0                  accel = -c v_n
     SDIRK2   c = 1 / (g h), first stage       rate = 0                  accel = -c v_n
                             second stage      rate = -k c x_1           accel = -c v_n - k c (v_1 - v_n)
 
-with g = 1 - 1 / sqrt 2 and k = (1 - g) / g (Alexander 1977, "Diagonally implicit Runge-Kutta methods for stiff
-O.D.E.'s"). Both stages use the control signals of the step, so a force that is constant in a step gives its impulse in
-that step. A multistep method does not: across a jump of the force, BDF2 gives 1.5 or 0.67 times the impulse.
+with the step h, the velocity v_n at its start, x_1 and v_1 of the first stage, g = 1 - 1 / sqrt 2 and k = (1 - g) / g
+(Alexander 1977, "Diagonally implicit Runge-Kutta methods for stiff O.D.E.'s"). All stages use the control signals of
+the step, so a force that is constant within a step gives its full impulse in that step. A multistep method does not:
+across a jump of the force, BDF2 gives 1.5 or 0.67 times the impulse.
 """
 
 import math
@@ -36,11 +37,12 @@ _ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
 
 @wp.struct
 class Past:
-    """State at the start of a step, all worlds in one row, and length of the step.
+    """State at the start of a step, with all worlds in one row, and length of the step.
 
     method: Code of the integrator.
     h: Length of the step [s].
-    lengths: Length of the part in each world, 0 for none [s], shape (worlds,); (0,) for a step in one part.
+    lengths: Length of the current part of the step in each world, 0 for no part [s], shape (worlds,); (0,) for a step
+        in a single part.
     q: Joint coordinates, shape (worlds * coordinates,).
     qd: Joint velocities, shape (worlds * freedom,).
     """
@@ -63,7 +65,7 @@ def length_of(past: Past, w: int):
 
 @wp.func
 def inverse_length(past: Past, w: int):
-    """Coefficient c of the stages of a step [1/s]."""
+    """Coefficient c of the stages of a step in a world [1/s]."""
     c = _ONE / length_of(past, w)
     if past.method == SDIRK2:
         c = c / _GAMMA
@@ -93,7 +95,10 @@ def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitSta
 
 @wp.func
 def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, j: int, number: int):
-    """Initial displacement for Newton's method: constant velocities, or changing at the rate of the first stage."""
+    """Write the initial displacement for Newton's method.
+
+    It assumes constant velocities, or, in the second stage, the acceleration of the first stage.
+    """
     i = w * tree.freedom + j
     v = past.qd[i]
     if number == 1 and past.method == SDIRK2:

@@ -1,4 +1,4 @@
-"""Launches of one step of an integrator: its stages in order, and their adjoints in reverse order."""
+"""Launches for a step of an integrator: the stages in order, and the adjoints of the stages in reverse order."""
 
 import warp as wp
 
@@ -17,7 +17,7 @@ __all__ = ["kept_stages", "past_of", "solve_stages", "solve_stages_adjoint", "st
 
 
 def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array | None = None) -> Past:
-    """State at the start of a step; `lengths`, if given, are the step lengths of the worlds."""
+    """State at the start of a step as a Warp struct; `lengths`, if given, has the step length of each world."""
     past = Past()
     past.method, past.h = method, dt
     past.q, past.qd = q.flatten(), qd.flatten()
@@ -27,7 +27,7 @@ def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array
 
 
 def stages_from(q: wp.array, stages: tuple[ImplicitStage, ImplicitStage]) -> list[ImplicitStage]:
-    """Stages that displace the coordinates `q`."""
+    """Copies of `stages` (with the same arrays) that displace the coordinates `q`."""
     placed = []
     for stage in stages:
         copied = ImplicitStage()
@@ -40,7 +40,7 @@ def stages_from(q: wp.array, stages: tuple[ImplicitStage, ImplicitStage]) -> lis
 
 
 def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[ImplicitStage]:
-    """Copies of the stages of a step, with gradients of zero."""
+    """Copies, in the workspace, of the stages that the step `end` stored, with gradients set to zero."""
     stages = stages_from(q, model.workspace.stages)
     for kept, stage in zip(end.stages, stages, strict=True):
         for name in ("x", "rate", "accel", "c"):
@@ -50,7 +50,7 @@ def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[I
 
 
 def _numbers(past: Past) -> tuple[int, ...]:
-    """Numbers of the stages of a step; the only stage of BDF1 has number 1, as it ends the step."""
+    """Numbers of the stages of a step; the only stage of BDF1 has number 1, because it is the last one."""
     return (1,) if past.method == BDF1 else (0, 1)
 
 
@@ -78,13 +78,13 @@ def solve_stages(
 def solve_stages_adjoint(
     model: ArticulatedModel, past: Past, end: StoredStep, stages: list[ImplicitStage], control: wp.array
 ) -> None:
-    """Adjoint of a step: gradients of its start and of all parameters, from the gradients of its stages.
+    """Adjoint of a step: gradients with respect to its start and all parameters, from the gradients of its stages.
 
     Args:
         model: The model.
         past: Start of the step.
         end: Data that the step stored.
-        stages: From `kept_stages`, with gradients from all that depends on them.
+        stages: From `kept_stages`; their gradients must include everything that depends on the stages.
         control: Control signals.
     """
     workspace, device, lanes = model.workspace, model.device, lanes_of(model.device)
@@ -98,7 +98,7 @@ def solve_stages_adjoint(
 
 
 def _power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Gradients of the power of a stage."""
+    """Gradients of the virtual power of a stage with respect to the inputs of the stage (`virtual_power`)."""
     workspace, device = model.workspace, model.device
     clear_gradients(workspace.gradients())
     launch_all(sweeps(model, stage), device)

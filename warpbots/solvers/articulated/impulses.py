@@ -1,4 +1,4 @@
-"""The impulses of an impact, and their equations in the form that the adjoint needs.
+"""The impulses of an impact, and the equations for these impulses in the form that the adjoint needs.
 
 A contact has the unit normal n, T = 1 - n n^T, and the velocity u+ = u- + W p after the impact, W = J M^-1 J^T. Its
 impulse p fulfils r = 0, where
@@ -7,8 +7,9 @@ impulse p fulfils r = 0, where
     r = u+ + e min(n . u-, 0) n                           if it sticks,
     r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if it slides, e_t = u_t+ / |u_t+|.
 
-The impulse of each contact in turn follows from the impulses of all others, until none changes (Jean 1999, "The
-non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+ with the matrices of `impulse_tangents`.
+The impulse of one contact after the other is solved for, with the impulses of all others given, until no impulse
+changes (Jean 1999, "The non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+ with the
+matrices P and B from `impulse_tangents`.
 """
 
 import warp as wp
@@ -37,19 +38,20 @@ _SOFT = wp.constant(scalar(1e-10))  # regularisation of contacts in the adjoint,
 
 @wp.struct
 class Strike:
-    """Quantities of an impact, all worlds in one row.
+    """Quantities of an impact, with all worlds in one row; the symbols are those of this module.
 
     mass: Memory for the factors of the mass matrix.
     system: Factors of the derivative of r with respect to the impulses, shape (worlds * ROWS^2,).
-    row: J, a row for each component of the velocity of a contact, shape (worlds * ROWS * freedom,).
-    response: Joint velocities M^-1 J^T from unit impulses, in the same shape [rad/s or m/s per N s].
-    delassus: W in blocks, shape (worlds * CONTACTS^2,).
+    row: J, with a row for each component of the velocity of each contact, shape (worlds * ROWS * freedom,).
+    response: Changes M^-1 J^T of the joint velocities by unit impulses [rad/s or m/s per N s], shape (worlds * ROWS *
+        freedom,).
+    delassus: W, a 3 x 3 block for each two contacts, shape (worlds * CONTACTS^2,).
     place: Positions of contacts [m], shape (worlds * CONTACTS,).
     normal: Unit normals n, shape (worlds * CONTACTS,).
-    before: Velocities u- [m/s], shape (worlds * CONTACTS,).
-    change: Change of the joint velocities [rad/s or m/s], shape (worlds * freedom,).
-    weight: Weights of r, shape (worlds * CONTACTS,).
-    solution: Components of the weights in a row, shape (worlds * ROWS,).
+    before: Velocities u- of contacts before the impact [m/s], shape (worlds * CONTACTS,).
+    change: Change v+ - v- of the joint velocities [rad/s or m/s], shape (worlds * freedom,).
+    weight: Weights -y of r in the adjoint, shape (worlds * CONTACTS,).
+    solution: Components of all weights of a world, one after the other, shape (worlds * ROWS,).
     """
 
     mass: Factors
@@ -87,7 +89,7 @@ def impulse_responses(
     robot: RobotArrays, contact_list: ContactList, landing: ImplicitStage, work: StepArrays, strike: Strike,
     impact: Impact, w: int,
 ):  # fmt: skip
-    """Write J, M^-1 J^T, W, n and u- of an impact, by one thread."""
+    """Write J, M^-1 J^T, W, n and u- of the impact of world w, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     n = tree.freedom
@@ -142,7 +144,10 @@ def impulse_responses(
 
 @wp.func
 def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
-    """List the contacts of an impact: the one whose gap vanishes, then those that touch, farthest apart first."""
+    """List the contacts of an impact: first the contact whose gap vanishes, then other contacts that touch.
+
+    The next contact is always the one farthest from all contacts listed so far.
+    """
     contacts = robot.contacts
     count = impact.count[w]
     if count == 1:
@@ -181,7 +186,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
 
 @wp.func
 def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
-    """u+ of a contact."""
+    """Velocity u+ of contact i after the impact."""
     u = strike.before[w * CONTACTS + i]
     for k in range(impact.count[w]):
         u += strike.delassus[(w * CONTACTS + i) * CONTACTS + k] @ impact.impulse[w * CONTACTS + k]
@@ -190,7 +195,7 @@ def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
 
 @wp.func
 def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Impulse of a contact for given impulses of the others, and its mode."""
+    """Impulse and mode (`Impact.mode`) of contact i, for given impulses of the other contacts."""
     contacts = robot.contacts
     at = w * CONTACTS + i
     pair = contact_list.pair[impact.candidate[at]]
@@ -239,7 +244,7 @@ def strike_kernel(
     qd_out: wp.array[scalar],
     left_out: wp.array[scalar],
 ):
-    """Impulses of the impact of every world, the state after it and the time left in the step."""
+    """Impulses of the impact of every world, the state after the impact and the time left in the step."""
     w = wp.tid()
     tree = robot.tree
     n = tree.freedom
@@ -283,7 +288,7 @@ def strike_kernel(
 
 @wp.func
 def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """P and B of a contact: derivatives of r with respect to its impulse and to u+."""
+    """Derivatives of the residual r of contact i: P with respect to its impulse p, B with respect to u+."""
     contacts = robot.contacts
     at = w * CONTACTS + i
     one = wp.identity(n=3, dtype=scalar)
@@ -321,7 +326,7 @@ def weigh_impact_kernel(
     strike_out: Strike,
     weight_out: wp.array[scalar],
 ):
-    """Weights -l of the momentum balance and -y of r: G^T y = J M^-1 v+*, M l = v+* - J^T B^T y, G = P + B W."""
+    """Weights -l of the momentum balance and -y of r: G = P + B W, G^T y = J M^-1 v+*, M l = v+* - J^T B^T y."""
     w = wp.tid()
     n = robot.tree.freedom
     count = impact.count[w]

@@ -27,10 +27,10 @@ Moments = tuple[float, np.ndarray, np.ndarray]
 
 
 def body_inertia(body: RigidBody) -> Inertia | None:
-    """Inertia of a body, or None for one without mass.
+    """Inertia of a body, or None for a body without mass.
 
     Raises:
-        SceneError: The volume of its shape is not known.
+        SceneError: The volume of the shape of the body is not known.
     """
     if body.inertia is not None or body.shape is None:
         return body.inertia
@@ -117,12 +117,12 @@ def _(shape: Posed) -> Moments:
 
 @solid_moments.register
 def _(shape: Union) -> Moments:
-    """Where shapes overlap, their matter counts twice."""
+    """Sum over the shapes of the union; matter in an overlap of two shapes counts twice."""
     return combine([solid_moments(s) for s in shape.shapes])
 
 
 def combine(parts: list[Moments]) -> Moments:
-    """Total mass (or volume), common centre and moments about it of several parts."""
+    """Total mass (or volume) of several parts, their common centre of mass, and the moments of inertia about it."""
     mass = sum(m for m, _, _ in parts)
     center = sum(m * c for m, c, _ in parts) / mass
     moments = np.zeros((3, 3))
@@ -133,7 +133,7 @@ def combine(parts: list[Moments]) -> Moments:
 
 
 def _axis(shape: Capsule | Cylinder) -> tuple[np.ndarray, np.ndarray, float]:
-    """Centre, unit axis and length."""
+    """Centre, unit axis and length of the axis of a capsule or cylinder."""
     start, end = np.array(shape.start), np.array(shape.end)
     length = float(np.linalg.norm(end - start))
     return (start + end) / 2.0, (end - start) / length, length

@@ -1,4 +1,4 @@
-"""Forces of joints and motors, and their derivatives at the end of a stage."""
+"""Forces of joints and motors at the end of a stage, and the derivatives of these forces."""
 
 import warp as wp
 
@@ -13,7 +13,7 @@ __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
 @wp.func
 def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Force of limits: linear in the depth beyond them, with a damping force that is at most as large.
+    """Force of joint limits: linear in the depth beyond a limit, plus a damping force that is at most as large.
 
     The force never pulls, and it is continuous at a limit.
     """
@@ -51,7 +51,7 @@ def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness:
 
 @wp.func
 def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
-    """Force that moves an element against its springs, dampers, limits and the inertia of its rotors."""
+    """Force that is needed to move an element against its springs, dampers, limits and the inertia of its rotors."""
     kind = tree.kind[e]
     f = vec3()
     if kind != FIXED:
@@ -73,9 +73,9 @@ def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage
 
 @wp.func
 def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the passive force with respect to rotations about or translations along axes, and to velocities.
+    """Derivatives of `passive_force` with respect to rotations about (or translations along) axes, and to velocities.
 
-    The derivative with respect to velocities is a diagonal.
+    The derivative with respect to velocities is a diagonal matrix, returned as a vector.
     """
     tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
     slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
@@ -97,7 +97,7 @@ def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitSt
 def motor_force(
     tree: JointTree, design: ModelParameters, stage: ImplicitStage, control: wp.array2d[scalar], w: int, m: int
 ):
-    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; for a ball joint u torque alone."""
+    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; only u torque at a ball joint."""
     i = w * tree.channels + m
     j = w * tree.freedom + tree.motor_dof[m]
     u = control[w, m]
@@ -112,7 +112,7 @@ def motor_force(
 
 @wp.func
 def motor_tangent(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, m: int):
-    """Negative derivative of the force of a motor with respect to its coordinate."""
+    """Negative derivative of `motor_force` with respect to the displacement of the coordinate in the stage."""
     i = w * tree.channels + m
     slope = scalar(0.0)
     if tree.motor_coordinate[m] >= 0:

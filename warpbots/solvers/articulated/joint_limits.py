@@ -1,14 +1,15 @@
-"""Default stiffness and damping of limits, from the inertia that the joint carries and from its motors and springs.
+"""Default stiffness and damping of joint limits, from the inertia that a joint carries and its motors and springs.
 
 A limit that stops an inertia I as a spring of the frequency w = 1 / `TIME` with critical damping has
 
     k = I w^2,    d = 2 sqrt(k I),
 
-so that a body at a lever arm r exceeds the limit by g / (r w^2) under its weight, whatever its mass. I is the armature
-plus the mass of all bodies beyond the joint, or plus their largest principal moment of inertia about its origin at zero
-coordinates; the largest, because the bodies may be oriented otherwise when they meet the limit. Motors and springs of
-the joint push against the limit as well: k is at least a hundred times their stiffness, and a motor alone moves the
-joint beyond the limit by at most `GIVES`.
+so that a body at a lever arm r exceeds the limit by g / (r w^2) under its weight, whatever its mass. For a translation,
+I is the armature plus the mass of all bodies beyond the joint. For a rotation, I is the armature plus the largest
+principal moment of inertia of these bodies about the origin of the joint at zero coordinates; the largest, because the
+bodies may have another orientation when they reach the limit. Motors and springs of the joint push against the limit as
+well: k is at least a hundred times their stiffness, and a motor alone moves the joint beyond the limit by at most
+`GIVES`.
 """
 
 import numpy as np
@@ -29,12 +30,13 @@ _STIFFER = 100.0
 
 
 def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffness and damping of the limits of a joint: its own values, or else the defaults.
+    """Stiffness and damping of the limits of a joint: the values that the joint gives, or else the defaults.
 
     Args:
         scene: Scene of the joint, the bodies that it carries, and its motors.
         joint: A joint with limits.
-        matter: Other matter that the joint carries: masses, centres and moments about the centres, at zero coordinates.
+        matter: Matter other than rigid bodies that the joint carries: for each piece the mass, the centre and the
+            moments of inertia about the centre, at zero coordinates.
 
     Returns:
         Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m], each of shape (velocities,).
@@ -50,7 +52,7 @@ def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> 
 
 
 def is_angle(joint: Joint) -> np.ndarray:
-    """Which coordinates of a joint with limits are angles, shape (velocities,)."""
+    """Whether each coordinate of a joint with limits is an angle, shape (velocities,)."""
     return JOINTS[joint.kind].angular
 
 
@@ -78,7 +80,7 @@ def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndar
 
 
 def drive_stiffness(scene: Scene, joint: Joint) -> np.ndarray:
-    """Stiffness of a limit that withstands the springs and motors of a joint [N m/rad or N/m], shape (velocities,)."""
+    """Least stiffness of limits against the springs and motors of a joint [N m/rad or N/m], shape (velocities,)."""
     k, gives = _STIFFER * np.array(joint.stiffness), np.where(is_angle(joint), GIVES[True], GIVES[False])
     for motor in scene.actuators:
         if isinstance(motor, Torque | Servo) and motor.joint == joint.name:

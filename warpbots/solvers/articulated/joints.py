@@ -1,4 +1,4 @@
-"""Elementary joints: their coordinates, and the chart of their displacements in a step.
+"""Elementary joints: their coordinates, and how a displacement in a step changes the coordinates.
 
 Every joint is a chain of elementary joints: a planar joint is two prismatic joints, a free joint three and a ball
 joint. A step starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the
@@ -6,9 +6,9 @@ quaternion of a ball joint, with the Cayley map
 
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
-which is the rotation by 2 atan(|x| / 2) about x: rational, and free of singularities for rotations below pi in a step.
-While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes,
-s = 1 / (1 + |x|^2 / 4).
+which is the rotation by 2 atan(|x| / 2) about x. It needs no trigonometric function, and has no singularity for
+rotations below pi in a step. While x changes at a rate r, the body has the angular velocity s (r - x × r / 2) in the
+axes of the body, with s = 1 / (1 + |x|^2 / 4).
 """
 
 import warp as wp
@@ -45,7 +45,7 @@ _ONE, _TWO = wp.constant(scalar(1.0)), wp.constant(scalar(2.0))
 
 @wp.func
 def rotation_about(axis: vec3, angle: scalar):
-    """Rotation by an angle about a unit axis (Rodrigues)."""
+    """Rotation matrix for an angle about a unit axis (Rodrigues)."""
     c = wp.cos(angle)
     return (
         c * wp.identity(n=3, dtype=scalar) + wp.sin(angle) * wp.skew(axis) + (_ONE - c) * wp.outer(axis, axis)
@@ -73,13 +73,13 @@ def cayley_velocity(x: vec3, rate: vec3):
 
 @wp.func
 def cayley_tangent(x: vec3):
-    """T(x) with angular velocity = T(x) rate."""
+    """Matrix T(x) for which T(x) rate is the angular velocity in the axes of the body."""
     return _shrink(x) * (wp.identity(n=3, dtype=scalar) - _HALF * wp.skew(x))
 
 
 @wp.func
 def cayley_rate(x: vec3, rate: vec3):
-    """Derivative of T(x) rate with respect to x at constant rate."""
+    """Derivative of T(x) rate (`cayley_tangent`) with respect to x, at constant rate."""
     v = cayley_velocity(x, rate)
     return _HALF * _shrink(x) * (wp.skew(rate) - wp.outer(v, x))
 

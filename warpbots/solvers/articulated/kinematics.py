@@ -1,4 +1,4 @@
-"""Kinematics: from coordinates to poses, twists and accelerations, element by element from the roots."""
+"""Kinematics: poses, twists and accelerations from joint coordinates, element by element, starting at the roots."""
 
 import warp as wp
 
@@ -24,7 +24,7 @@ __all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "m
 
 @wp.func
 def of_joint(tree: JointTree, values: wp.array[scalar], w: int, e: int):
-    """The entries of an element in an array over velocities, padded with zeros."""
+    """The entries of element e in an array with an entry for each joint velocity, padded to three with zeros."""
     i = w * tree.freedom + tree.dof[e]
     kind = tree.kind[e]
     a = vec3()
@@ -37,7 +37,7 @@ def of_joint(tree: JointTree, values: wp.array[scalar], w: int, e: int):
 
 @wp.func
 def ball(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Unit quaternion of a ball at the end of a stage."""
+    """Unit quaternion of a ball joint at the end of a stage."""
     i = w * tree.coordinates + tree.coordinate[e]
     q = quat(stage.q[i], stage.q[i + 1], stage.q[i + 2], stage.q[i + 3])
     return wp.normalize(q) * cayley(of_joint(tree, stage.x, w, e))
@@ -62,7 +62,7 @@ def joint_acceleration(tree: JointTree, stage: ImplicitStage, w: int, e: int, ve
 
 @wp.func
 def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
-    """Twist of an element at p relative to its parent, for given velocities."""
+    """Twist of an element with the origin p relative to its parent, for the joint velocities `rates`."""
     d = basis @ rates
     twist = spatial(d, wp.cross(p, d))
     if kind == PRISMATIC:
@@ -72,7 +72,7 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
 @wp.func
 def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: Links, w: int, e: int):
-    """Write pose, twist and acceleration of an element from those of its parent, and write the pose of its body."""
+    """Write pose, twist and acceleration of an element, from the motion of its parent, and the pose of its body."""
     n = w * tree.elements + e
     k = w * tree.bodies + tree.body[e]
     R = wp.identity(n=3, dtype=scalar)
@@ -118,7 +118,7 @@ def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: 
 
 @wp.func
 def first_moment(design: ModelParameters, links: Links, k: int):
-    """Mass times centre of mass of a body [kg m]."""
+    """First moment of a body about the origin of the world: mass times centre of mass [kg m]."""
     return design.mass[k] * (links.body_position[k] + links.body_rotation[k] @ design.center[k])
 
 
@@ -133,5 +133,5 @@ def moments(design: ModelParameters, links: Links, k: int):
 
 @wp.func
 def inertial_wrench(m: scalar, mc: vec3, J: mat33, V: Twist, A: Twist):
-    """I A + V x* I V."""
+    """I A + V x* I V, for the spatial inertia I of mass m, first moment mc and moments of inertia J."""
     return momentum(m, mc, J, A) + cross_force(V, momentum(m, mc, J, V))

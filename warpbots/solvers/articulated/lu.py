@@ -1,8 +1,9 @@
 """Dense systems of one world: LU factorisation with partial pivoting, by one thread or by all threads of a world.
 
-Both compute the same factors, P A = L U, stored row by row; row k was exchanged with row `pivot[k]`. One thread takes
-rows one after the other. Threads of a warp take adjacent columns, and eliminate the right-hand side along with the
-matrix. Sums that all threads need are computed by each thread in the same order, so that runs repeat to the bit.
+Both variants compute the same factors, P A = L U, stored row by row; row k was exchanged with row `pivot[k]`. A single
+thread processes rows one after the other. The threads of a warp process adjacent columns, and eliminate the right-hand
+side along with the matrix. Sums that all threads need are computed by each thread in the same order, so that runs
+repeat to the bit.
 """
 
 import warp as wp
@@ -15,7 +16,7 @@ __all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transpo
 
 @wp.func
 def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
-    """Row with the largest entry in column k, among the rows from k on."""
+    """Row with the largest absolute entry in column k, among the rows from k on."""
     best = k
     most = wp.abs(A[a + k * n + k])
     for i in range(k + 1, n):
@@ -101,7 +102,7 @@ def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scal
 
 @wp.func
 def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
-    """Subtract multiples of row k from the entries of column j below it, in four independent operations at a time."""
+    """Subtract multiples of row k from the entries of column j below row k, four independent entries at a time."""
     u = A[a + k * n + j]
     i = k + 1
     while i + 3 < n:
@@ -122,7 +123,7 @@ def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
 
 @wp.func
 def exchange(values: wp.array[scalar], i: int, j: int):
-    """Exchange two entries."""
+    """Exchange the entries i and j."""
     t = values[i]
     values[i] = values[j]
     values[j] = t

@@ -28,20 +28,20 @@ class ArticulatedReadings(ArrayFields[Array]):
     Attributes:
         position: Origins of the bodies' frames [m], shape (worlds, n_bodies), vector.
         rotation: Axes of the bodies' frames, as columns [1], shape (worlds, n_bodies), matrix.
-        velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
+        velocity: Velocities of the origins of the bodies' frames [m/s], shape (worlds, n_bodies), vector.
         angular_velocity: Angular velocities of the bodies [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass [m], shape (worlds, n_bodies), vector.
-        kinetic_energy: Kinetic energies, without rotors [J], shape (worlds, n_bodies).
-        potential_energy: Potential energies in the field of gravity [J], shape (worlds, n_bodies).
+        kinetic_energy: Kinetic energies of the bodies, without the rotors of motors [J], shape (worlds, n_bodies).
+        potential_energy: Potential energies of the bodies in the field of gravity [J], shape (worlds, n_bodies).
         momentum: Momenta of the bodies [kg m/s], shape (worlds, n_bodies), vector.
         angular_momentum: Angular momenta about the origin of the world [kg m^2/s], shape (worlds, n_bodies), vector.
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
-        contact_force: Force on each contact point; where the point in contact belongs to another body, the force counts
-            for the nearest point of this body [N], shape (worlds, n_points), vector.
-        contact_normal: Component of this force along the normal of the solid, positive in compression [N], shape
+        contact_force: Force on each contact point [N], shape (worlds, n_points), vector. If a point of another body
+            touches a solid of this body, the reaction counts for the nearest contact point of this body.
+        contact_normal: Component of `contact_force` along the normal of the contact, positive in compression [N], shape
             (worlds, n_points).
-        contact_shear: Tangential part of this force, in the axes of the point's body [N], shape (worlds, n_points),
-            vector.
+        contact_shear: Tangential part of `contact_force`, in the axes of the body of the point [N], shape (worlds,
+            n_points), vector.
     """
 
     position: Array
@@ -59,7 +59,7 @@ class ArticulatedReadings(ArrayFields[Array]):
     contact_shear: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ArticulatedReadings(*map(make, self.fields()))
 
 
@@ -94,7 +94,7 @@ def body_kernel(
     momentum_out: wp.array2d[vec3],
     angular_momentum_out: wp.array2d[vec3],
 ):
-    """Pose, velocity, energy and momentum of a body."""
+    """Pose, velocity, energy and momentum of each body."""
     w, b = wp.tid()
     k = w * robot.tree.bodies + b
     R, p = body_pose(robot.tree, links, w, b)
@@ -122,14 +122,14 @@ def torque_kernel(
     # out
     torque_out: wp.array2d[scalar],
 ):
-    """Force of a motor."""
+    """Torque or force of each motor."""
     w, m = wp.tid()
     torque_out[w, m] = motor_force(robot.tree, robot.design, stage, control, w, m)
 
 
 @wp.func
 def nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3):
-    """Number of the point of a group that is nearest to x, in the frame of its body."""
+    """Number of the point of a group that is nearest to x; x is in the frame of the body of the group."""
     first = contacts.group_first[group]
     nearest = first
     least = scalar(wp.inf)
@@ -159,7 +159,7 @@ def contact_kernel(
     normal_out: wp.array2d[scalar],
     shear_out: wp.array2d[vec3],
 ):
-    """Add the force of a contact to the force on its point."""
+    """Add the force of each contact to the readings of its point, and the reaction to a point of the solid's body."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -211,7 +211,7 @@ def sense(
 def _launches(
     model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: ArticulatedReadings
 ) -> list[Launch]:
-    """Kernels that measure a state, in their order; those over contacts add to their outputs."""
+    """Kernel launches that measure a state, in the order in which they run; the contact kernel adds to its outputs."""
     stage = model.workspace.at_rest(state)
     links, contact_list = model.workspace.links, model.workspace.contact_list
     candidates = contact_list.pair.size

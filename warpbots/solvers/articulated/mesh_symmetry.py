@@ -2,9 +2,9 @@
 
 A symmetry is determined by the images of two vertices that are not in line with the centre. A vertex and its image have
 the same distance from the centre and the same angular defect: a full turn minus the angles of the faces around the
-vertex, which does not depend on how flat parts are cut into triangles. Two vertices that few others equal in both give
-few candidates, each of which is tested on vertices and on points of faces. This finds every axis of rotation, of any
-order.
+vertex. The defect does not depend on how flat parts are divided into triangles. Two vertices are chosen for which few
+other vertices have the same distance and defect. So there are few candidates for a symmetry, and each is tested on
+vertices and on points of faces. This finds every axis of rotation, of any order.
 """
 
 import itertools
@@ -43,13 +43,13 @@ _TRIED = 300_000, 10_000
 
 
 def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
-    """Orthogonal matrices that map a mesh onto itself about the centre of its surface, the identity first.
+    """Orthogonal matrices that map a mesh, about the centre of its surface, onto itself; the identity is the first.
 
-    Where too many vertices are alike, only matrices are found that exchange and reverse the axes of the mesh, or its
-    principal axes, whichever are more.
+    If too many vertices are alike, the function finds only matrices that permute and reverse either the coordinate axes
+    or the principal axes of the mesh, whichever gives more symmetries.
 
     Returns:
-        The matrices, a group, shape (n, 3, 3), and the centre [m], shape (3,).
+        The matrices, which form a group, shape (n, 3, 3), and the centre [m], shape (3,).
     """
     faces = mesh.triangles_center
     center = mesh.area_faces @ faces / mesh.area
@@ -63,8 +63,8 @@ def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
 def subgroups(group: np.ndarray) -> list[np.ndarray]:
     """A group of orthogonal matrices, and its subgroups that keep the line of its main axis, largest first.
 
-    The main axis is the one with the most rotations. If it has k rotations, each divisor m of k gives a subgroup, whose
-    elements turn a direction across the axis by multiples of 2 pi / m.
+    The main axis is the axis with the most rotations. If it has k rotations, each divisor m of k gives a subgroup,
+    whose elements rotate a direction perpendicular to the axis by multiples of 2 pi / m.
     """
     axis, k = _main_axis(group)
     if k == 1:
@@ -79,7 +79,7 @@ def subgroups(group: np.ndarray) -> list[np.ndarray]:
 
 
 def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
-    """The axis with the most rotations of a group, and their number including the identity."""
+    """The axis with the most rotations in a group, and the number of these rotations, including the identity."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - _TURN)]
     if not len(turns):
         return np.eye(3)[2], 1
@@ -90,19 +90,19 @@ def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _mirrored(g: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Unit vector across `axis` that `g` leaves unchanged; `g` reverses one direction across the axis."""
+    """Unit vector perpendicular to `axis` that `g` leaves unchanged; `g` must reverse another such direction."""
     two = np.eye(3) - np.outer(axis, axis)
     return np.linalg.svd(two @ (g + np.eye(3)) @ two)[0][:, 0]
 
 
 def _of_axes(axes: np.ndarray) -> np.ndarray:
-    """The 48 matrices that permute and reverse the given axes, the rows of a matrix."""
+    """The 48 matrices that permute and reverse the given axes, which are the rows of `axes`."""
     orders, signs = itertools.permutations(range(3)), list(itertools.product((1.0, -1.0), repeat=3))
     return np.array([axes.T @ (np.array(s)[:, None] * axes[list(order)]) for order in orders for s in signs])
 
 
 def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray | None:
-    """Orthogonal matrices that map two vertices to vertices like them; None if too many are alike."""
+    """Candidates for symmetries: they map two vertices to vertices like them. None if too many vertices are alike."""
     mesh = mesh.copy()
     mesh.merge_vertices()
     x, reach = mesh.vertices.view(np.ndarray) - center, _SAME * mesh.scale
@@ -130,14 +130,14 @@ def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray 
 
 
 def _frames(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Rotations whose columns are along a, perpendicular to a towards b, and along a x b, shape (n, 3, 3)."""
+    """Rotations with columns along a, perpendicular to a on the side of b, and along a × b, shape (n, 3, 3)."""
     z = np.cross(a, b)
     columns = np.stack([a, np.cross(z, a), z], axis=2)
     return columns / np.linalg.norm(columns, axis=1, keepdims=True)
 
 
 def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Candidates that map vertices to vertices and points of faces onto the surface, the identity first."""
+    """The candidates that map vertices to vertices and points of faces onto the surface; the identity is the first."""
     from scipy.spatial import cKDTree
 
     corners, reach = mesh.vertices - center, _SAME * mesh.scale

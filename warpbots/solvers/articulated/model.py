@@ -91,14 +91,14 @@ _CONTACT = (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedState(ArrayFields[Array]):
-    """Bodies in motion, in double precision.
+    """State of the bodies, in double precision.
 
     Attributes:
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
-            (worlds,).
+        lost: 1 for a world that cannot go on; a simulation keeps the state that this world had before the control
+            interval [1], shape (worlds,).
     """
 
     q: Array
@@ -106,7 +106,7 @@ class ArticulatedState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ArticulatedState(*map(make, self.fields()))
 
 
@@ -114,51 +114,57 @@ class ArticulatedState(ArrayFields[Array]):
 class ArticulatedModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
-    Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is traversed.
+    Joint k carries body k. Arrays over bodies or joints are in the order of `Scene.rigid`, even if kernels traverse the
+    tree in another order.
 
     Attributes:
         scene: The scene that was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
-        robot: Names and places of coordinates, velocities and bodies, on the host.
-        joint_position: Origins of joints' frames in the moved frames of the joints that carry them [m], shape (worlds,
+        robot: Names of joints and bodies and their indices in the arrays, on the host.
+        joint_position: Origin of the frame of each joint, in the frame that moves with the parent joint [m], shape
+            (worlds, n_bodies), vector.
+        joint_rotation: Orientation of the frame of each joint, in the frame that moves with the parent joint, as
+            quaternions (x, y, z, w) [1], shape (worlds, n_bodies), quaternion.
+        body_position: Origin of the frame of each body, in the frame that moves with its joint [m], shape (worlds,
             n_bodies), vector.
-        joint_rotation: Quaternions (x, y, z, w) of these frames [1], shape (worlds, n_bodies), quaternion.
-        body_position: Origins of bodies' frames in the moved frames of their joints [m], shape (worlds, n_bodies),
-            vector.
-        body_rotation: Quaternions of these frames [1], shape (worlds, n_bodies), quaternion.
+        body_rotation: Orientation of the frame of each body, in the frame that moves with its joint, as quaternions (x,
+            y, z, w) [1], shape (worlds, n_bodies), quaternion.
         mass: Masses [kg], shape (worlds, n_bodies).
         center_of_mass: Centres of mass in the bodies' frames [m], shape (worlds, n_bodies), vector.
-        inertia: Moments of inertia about them [kg m^2], shape (worlds, n_bodies), matrix.
+        inertia: Moments of inertia about the centres of mass [kg m^2], shape (worlds, n_bodies), matrix.
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        joint_stiffness: Stiffness of springs [N m/rad or N/m], shape (worlds, n_velocities).
-        joint_neutral: Coordinates at which springs are at rest [rad or m], shape (worlds, n_velocities).
-        joint_damping: Damping [N m s/rad or N s/m], shape (worlds, n_velocities).
-        armature: Inertia of rotors [kg m^2 or kg], shape (worlds, n_velocities).
+        joint_stiffness: Stiffness of joint springs [N m/rad or N/m], shape (worlds, n_velocities).
+        joint_neutral: Coordinates at which joint springs exert no force [rad or m], shape (worlds, n_velocities).
+        joint_damping: Damping of joints [N m s/rad or N s/m], shape (worlds, n_velocities).
+        armature: Inertia of the rotors of motors [kg m^2 or kg], shape (worlds, n_velocities).
         joint_lower: Lower limits [rad or m], -`NEVER` for none, shape (worlds, n_velocities).
         joint_upper: Upper limits [rad or m], `NEVER` for none, shape (worlds, n_velocities).
         limit_stiffness: Stiffness of limits [N m/rad or N/m], shape (worlds, n_velocities).
         limit_damping: Damping of limits [N m s/rad or N s/m], shape (worlds, n_velocities).
-        motor_torque: Torques or forces at u = 1 [N m or N], shape (worlds, channels).
-        motor_stiffness: Proportional gains [N m/rad or N/m], shape (worlds, channels).
-        motor_damping: Derivative gains [N m s/rad or N s/m], shape (worlds, channels).
-        motor_target: Targets at u = 0 [rad or m], shape (worlds, channels).
-        motor_reach: Displacement of the target by u = 1 [rad or m], shape (worlds, channels).
+        motor_torque: Torques or forces of motors at u = 1 [N m or N], shape (worlds, channels).
+        motor_stiffness: Proportional gains of servos [N m/rad or N/m], shape (worlds, channels).
+        motor_damping: Derivative gains of servos [N m s/rad or N s/m], shape (worlds, channels).
+        motor_target: Target coordinates of servos at u = 0 [rad or m], shape (worlds, channels).
+        motor_reach: Displacement of the target coordinates of servos at u = 1 [rad or m], shape (worlds, channels).
         contact_point: Contact points in the frames of their bodies [m], shape (worlds, n_points), vector.
-        contact_radius: Radii of the balls around them [m], 0 for points of a surface, shape (worlds, n_points).
+        contact_radius: Radii of the balls around contact points [m], 0 for points on a surface, shape (worlds,
+            n_points).
         contact_area: Areas of contact points [m^2], shape (worlds, n_points).
         contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
         contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
-        contact_restitution: Coefficients of restitution, 0 where there is none [1], shape (worlds, n_contacts).
+        contact_restitution: Coefficients of restitution, 0 for a law without one [1], shape (worlds, n_contacts).
         contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
-        contact_viscosity: Shear per speed below the friction cone [Pa s/m], shape (worlds, n_contacts).
-        contact_scale: Factor of all contact forces [1], shape (worlds,).
+        contact_viscosity: Shear stress per sliding speed, inside the friction cone [Pa s/m], shape (worlds,
+            n_contacts).
+        contact_scale: Factor by which all contact forces are multiplied [1], shape (worlds,).
         solid_distance: Coefficients of the quadratic B-splines through the signed distances to solids without a closed
             form at their samples [m], shape (worlds, n_samples).
         rounded: Whether any contact point has a ball around it.
-        tree: Topology, as a Warp struct.
-        contact_topology: Points and solids that may be in contact, as a Warp struct; its parameter arrays are null.
-        solids: Solids, as a Warp struct, with the samples that the scene gives.
+        tree: Topology of the joints, as a Warp struct.
+        contact_topology: Points and solids that may be in contact, as a Warp struct whose arrays of parameters are
+            null.
+        solids: Solids, as a Warp struct, with the samples at the parameters of the scene.
         workspace: Arrays that every step fills anew.
     """
 
@@ -210,7 +216,7 @@ class ArticulatedModel(ArrayModel):
     """There are no soft bodies."""
 
     def summary(self) -> str:
-        """Number of bodies, degrees of freedom and contact points."""
+        """Text with the number of bodies, degrees of freedom and contact points."""
         bodies, points = len(self.robot.bodies), self.contact_topology.points
         return f"{bodies} rigid bodies, {self.robot.freedom} degrees of freedom, {points} contact points"
 
@@ -245,7 +251,10 @@ class ArticulatedModel(ArrayModel):
         return arrays
 
     def places(self, per: str) -> Places | None:
-        """Places of bodies, joints, velocities, motors, points and samples at zero coordinates; None for all others."""
+        """Places of elements of the kind `per` at zero coordinates; None if elements of this kind have no place.
+
+        Bodies, joints, velocities, motors, contact points and samples have places.
+        """
         if per == "sample":
             return sample_places(self.scene, self.solids)
         return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
@@ -254,7 +263,7 @@ class ArticulatedModel(ArrayModel):
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
         Parameters of springs, limits, motors, contacts, balls, restitution and samples are left out if the scene has
-        none.
+        none of these.
         """
         absent = set()
         if not self.robot.freedom:
@@ -279,7 +288,7 @@ class ArticulatedModel(ArrayModel):
         return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with new joints, motors, bodies and laws of contact."""
+        """The scene with joints, motors, bodies and laws of contact from `values`."""
         robot = self.robot if "center_of_mass" in values else _without_frames(self.robot, self.scene)
         scene = with_joints(with_motors(super().recorded(values), values), robot, values, NEVER)
         scene = with_contact_laws(with_bodies(scene, self.robot, values), values)
@@ -294,6 +303,6 @@ class ArticulatedModel(ArrayModel):
 
 
 def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
-    """A robot with the joints of a scene, whose free joints may have the default frame at the centre of mass."""
+    """`robot` with its joints as `scene` gives them: free joints without a frame keep the default frame."""
     given = {joint.name: joint for joint in scene.joints}
     return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))

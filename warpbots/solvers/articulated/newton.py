@@ -1,16 +1,16 @@
 """Newton's method: one kernel solves for the end of a stage, with one thread or warp for each world.
 
-A trial point at the full correction, a half of it, a quarter, ... is accepted when the residual is smaller there, with
-each entry divided by the diagonal of the Jacobian, so that newtons and newton metres are comparable. Below 1e-4 of the
-correction any trial point is accepted: a kink lies ahead, and the next correction uses the slope beyond it. A stage has
-converged when a full correction is below the tolerance; this correction is still added, so that the remaining error is
-of the order of its square.
+Trial points at the full correction, a half of it, a quarter, ... are tested, and the first with a smaller residual is
+accepted. For this comparison, each entry of the residual is divided by the diagonal of the Jacobian, so that newtons
+and newton metres are comparable. Below 1e-4 of the correction any trial point is accepted: there is a kink, and the
+next correction uses the Jacobian beyond the kink. A stage has converged if a full correction is below the tolerance;
+this correction is still added, so that the remaining error is of the order of the square of the correction.
 
-Contacts stick within a band of speeds whose width is inverse to the viscosity; corrections from outside can jump over a
-narrow band again and again. An iteration that takes too long restarts with contacts a hundred, ten thousand, ... times
-less viscous, until it converges. From there continuation leads to the true viscosity, in steps that shrink where the
-iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a solution of
-the original equations.
+Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity. Corrections can
+jump across a narrow range again and again. An iteration that takes too long restarts with contacts a hundred, ten
+thousand, ... times less viscous, until it converges. From this solution, continuation leads to the true viscosity, in
+steps that shrink if the iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The
+result is a solution of the original equations.
 """
 
 import warp as wp
@@ -46,7 +46,7 @@ _LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # fa
 class Options:
     """Options of Newton's method.
 
-    tolerance: Size of a correction [m or rad] at which a stage has converged.
+    tolerance: Size of a correction below which a stage has converged [m or rad].
     limit: Largest number of iterations.
     lanes: Number of threads for each world.
     """
@@ -58,10 +58,10 @@ class Options:
 
 @wp.struct
 class Factors:
-    """Factors of the Jacobian at the end of a stage, for the adjoint.
+    """LU factors of the Jacobian at the end of a stage, for the adjoint.
 
     matrix: L and U of P J = L U, shape (worlds * freedom * freedom,).
-    pivot: Rows that were exchanged, shape (worlds * freedom,).
+    pivot: Row with which each row was exchanged, shape (worlds * freedom,).
     """
 
     matrix: wp.array[scalar]
@@ -72,9 +72,9 @@ class Factors:
 class Report:
     """Convergence of Newton's method in the last step of each world.
 
-    found: 1 where it converged, shape (worlds,).
+    found: 1 for a world in which the iteration converged, shape (worlds,).
     iterations: Number of iterations, shape (worlds,).
-    correction: Size of the last correction [m or rad], -1 where it is not finite, shape (worlds,).
+    correction: Size of the last correction [m or rad], -1 if it is not finite, shape (worlds,).
     """
 
     found: wp.array[int]
@@ -113,7 +113,7 @@ def measure(work: StepArrays, w: int, n: int):
 
 @wp.func
 def weigh(work: StepArrays, w: int, n: int):
-    """Norm of the residual, each entry divided by the diagonal of the Jacobian; the same in every thread."""
+    """Norm of the residual with each entry divided by the diagonal of the Jacobian; the same in every thread."""
     m = scalar(0.0)
     for i in range(n):
         r = work.residual[w * n + i] * work.scale[w * n + i]
@@ -123,7 +123,7 @@ def weigh(work: StepArrays, w: int, n: int):
 
 @wp.func
 def displace(stage: ImplicitStage, work: StepArrays, share: scalar, w: int, n: int, lane: int, lanes: int):
-    """Displace the end of a stage by a share of the correction."""
+    """Add a fraction `share` of the correction to the displacement of a stage."""
     for i in range(lane, n, lanes):
         stage.x[w * n + i] += share * work.step[w * n + i]
     sync()
@@ -140,7 +140,7 @@ def start(
     lanes: int,
     number: int,
 ):
-    """Write the terms of a stage that follow from the past, and the initial guess of its displacement."""
+    """Write the terms of a stage that follow from the start of the step, and the initial guess of the displacement."""
     tree = robot.tree
     if lane == 0:
         stage.c[w] = inverse_length(past, w)
@@ -165,7 +165,7 @@ def solve_stage(
     w: int,
     lane: int,
 ):
-    """Solve for the displacement of a stage; 1 if the iteration converged."""
+    """Solve for the displacement of a stage; return 1 if the iteration converged, else 0."""
     n = robot.tree.freedom
     lanes = options.lanes
     found = int(0)
@@ -253,7 +253,7 @@ def newton_kernel(
     factors_out: Factors,
     end_out: Past,
 ):
-    """A stage of every world: number 0 for the first of two, else 1; stage 1 also writes the end of the step.
+    """Solve a stage of every world; `number` is 0 for the first of two stages, else 1, which also writes the end.
 
     A stage that does not converge writes NaN.
     """

@@ -1,4 +1,4 @@
-"""Depths of bodies inside solids."""
+"""Depths of contact points inside solids."""
 
 import numpy as np
 import warp as wp
@@ -29,7 +29,7 @@ def depth_kernel(
     links_out: Links,
     distance_out: wp.array2d[scalar],
 ):
-    """Distance of every candidate of a world [m], negative inside."""
+    """Signed distance of every candidate of a world [m], negative inside a solid."""
     w = wp.tid()
     for e in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links_out, w, e)
@@ -39,7 +39,7 @@ def depth_kernel(
 
 
 def deepest(model: ArticulatedModel, state: ArticulatedState, world: int) -> str | None:
-    """Name the contact that is deepest in a world, if any is deeper than a millimetre."""
+    """Text that names the deepest contact of a world, if it is deeper than a millimetre; else None."""
     contact_list = model.workspace.contact_list
     candidates = contact_list.pair.size
     if not candidates:

@@ -30,13 +30,14 @@ _POINT = 500.0
 
 
 def clouds(body: RigidBody) -> list[Cloud]:
-    """Contact points over the parts of the surface of a body, `body.points` in total, each with its share of the area.
+    """Clouds of contact points for the parts of a body, about `body.points` points in total, with areas.
 
-    A box has a grid with points at its corners, on which it rests. All other surfaces are sampled evenly and
-    reproducibly, with the symmetry of the surface.
+    Each point represents an equal fraction of the area of its part. A box has a grid of points that includes the
+    corners, on which it rests. All other surfaces are sampled evenly and reproducibly, with the symmetry of the
+    surface.
 
     Raises:
-        SceneError: No surface is known for its shape, or the points do not fit into memory.
+        SceneError: No surface is known for the shape of the body, or the points do not fit into memory.
     """
     refuse_too_many(body)
     parts = parts_of(body.shape)
@@ -52,7 +53,7 @@ def clouds(body: RigidBody) -> list[Cloud]:
 
 
 def refuse_too_many(body: RigidBody) -> None:
-    """Raise a `SceneError` if a body has more contact points than fit into memory."""
+    """Raise a `SceneError` if the contact points of a body do not fit into memory."""
     refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
 
 
@@ -133,7 +134,7 @@ def _spread(shape: Shape, count: int) -> np.ndarray:
 
 
 def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
-    """The finest grid on the faces of a box with at most `count` points and nearly equal spacings."""
+    """The finest grid on the faces of a box that has at most `count` points, with nearly equal spacings."""
     edges = upper - lower
     best = np.array([2, 2, 2])
     for spacing in np.geomspace(edges.max(), edges.min() / count, 200):

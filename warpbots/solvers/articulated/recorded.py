@@ -1,4 +1,4 @@
-"""Parameters of articulated bodies in the records of their scene: joints, motors, bodies and laws of contact."""
+"""Scenes with new parameters of articulated bodies: joints, motors, bodies and laws of contact."""
 
 import contextlib
 import dataclasses
@@ -76,7 +76,7 @@ def _sprung(joint: Joint, at: slice, values: Values, never: float) -> Joint:
 
 
 def _joined(scene: Scene, robot: ArticulatedRobot, joints: Mapping[str, Joint]) -> Scene:
-    """`scene` with these joints by name; the implicit free joint of a floating body is added if it has changed."""
+    """`scene` with `joints`, by name; the implicit free joint of a floating body is added if it has changed."""
     own = {joint.name for joint in scene.joints}
     new = [joints[j.name] for j in robot.joints if j.name not in own and joints[j.name] != j]
     return changed(scene, joints=[*(joints.get(j.name, j) for j in scene.joints), *new])
@@ -88,7 +88,7 @@ def with_frames(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
     Args:
         scene: The scene.
         robot: Its joints.
-        values: Parameters by name, including the four of frames.
+        values: Parameters by name, including the four parameters of frames.
     """
     rotation = {n: Rotation.from_quat(values[n]).as_matrix() for n in ("joint_rotation", "body_rotation")}
     poses: dict[int, tuple[np.ndarray, np.ndarray]] = {-1: (np.zeros(3), np.eye(3))}
@@ -111,7 +111,7 @@ def _depth(robot: ArticulatedRobot, body: int) -> int:
 
 
 def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) -> dict:
-    """Fields of the pose of a body or joint that differ from its present ones by more than rounding."""
+    """Those fields of the new pose that differ from the present pose of a body or joint by more than rounding."""
     near = {"rtol": 1e-12, "atol": 1e-12}
     fields = {}
     if not np.allclose(position, part.position, **near):
@@ -142,7 +142,7 @@ _POINTS = ("contact_point", "contact_area")
 
 
 def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
-    """A body with the inertia of `values`; the body itself if this is its inertia already, or impossible."""
+    """`body` with the inertia of `values`; unchanged if it has that inertia, or if that is physically impossible."""
     before = body_inertia(body)
     old = (0.0, (0.0,) * 3, np.zeros((3, 3))) if before is None else (before.mass, before.center, before.moments)
     names = ("mass", "center_of_mass", "inertia")
@@ -155,7 +155,7 @@ def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
 
 
 def _touching(body: RigidBody, values: Values) -> RigidBody:
-    """A body with the contact points of `values`, if they differ from its own."""
+    """`body` with the contact points of `values`, or unchanged if it already has these points."""
     groups = points_of(body)
     if not values or any(g.radii.any() or g.kind != BALLS for g in groups):
         return body  # no record can hold points that roll

@@ -1,22 +1,22 @@
-"""The residual of the equations of motion and its Jacobian, by a few passes over the tree.
+"""The residual of the equations of motion, and the Jacobian of this residual, by a few passes over the tree.
 
-The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
-subtree needs: the sum of I A + V x* I V minus contact wrenches over its bodies. When joint j is displaced by the twist
-s, everything that it carries moves rigidly with it, and so do the wrenches. In addition, twists and accelerations
-change by
+The residual of velocity i is r_i = S_i . F + passive forces - motor forces, with the axis S_i of the velocity and the
+wrench F that the subtree needs: the sum, over the bodies of the subtree, of I A + V x* I V minus the contact wrenches.
+If joint j is displaced by the twist s, everything that the joint carries moves rigidly with it, including the wrenches.
+In addition, twists and accelerations change by
 
     a = V_p x s + w,
     g = A_p x s + V_p x (V_p x s) + c w + (V_p + V_e) x w
 
-with the twist V_p and acceleration A_p of the parent, the element's own twist V_e and the change w of its velocity.
-This changes a wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing 2022,
-"Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the world
-only two of the four blocks of 2 B are nonzero: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the linear
-momentum h and
+with the twist V_p and acceleration A_p of the parent, the twist V_e of the element and the change w of its joint
+velocity. This changes a wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing
+2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the
+world only two of the four blocks of 2 B are nonzero: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the
+linear momentum h and
 
     B = 2 [w]x J - tr J [w]x - 2 [m c]x [v]x,
 
-so that a mass, a first moment, two matrices and a momentum describe a subtree.
+so that a subtree is described by a mass, a first moment, the matrices J and B, and a momentum.
 """
 
 import warp as wp
@@ -50,7 +50,7 @@ _ZERO = wp.constant(scalar(0.0))
 
 @wp.func
 def freedom_of(kind: int):
-    """Number of velocities of a kind of element."""
+    """Number of velocities of an element of the given kind."""
     n = int(1)
     if kind == FIXED:
         n = 0
@@ -61,7 +61,7 @@ def freedom_of(kind: int):
 
 @wp.func
 def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
-    """Initialise the sums over a subtree with the body at its root."""
+    """Initialise the sums over the subtree of element e with the body that e carries directly."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -93,7 +93,7 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
 
 @wp.func
 def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the rotation or translation of an element, and of its velocities, by its displacement."""
+    """Derivatives of the rotation or translation of an element, and of its velocity, by the displacement."""
     c = stage.c[w]
     T = wp.identity(n=3, dtype=scalar)
     dv = c * T
@@ -106,7 +106,7 @@ def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
 
 @wp.func
 def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
-    """Axes of an element, and changes of twists and accelerations of its subtree in addition to the rigid motion."""
+    """Write the axes of an element, and the changes a and g of twists and accelerations of its subtree."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -139,7 +139,7 @@ def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays,
 
 @wp.func
 def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
-    """I g + 2 B a of a subtree."""
+    """Change I g + 2 B a of the wrench of subtree `n`, for a = `drift` and g = `lag`."""
     w = angular(drift)
     return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
         work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
@@ -148,7 +148,7 @@ def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
 
 @wp.func
 def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
-    """Residual of velocity k of element e, its row of the Jacobian up to the diagonal and its column."""
+    """Write the residual of velocity k of element e, and the row (up to the diagonal) and column of the Jacobian."""
     tree = robot.tree
     n = w * tree.elements + e
     j = tree.dof[e] + k
@@ -229,7 +229,7 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
 
 @wp.func
 def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
-    """Add springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
+    """Add the springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
     tree = robot.tree
     design = robot.design
     count = freedom_of(tree.kind[e])
@@ -306,7 +306,7 @@ def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
 
 @wp.func
 def add_children(tree: JointTree, work: StepArrays, w: int, i: int):
-    """Add the sums over the children to an element, the i-th from the roots."""
+    """Add the sums over the subtrees of its children to the i-th element in the order from the roots."""
     n = w * tree.elements + tree.order[i]
     for back in range(tree.child[i + 1] - tree.child[i]):
         m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]
@@ -329,7 +329,7 @@ def evaluate(
     lane: int,
     lanes: int,
 ):
-    """Residual and Jacobian of world w at the displacement of its stage."""
+    """Compute the residual and Jacobian of world w at the present displacement of its stage."""
     tree = robot.tree
     clear(robot, work, w, lane, lanes)
     for level in range(tree.levels):

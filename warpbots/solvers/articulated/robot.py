@@ -1,4 +1,4 @@
-"""A robot on the host: its joints as a tree of elementary joints, and the places of all its parts in the arrays."""
+"""A robot on the host: its joints as a tree of elementary joints, and the indices of all its parts in the arrays."""
 
 import dataclasses
 import functools
@@ -19,14 +19,14 @@ class Element:
     """An elementary joint.
 
     Attributes:
-        kind: Its kind (`joints`).
+        kind: Kind of the elementary joint (`joints`).
         axis: Unit axis in the frame of the joint, shape (3,).
-        body: Index of the body to whose joint it belongs.
-        parent: Index of the element that carries it, -1 for the world.
-        first: Whether it is the first of its joint.
-        last: Whether it is the last of its joint.
-        dof: Index of its first velocity.
-        coordinate: Index of its first coordinate.
+        body: Index of the body whose joint contains this element.
+        parent: Index of the element that carries this element, -1 for the world.
+        first: Whether this element is the first of its joint.
+        last: Whether this element is the last of its joint.
+        dof: Index of the first velocity of this element.
+        coordinate: Index of the first coordinate of this element.
     """
 
     kind: int
@@ -41,15 +41,15 @@ class Element:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedRobot:
-    """Names, and places in arrays; bodies and their joints are in the order of `Scene.rigid`.
+    """A robot: names, and indices in arrays. Bodies and their joints are in the order of `Scene.rigid`.
 
     Attributes:
         bodies: Names of the bodies.
         joints: The joint of each body.
         parents: Index of the body that carries each body, -1 for the world.
         elements: Elementary joints, parents before children.
-        coordinates: Slice of the coordinates of each joint, by its name.
-        velocities: Slice of the velocities of each joint, by its name.
+        coordinates: Slice of the coordinates of each joint, by name of the joint.
+        velocities: Slice of the velocities of each joint, by name of the joint.
         start: Coordinates at time 0, shape (n_coordinates,).
         start_velocity: Velocities at time 0, shape (n_velocities,).
         servos: Whether each motor is a position servo, shape (channels,).
@@ -78,7 +78,7 @@ class ArticulatedRobot:
 
     @functools.cached_property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """Elements that the world carries, elements that these carry, and so on; siblings side by side."""
+        """Elements by level: first those that the world carries, then their children, ...; siblings are adjacent."""
         levels = [tuple(n for n, e in enumerate(self.elements) if e.parent < 0)]
         while levels[-1]:
             levels.append(tuple(n for p in levels[-1] for n, e in enumerate(self.elements) if e.parent == p))
@@ -96,7 +96,7 @@ class ArticulatedRobot:
 
 
 def robot_of(scene: Scene) -> ArticulatedRobot:
-    """The rigid bodies and joints of a scene as trees.
+    """The robot of a scene: its rigid bodies and joints as trees.
 
     Raises:
         SceneError: A joint moves nothing that has mass.
@@ -133,7 +133,7 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
 
 
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
-    """The joint that carries a body, with its frame; a free joint if the scene has none."""
+    """The joint that carries a body, with its frame; a free joint if the scene has no joint for the body."""
     for joint in scene.joints:
         if joint.child == body.name:
             return placed(joint, body)
@@ -141,7 +141,7 @@ def joint_of(body: RigidBody, scene: Scene) -> Joint:
 
 
 def placed(joint: Joint, child: RigidBody) -> Joint:
-    """A joint whose frame is given; a free joint without a frame gets one at the centre of mass of its child."""
+    """`joint` with a frame; a free joint without a frame gets a frame at the centre of mass of its child."""
     if joint.position is not None:
         return joint
     inertia = body_inertia(child)
@@ -151,7 +151,7 @@ def placed(joint: Joint, child: RigidBody) -> Joint:
 
 
 def _parents_first(parents: tuple[int, ...]) -> list[int]:
-    """Indices of bodies, depth first."""
+    """Indices of the bodies in depth-first order, parents before children."""
     children: dict[int, list[int]] = {}
     for k, parent in enumerate(parents):
         children.setdefault(parent, []).append(k)

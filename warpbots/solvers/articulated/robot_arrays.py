@@ -10,10 +10,10 @@ __all__ = ["ContactLaws", "ModelParameters", "RobotArrays", "JointTree"]
 
 @wp.struct
 class JointTree:
-    """Topology, the same in all worlds. Elements are elementary joints, with parents before children.
+    """Topology of a robot, the same in all worlds. Elements are elementary joints, with parents before children.
 
     elements: Number of elements.
-    bodies: Number of bodies; body k hangs on joint k, which is one or several elements.
+    bodies: Number of bodies; joint k carries body k and consists of one or several elements.
     freedom: Number of velocities.
     coordinates: Number of coordinates.
     channels: Number of motors.
@@ -22,20 +22,21 @@ class JointTree:
     axis: Unit axis in the frame of the joint, shape (elements,).
     dof: First velocity of an element, shape (elements,).
     coordinate: First coordinate of an element, shape (elements,).
-    body: Body to whose joint an element belongs, shape (elements,).
+    body: Body whose joint contains an element, shape (elements,).
     first: 1 for the first element of a joint, which starts with the frame of the joint, shape (elements,).
     last: 1 for the last element of a joint, which carries the body, shape (elements,).
     element: Element that carries a body, shape (bodies,).
     of_dof: Element of a velocity, shape (freedom,).
-    carries: 1 where the first element carries the second or equals it, row by row, shape (elements * elements,).
-    levels: Number of levels; the elements of a level are carried by elements of the level before.
-    order: Elements level by level, elements with the same parent side by side, shape (elements,).
-    level: Index in `order` at which a level begins, shape (levels + 1,).
-    child: Index in `order` at which the children of an element of `order` begin, shape (elements + 1,).
-    motor: Motors in the order of the velocities that they drive, shape (channels,).
-    drive: Index in `motor` at which the motors of a velocity begin, shape (freedom + 1,).
+    carries: Entry (e, f), stored row by row, is 1 if element e carries element f or is f, else 0, shape (elements *
+        elements,).
+    levels: Number of levels of the tree; elements of the previous level carry the elements of a level.
+    order: Elements level by level, with elements of the same parent adjacent, shape (elements,).
+    level: Index in `order` at which each level begins, and the number of elements, shape (levels + 1,).
+    child: For each element in `order`, the index in `order` at which its children begin, shape (elements + 1,).
+    motor: Motors, sorted by the velocities that they drive, shape (channels,).
+    drive: Index in `motor` at which the motors of each velocity begin, shape (freedom + 1,).
     motor_dof: Velocity that a motor drives, shape (channels,).
-    motor_coordinate: Coordinate that a motor drives, shape (channels,).
+    motor_coordinate: Coordinate that a motor drives, -1 at a ball joint, shape (channels,).
     """
 
     elements: int
@@ -66,7 +67,7 @@ class JointTree:
 
 @wp.struct
 class ModelParameters:
-    """Parameters of joints, bodies and motors, all worlds in one row; see `ArticulatedModel`."""
+    """Parameters of joints, bodies and motors, with all worlds in one row; see `ArticulatedModel`."""
 
     joint_position: wp.array[vec3]
     joint_rotation: wp.array[quat]
@@ -93,7 +94,7 @@ class ModelParameters:
 
 @wp.struct
 class ContactLaws:
-    """Contact points, laws, and which points may be in contact with which solids.
+    """Contact points, contact laws, and pairs of a group of points and a solid that may be in contact.
 
     points: Number of points.
     groups: Number of groups.
@@ -107,14 +108,15 @@ class ContactLaws:
     pair_group: Group of a pair, shape (pairs,).
     pair_solid: Solid of a pair, shape (pairs,).
     pair_law: Law of a pair, shape (pairs,).
-    pair_count: Number of leading points of its group that may be in contact, shape (pairs,).
+    pair_count: Number of points of the group of a pair, counted from the first, that may be in contact, shape (pairs,).
     pair_candidate: First candidate of a pair, shape (pairs,).
     pair_lent: 1 for a pair whose contacts have the area of the first point of `pair_felt`, shape (pairs,).
-    pair_felt: Group of the body of its solid whose nearest point reports its contact forces, -1 for none, shape
-        (pairs,).
-    pair_crossed: For a pair of edges, the box of the body of its group whose edges touch those of the box `pair_solid`;
-        -1 for a pair of points and a solid, shape (pairs,).
-    pair_beside: Pair of edges of the same two boxes under the same law, -1 for none, shape (pairs,).
+    pair_felt: Group of points on the body of the solid of a pair, whose nearest point reports the reaction forces; -1
+        for none, shape (pairs,).
+    pair_crossed: For a pair of edges, the solid that is the box of the group, whose edges touch the edges of the box
+        `pair_solid`; -1 for a pair of points and a solid, shape (pairs,).
+    pair_beside: For a pair with points of two boxes, the pair of edges of these boxes under the same law; -1 for none,
+        shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, shape (laws,).
     instant: 1 for a law with instant impacts, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
@@ -124,8 +126,8 @@ class ContactLaws:
     damping: Damping of a law [Pa s/m^2], shape (worlds * laws,).
     restitution: Coefficient of restitution of a law, if it has one [1], shape (worlds * laws,).
     friction: Coulomb coefficient of a law [1], shape (worlds * laws,).
-    viscosity: Shear per speed of a law below the friction cone [Pa s/m], shape (worlds * laws,).
-    scale: Factor of all contact forces [1], shape (worlds,).
+    viscosity: Shear stress per sliding speed of a law, inside the friction cone [Pa s/m], shape (worlds * laws,).
+    scale: Factor by which all contact forces are multiplied [1], shape (worlds,).
     """
 
     points: int
@@ -163,7 +165,7 @@ class ContactLaws:
 class RobotArrays:
     """A robot and the solids around it: all data that is constant in a step.
 
-    tree: Topology.
+    tree: Topology of the joints.
     design: Parameters of joints, bodies and motors.
     contacts: Contact points and laws.
     solids: Solids with which the points may be in contact.

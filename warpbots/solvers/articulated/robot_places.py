@@ -12,10 +12,10 @@ __all__ = ["robot_places", "sample_places"]
 
 
 def robot_places(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray, per: str) -> Places | None:
-    """Places of bodies, joints, velocities, motors or contact points; None for all others.
+    """Places of bodies, joints, velocities, motors or contact points; None for other kinds of elements.
 
-    The place of a body is the origin of its frame. The place of a joint, its velocities and its motors is the origin of
-    the joint's frame; they belong to the body that the joint moves.
+    The place of a body is the origin of its frame. The place of a joint, of its velocities and of its motors is the
+    origin of the frame of the joint; these elements belong to the body that the joint moves.
 
     Args:
         scene: Scene of the rigid bodies and the motors.
@@ -49,7 +49,7 @@ def _points(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray) ->
 
 
 def _carried(scene: Scene, x: np.ndarray, owner: np.ndarray) -> Places:
-    """Places of points given in the frames of their bodies `owner` [m], shape (n, 3); -1 for points of no body."""
+    """Places of points x [m], shape (n, 3), given in the frames of their bodies `owner`; -1 for points of no body."""
     origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
     x, moved, body = x.copy(), owner >= 0, np.full(len(x), -1)
     x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
@@ -67,7 +67,7 @@ def sample_places(scene: Scene, solids: Solids) -> Places:
 
 
 def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:
-    """Places of one vertex each, for parts of the given rigid bodies."""
+    """Places with one vertex each, for elements that belong to the given rigid bodies."""
     names = [b.name for b in scene.bodies]
     number = np.array([names.index(b.name) for b in scene.rigid])
     return Places(position[:, None], number[body], {})

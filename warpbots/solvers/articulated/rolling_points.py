@@ -3,24 +3,24 @@
 A group of points is of one of three kinds:
 
     BALLS   Points fixed to the body, with balls of radius r around them: a sphere, or points of a surface with r = 0.
-    AXIS    A capsule: balls at both ends of its axis, and one where the axis is nearest to the solid.
-    RIMS    A cylinder: four points on each rim, the deepest one first and the others at quarter turns from it, and one
-            point on the side where the axis is nearest to the solid.
+    AXIS    A capsule: balls at both ends of its axis, and a ball at the point of the axis nearest to the solid.
+    RIMS    A cylinder: four points on each rim, first the deepest one, then three at quarter turns from it; and one
+            point on the lateral surface, where the axis is nearest to the solid.
 
 The distance of a ball is the distance of its centre minus r, which is exact for every signed distance. The contact is
-at the point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
+at that point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
 
     D(p + t S) + b t^2 / 2,   b = 1e-3 |S|,
 
-for a convex distance D. Without the second term the point would jump from end to end as an axis rolls over a flat face;
-with this term the axis is bent by |S| / 8000. On a rim with the half axes E_1, E_2 the deepest point is in the
-direction
+for a convex distance function D. Without the second term the point would jump from end to end as an axis rolls over a
+flat face; the second term acts as if the axis were bent by |S| / 8000. On a rim with the half axes E_1, E_2 the deepest
+point is in the direction
 
     (cos a, sin a) ~ -(n . E_1, n . E_2)
 
-for the slope n at the centre of the rim. The angle a is not defined where the axis is along n, but there it does not
-matter: the wrench of four points at quarter turns, all in contact, is the same for every a. Where the sine of the angle
-between axis and slope is below 1e-6, a is 0.
+for the gradient n of the distance at the centre of the rim. The angle a is not defined if the axis is along n, but then
+it does not matter: the wrench of four points at quarter turns, all in contact, is the same for every a. If the sine of
+the angle between the axis and n is below 1e-6, a is 0.
 """
 
 import warp as wp
@@ -49,7 +49,7 @@ def slides(kind: int, i: int):
 
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
-    """First and second derivatives of the distance of a bent axis with respect to t."""
+    """First and second derivatives, with respect to t, of the distance of the bent axis y + t S."""
     _d, n, C = shape_distance(solids, w, s, y + t * S, 1)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
@@ -57,9 +57,9 @@ def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
 
 @wp.func
 def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
-    """The t at which a bent axis y + t S is nearest to a solid, in its frame, and the second derivative there.
+    """The t at which a bent axis y + t S, in the frame of a solid, is nearest to the solid; and the second derivative.
 
-    The second derivative is 0 at an end, where t is constant.
+    The second derivative of the distance at this t is returned as 0 at an end of the axis, because t is constant there.
     """
     low = -_END
     high = _END * _ONE
@@ -88,12 +88,12 @@ def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
 
 @wp.func_grad(nearest_on_axis)
 def adj_nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3, adj_t: scalar, adj_curvature: scalar):
-    """No gradient: callers add one step of Newton's method, whose derivative is the derivative of the minimum."""
+    """No gradient: callers add one Newton step, whose derivative is the derivative of the minimising t."""
 
 
 @wp.func
 def rim_direction(n: vec3, E1: vec3, E2: vec3):
-    """Cosine and sine of a at the deepest point of a rim, and the inverse square of their normalisation, or 0."""
+    """Cosine and sine of the angle a of the deepest point of a rim, and the inverse square of their norm (or 0)."""
     a = -wp.dot(n, E1)
     b = -wp.dot(n, E2)
     size2 = a * a + b * b

@@ -37,30 +37,31 @@ class Articulated:
 
     The solver always uses double precision, which stiff contact needs.
 
-    Both integrators are one-step methods, so a control signal acts in full within its interval, from the first one on.
+    Both integrators are one-step methods, so a control signal acts in full within its own interval.
 
-    An impact is accurate where steps resolve it. With w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
-    m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w and
-    7 % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2, but
-    never under BDF1. A `Simulation` warns from an error of a tenth on. Laws with ``impact="instant"`` need no such
-    steps: the time of an impact is found within a step, exactly for free flight under SDIRK2, else to the order of the
-    integrator.
+    An impact is accurate if steps resolve its duration. With w = sqrt(k / m) for points of stiffness k [N/m] that carry
+    a mass m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w
+    and 7 % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2,
+    but never under BDF1. A `Simulation` warns if the error exceeds a tenth. Laws with ``impact="instant"`` need no such
+    short steps: the time of an impact is found within a step, exactly for free flight under SDIRK2, else to the order
+    of the integrator.
 
     Attributes:
-        margin: Safe fraction of the stability bound [1]; the methods are implicit and have no bound.
+        margin: Longest safe step as a fraction of the stability bound [1]; without effect, as implicit integrators have
+            no such bound.
         integrator: ``"sdirk2"`` (second order, in two stages; Alexander 1977) or ``"bdf1"`` (first order, implicit
             Euler; half the cost, and contact never gains energy).
-        tolerance: Largest correction of Newton's method at which a step has converged [m or rad].
+        tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad].
         max_iterations: Largest number of iterations of Newton's method in a stage.
-        samples: Samples along the longest edge of solids without a closed form, such as meshes.
-        rounding: Radius to which edges of boxes and rims of cylinders are rounded when they are solids, relative to
-            their smallest half edge [1]; below this depth a contact force does not jump where another face becomes the
-            nearest. Contact points do not move. Boxes in contact with boxes are not rounded: their edges are in contact
-            themselves.
-        room: Distance by which designs may grow beyond the bounds of solids without a closed form [m]; their samples
-            extend farther by the same distance. See `warpbots.design`.
-        impacts: Largest number of times of instant impacts within a step; contacts that begin later in the step are
-            compliant.
+        samples: Number of samples along the longest edge of a solid without a closed form, such as a mesh.
+        rounding: Radius to which edges of boxes and rims of cylinders are rounded if points of other bodies touch them,
+            relative to the smallest half edge [1]. At depths below this radius, a contact force does not jump when
+            another face becomes the nearest. The contact points of these shapes themselves do not move. Boxes in
+            contact with boxes are not rounded, because their edges touch each other.
+        room: Distance by which designs may grow beyond the bounds of a solid without a closed form [m]; the samples of
+            the solid extend beyond its bounds by the same distance. See `warpbots.design`.
+        impacts: Largest number of instant impacts within a step, counting simultaneous impacts once; contacts that
+            begin after them in the step are compliant.
 
     Raises:
         ValueError: A value is outside its range.
@@ -103,11 +104,11 @@ class Articulated:
 
     @property
     def lost_gradient(self) -> str:
-        """Why gradients can stop being finite within a step, and the remedy."""
+        """Text on why gradients can become infinite or NaN within a step, and what helps."""
         return OVERFLOW
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ArticulatedModel:
-        """Arrays of the rigid bodies of `scene`.
+        """Build the model of the rigid bodies of `scene`.
 
         Raises:
             SceneError: The scene cannot be simulated as rigid bodies; the message says why.
@@ -117,7 +118,7 @@ class Articulated:
         return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
-        """Fresh arrays: every joint at its start."""
+        """Fresh arrays: every joint at its start coordinates and velocities."""
 
         def copies(values: np.ndarray | float) -> wp.array:
             return tiled(values, model.worlds, model.device, scalar, requires_grad)
@@ -126,11 +127,11 @@ class Articulated:
         return ArticulatedState(copies(position), copies(velocity), copies(0.0))
 
     def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
-        """Infinity: both schemes are stable for every step."""
+        """Infinity: both integrators are stable for every step."""
         return math.inf
 
     def caution(self, model: ArticulatedModel, dt: float) -> str | None:
-        """Name the contact that steps of `dt` resolve worst, if the error of the energy of impacts exceeds a tenth.
+        """Warning that names the contact that steps resolve worst, if its energy error exceeds a tenth; else None.
 
         Args:
             model: From `build`.
@@ -139,12 +140,12 @@ class Articulated:
         return unresolved(model, self.state(model), self.integrator, dt)
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step after `before`, is not finite.
+        """Explain in one sentence why `after`, one step after `before`, is not finite.
 
         Args:
             model: From `build`.
-            before: Fields of the last state as NumPy arrays.
-            after: Fields of the bad state.
+            before: Fields of the state before the step, as NumPy arrays.
+            after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         for name, values in before.items():
@@ -184,11 +185,11 @@ class Articulated:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], double precision, shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         if model.impacts:
             step_in_parts(model, self._method, self._options(model), state, control, state_out, dt, self.impacts)
@@ -216,7 +217,7 @@ class Articulated:
             readings_out: Readings to write, from `readings`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         sense(model, state, control, readings_out)
 
@@ -236,7 +237,7 @@ class Articulated:
             dynamics_out: Equations to write, from `equations`.
 
         Raises:
-            RuntimeError: A gradient is wanted but the arrays have no room for it.
+            RuntimeError: A gradient is recorded, but an array has no gradient.
         """
         dynamics(model, state, control, dynamics_out)
 
@@ -260,7 +261,7 @@ class Articulated:
         state_out: ArticulatedState,
         dt: float,
     ) -> None:
-        """Adjoint of `step`, from the gradients of `state_out`: first its end, then its stages in reverse order."""
+        """Adjoint of `step`, from the gradients of `state_out`: its end, then its stages in reverse order."""
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
         if model.impacts:
             step_in_parts_adjoint(model, self._method, state, control, state_out, dt, self.impacts)
@@ -273,7 +274,7 @@ class Articulated:
 
 
 def _too_fast(robot: ArticulatedRobot, velocity: np.ndarray, dt: float) -> str:
-    """Name a ball joint that rotates by more than 1 rad in a step, the limit of implicit Euler."""
+    """Text that names a ball joint that rotates by more than 1 rad in a step, which is the limit of implicit Euler."""
     for element in robot.elements:
         rate = float(np.linalg.norm(velocity[element.dof : element.dof + 3]))
         if element.kind == BALL and rate * dt > 1.0:

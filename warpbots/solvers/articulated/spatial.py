@@ -1,8 +1,9 @@
 """Spatial vectors: twists and wrenches about the origin of the world (Featherstone 2008, "Rigid Body Dynamics").
 
-A twist is (w, v) with the angular velocity w and the velocity v of the body's point at the origin of the world; a
-wrench is (torque about that origin, force). All are in world axes, so that twists of connected bodies simply add.
-Articulated bodies are computed in double precision, whatever the precision of the process: contact is stiff.
+A twist is (w, v) with the angular velocity w and the velocity v of that point of the body that is at the origin of the
+world; a wrench is (torque about the origin of the world, force). All are in world axes, so that relative twists simply
+add. Articulated bodies always use double precision, even if the process is set to single precision, because contact is
+stiff.
 """
 
 import numpy as np
@@ -39,7 +40,7 @@ mat66 = wp.spatial_matrixd
 
 @wp.func
 def spatial(angular: vec3, linear: vec3):
-    """(angular, linear)."""
+    """The spatial vector (angular, linear)."""
     return Twist(angular[0], angular[1], angular[2], linear[0], linear[1], linear[2])
 
 
@@ -51,20 +52,20 @@ def angular(a: Twist):
 
 @wp.func
 def linear(a: Twist):
-    """Velocity of a twist at the origin, force of a wrench."""
+    """Velocity v of a twist, force of a wrench."""
     return vec3(a[3], a[4], a[5])
 
 
 @wp.func
 def cross_motion(a: Twist, b: Twist):
-    """a x b: rate of change of the twist b when it moves with the twist a."""
+    """a x b: rate of change of a twist b that moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(b)), wp.cross(w, linear(b)) + wp.cross(linear(a), angular(b)))
 
 
 @wp.func
 def cross_force(a: Twist, f: Twist):
-    """a x* f: rate of change of the wrench f when it moves with the twist a."""
+    """a x* f: rate of change of a wrench f that moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(f)) + wp.cross(linear(a), linear(f)), wp.cross(w, linear(f)))
 
@@ -85,5 +86,5 @@ def outer_cross(a: vec3, b: vec3):
 
 @wp.func
 def unit_quaternion(q: quat):
-    """Rotation matrix of q / |q|, for a quaternion (x, y, z, w) of any length."""
+    """Rotation matrix of q / |q|, for a quaternion q = (x, y, z, w) of any length."""
     return wp.quat_to_matrix(wp.normalize(q))

@@ -1,4 +1,4 @@
-"""Results of computations on a robot, as Warp structs: a stage, motion of links, contacts, sums over subtrees."""
+"""Warp structs for the intermediate results of a step: a stage, motion of links, contacts, sums over subtrees."""
 
 import warp as wp
 
@@ -11,9 +11,9 @@ __all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
 class ImplicitStage:
     """One implicit stage: coordinates q displaced by x, velocities v = c x + rate, accelerations c v + accel.
 
-    q: Joint coordinates that are displaced [rad, m, or quaternions], shape (worlds * coordinates,).
+    q: Joint coordinates before the displacement [rad, m, or quaternions], shape (worlds * coordinates,).
     x: Displacement [rad or m], shape (worlds * freedom,).
-    rate: Rate of the displacement minus c x [rad/s or m/s], shape (worlds * freedom,).
+    rate: Velocity minus c x [rad/s or m/s], shape (worlds * freedom,).
     accel: Acceleration minus c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
     c: Inverse of the length of the stage [1/s], shape (worlds,).
     """
@@ -27,13 +27,14 @@ class ImplicitStage:
 
 @wp.struct
 class Links:
-    """Poses and motion of elements and bodies, all worlds in one row.
+    """Poses and motion of elements and bodies, with all worlds in one row.
 
     rotation: Orientations of elements [1], shape (worlds * elements,).
     position: Origins of elements [m], shape (worlds * elements,).
     basis: Axes of the velocities of elements in the world, as columns [1], shape (worlds * elements,).
     twist: Twists of elements [rad/s, m/s], shape (worlds * elements,).
-    acceleration: Spatial accelerations of elements minus gravity [rad/s^2, m/s^2], shape (worlds * elements,).
+    acceleration: Spatial accelerations of elements, minus the acceleration of gravity [rad/s^2, m/s^2], shape (worlds *
+        elements,).
     body_rotation: Orientations of bodies [1], shape (worlds * bodies,).
     body_position: Origins of bodies [m], shape (worlds * bodies,).
     """
@@ -49,19 +50,21 @@ class Links:
 
 @wp.struct
 class Pairs:
-    """Sums over the contacts of each pair, of shape (worlds * pairs,) unless said otherwise.
+    """Sums over the contacts of each pair; arrays have shape (worlds * pairs,) unless another shape is given.
 
-    near: 1 where the bounds of the group overlap the solid.
-    active: 1 where there are contacts.
-    wrench: W [N m, N].
-    blocks: Four blocks each, row by row, of K, L and D [N m, N and per m or m/s], shape (worlds * pairs * 12,).
-    free: 1 for candidates without compliant force before their impact (`impacts`), shape (worlds * candidates,).
-    center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
-    radius: Radius of the bounds [m], shape (worlds * groups,).
-    hardness: Factor of the viscosities during the continuation to a solution [1], shape (worlds,).
-    in_contact: 1 where the point of a thread is in contact, shape (worlds * lanes,).
-    point_wrench: Wrench of that point [N m, N], shape (worlds * lanes,).
-    point_blocks: Blocks of that point, units as for `blocks`, shape (worlds * lanes * 12,).
+    near: 1 if the bounding sphere of the group of a pair overlaps the solid, else 0.
+    active: 1 if a pair has contacts, else 0.
+    wrench: Wrench W of each pair (`cloud_contact`) [N m, N].
+    blocks: Matrices K, L and D of each pair, as four blocks each, row by row [N m, N and per m or m/s], shape (worlds *
+        pairs * 12,).
+    free: 1 for candidates that exert no compliant force because they are about to have an instant impact (`impacts`),
+        shape (worlds * candidates,).
+    center: Centre of the bounding sphere of each group in the frame of its body [m], shape (worlds * groups,).
+    radius: Radius of the bounding sphere of each group [m], shape (worlds * groups,).
+    hardness: Factor by which the viscosities are multiplied during the continuation of `newton` [1], shape (worlds,).
+    in_contact: 1 if the point that a thread evaluates is in contact, else 0, shape (worlds * lanes,).
+    point_wrench: Wrench of the point that a thread evaluates [N m, N], shape (worlds * lanes,).
+    point_blocks: Blocks of the point that a thread evaluates, with the units of `blocks`, shape (worlds * lanes * 12,).
     """
 
     near: wp.array[int]
@@ -79,13 +82,13 @@ class Pairs:
 
 @wp.struct
 class Subtrees:
-    """Sums over the bodies that an element carries, each of shape (worlds * elements,).
+    """Sums over the bodies that each element carries; every array has shape (worlds * elements,).
 
     mass: Mass [kg].
     moment: Mass times centre of mass [kg m].
     inertia: Moments of inertia about the origin of the world [kg m^2].
-    need: Wrench that the bodies need while joint velocities are constant [N m, N].
-    push: Wrench of their contacts [N m, N].
+    need: Wrench that the bodies need for their motion at constant joint velocities [N m, N].
+    push: Wrench of the contacts on the bodies [N m, N].
     """
 
     mass: wp.array[scalar]
@@ -97,21 +100,21 @@ class Subtrees:
 
 @wp.struct
 class StepArrays:
-    """Residual and Jacobian of a stage with all intermediate results, all worlds in one row.
+    """Residual and Jacobian of a stage with all intermediate results, with all worlds in one row.
 
     links: Poses and motion of elements and bodies.
     pairs: Contacts of the pairs.
     mass: Mass of the subtree that an element carries [kg], shape (worlds * elements,).
-    moment: Its mass times its centre of mass [kg m], shape (worlds * elements,).
-    inertia: Its moments of inertia about the origin [kg m^2], shape (worlds * elements,).
-    momentum: Its linear momentum [kg m/s], shape (worlds * elements,).
-    coriolis: Its matrix B [kg m^2/s], shape (worlds * elements,).
-    force: The wrench that its motion needs [N m, N], shape (worlds * elements,).
-    pushed: The wrench of its contacts [N m, N], shape (worlds * elements,).
+    moment: Mass times centre of mass of the subtree [kg m], shape (worlds * elements,).
+    inertia: Moments of inertia of the subtree about the origin of the world [kg m^2], shape (worlds * elements,).
+    momentum: Linear momentum h of the subtree [kg m/s], shape (worlds * elements,).
+    coriolis: Matrix B of the subtree (`residual`) [kg m^2/s], shape (worlds * elements,).
+    force: Wrench that the motion of the subtree needs [N m, N], shape (worlds * elements,).
+    pushed: Wrench of the contacts on the subtree [N m, N], shape (worlds * elements,).
     axis: Twists S of unit velocities [1, m], shape (worlds * freedom,).
     displaced: Twists s of unit displacements [1, m], shape (worlds * freedom,).
-    drift: Changes a of twists with displacements [1/s, m/s], shape (worlds * freedom,).
-    lag: Changes g of accelerations with displacements [1/s^2, m/s^2], shape (worlds * freedom,).
+    drift: Changes a of twists per displacement (`residual`) [1/s, m/s], shape (worlds * freedom,).
+    lag: Changes g of accelerations per displacement (`residual`) [1/s^2, m/s^2], shape (worlds * freedom,).
     residual: Residual [N m or N], shape (worlds * freedom,).
     step: Correction of Newton's method [rad or m], shape (worlds * freedom,).
     scale: One over the diagonal of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).

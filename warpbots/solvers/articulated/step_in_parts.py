@@ -1,4 +1,4 @@
-"""A step in parts, each up to an instant impact, and its adjoint. See `impacts`."""
+"""A step in parts, each up to an instant impact or the end of the step, and the adjoint of this step. See `impacts`."""
 
 import warp as wp
 
@@ -28,7 +28,7 @@ __all__ = ["step_in_parts", "step_in_parts_adjoint"]
 def _bounds(
     parts: list[StoredPart], state: ArticulatedState, state_out: ArticulatedState
 ) -> list[tuple[wp.array, wp.array]]:
-    """Coordinates and velocities at the start of each part, and at the end of the last one."""
+    """Coordinates and velocities at the start of each part, and at the end of the last part."""
     inner = [(part.q, part.qd) for part in parts[1:]]
     return [(state.q.flatten(), state.qd.flatten()), *inner, (state_out.q.flatten(), state_out.qd.flatten())]
 
@@ -37,7 +37,7 @@ def step_in_parts(
     model: ArticulatedModel, method: int, options: Options, state: ArticulatedState, control: wp.array,
     state_out: ArticulatedState, dt: float, impacts: int,
 ) -> None:  # fmt: skip
-    """Advance by `dt` [s], with up to `impacts` impacts.
+    """Advance by `dt` [s], with instant impacts at up to `impacts` times.
 
     Args:
         model: The model.
@@ -47,7 +47,7 @@ def step_in_parts(
         control: Control signals.
         state_out: State at the end of the step.
         dt: Time step [s].
-        impacts: Largest number of times of instant impacts.
+        impacts: Largest number of points in time with instant impacts.
     """
     workspace, robot, worlds = model.workspace, model.robot_arrays, model.worlds
     parts, listed = workspace.parts(state_out, impacts + 1), workspace.contact_list
@@ -87,7 +87,7 @@ def _part_adjoint(
     model: ArticulatedModel, last: int, past: Past, part: StoredPart, end: tuple[wp.array, wp.array],
     left_adj: wp.array, control: wp.array,
 ) -> None:  # fmt: skip
-    """Adjoint of a part: gradients of its start and of the time left there, from the gradients of its end."""
+    """Adjoint of a part: gradients with respect to the state and the time left at its start, from those at its end."""
     workspace, impact, worlds, device = model.workspace, part.impact, model.worlds, model.device
     landing = workspace.resting(impact.q, impact.qd)
     stages = kept_stages(model, past.q, part.end)
@@ -111,7 +111,7 @@ def _part_adjoint(
 
 
 def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart, qd_adj: wp.array) -> None:
-    """Adjoint of an impact, without the direct path from the state before it to the state after it."""
+    """Adjoint of an impact, without the direct paths from q to q and from v- to v+, which the caller handles."""
     workspace, robot, worlds, device = model.workspace, model.robot_arrays, model.worlds, model.device
     strike, listed, impact = workspace.strike, workspace.contact_list, part.impact
     inputs, outputs = [robot, landing, listed, impact, qd_adj], [workspace.work, strike, workspace.weight]
@@ -136,7 +136,7 @@ def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: Store
 
 
 def _gap_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart) -> None:
-    """Gradients of the coordinates at which the gap vanishes, and of all parameters, from the gradient of the gap."""
+    """Gradients with respect to the coordinates at the impact and all parameters, from the gradient of the gap."""
     workspace, impact, device = model.workspace, part.impact, model.device
     clear_gradients(workspace.gradients())
     steps = poses(model, landing)

@@ -1,13 +1,14 @@
-"""Contact points spread over a mesh with its symmetry: otherwise a symmetric body would turn as it lands.
+"""Contact points spread over a mesh with the symmetry of the mesh: otherwise a symmetric body would rotate as it lands.
 
-Points come from a random sequence on the surface. Each is taken together with its images under the symmetries, if all
-of them keep their distance from one another and from all previous points. Most points have as many images as there are
-symmetries, 120 for a ball of an icosahedron. Points on axes of rotation and on mirror planes have fewer; they fill the
-remaining places, and a small cloud consists of them alone. The largest subgroup of the symmetries is used whose points
-leave no place empty.
+Points come from a random sequence on the surface. A point is accepted together with its images under the symmetries if
+all of these points are far enough from one another and from all accepted points. Most points have as many images as
+there are symmetries, 120 for a ball of an icosahedron. Points on axes of rotation and on mirror planes have fewer
+images; they make up the number of points that is still missing, and a small cloud consists only of such points. The
+largest subgroup of the symmetries is used with which the wanted number of points is reached.
 
-Points on the two faces of a plate may be close together. So the required distance applies to the points (x, s n), where
-n is the normal and s is half of this distance; then opposite normals alone are far enough apart.
+Points on the two faces of a plate may be close together. So the required distance applies to the six-dimensional points
+(x, s n), where n is the normal and s is half of the required distance; then points with opposite normals are always far
+enough apart.
 """
 
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ _SAME = 1e-6
 
 
 def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
-    """About `count` points evenly over a mesh, reproducible and with its symmetry, shape (n, 3).
+    """About `count` points spread evenly over a mesh, reproducibly and with the symmetry of the mesh, shape (n, 3).
 
     Args:
         mesh: The mesh.
@@ -72,13 +73,13 @@ def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
 
 
 def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: np.ndarray) -> np.ndarray:
-    """Points to try for a group: everywhere on the mesh, if their images are not too many, on axes and on mirrors.
+    """Points to try for a group: on axes, on mirror planes and, if `count` allows that many images, everywhere.
 
     Args:
         mesh: The mesh, about the origin.
-        group: Its symmetries.
+        group: Symmetries of the mesh.
         count: Number of points wanted.
-        everywhere: Points and normals, shape (n, 6).
+        everywhere: Random points on the mesh and normals there, shape (n, 6).
     """
     n = len(group)
     some = everywhere[: _TRIALS * count // n if 2 * n <= count else 0]
@@ -88,7 +89,7 @@ def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: 
 
 
 def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
-    """Points at which the axes of rotations pass through a mesh [m], and the normals there [1], shape (n, 6)."""
+    """Points at which the axes of rotations cross the surface [m], and the normals there [1], shape (n, 6)."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - 1e-5)]
     axes = np.linalg.eigh(turns + np.swapaxes(turns, 1, 2))[1][:, :, 2]
     a, b, c = np.moveaxis(mesh.triangles, 1, 0)
@@ -104,7 +105,7 @@ def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
 
 
 def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.ndarray:
-    """Points at random on the sections of a mesh with its mirrors [m], and the normals there [1], shape (n, 6)."""
+    """Random points on the sections of a mesh with its mirror planes [m], and normals there [1], shape (n, 6)."""
     from trimesh.intersections import mesh_plane
 
     mirrors = group[np.abs(np.trace(group, axis1=1, axis2=2) - 1.0) + np.abs(np.linalg.det(group) + 1.0) < 1e-5]
@@ -120,7 +121,7 @@ def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.nd
 
 
 def _with_images(trials: np.ndarray, group: np.ndarray, count: int, apart: float, same: float) -> np.ndarray:
-    """Points and normals that keep their distance from one another and from all images, with their images.
+    """The first of the `trials`, with their images, of which all points are far enough from one another.
 
     Args:
         trials: Points and normals to try, shape (n, 6).

@@ -13,7 +13,7 @@ _GONE, _THIN = 0.5, 0.1
 
 
 def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str) -> None:
-    """Raise if a sampled solid is so thin that most of it is lost between samples; warn if part of it is.
+    """Raise if a sampled solid is so thin that most of its surface is lost between samples; warn if a part is lost.
 
     Args:
         grid: Samples of the solid.
@@ -22,7 +22,7 @@ def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, 
         name: Name of the solid.
 
     Raises:
-        SceneError: Most of its surface is lost.
+        SceneError: Most of the surface of the solid is lost.
     """
     lost = lost_surface(grid, coefficients.reshape(grid.counts), shape)
     words = (

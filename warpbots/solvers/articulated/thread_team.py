@@ -1,4 +1,4 @@
-"""The threads of a world: their number and their synchronisation.
+"""The threads that work on one world: their number and their synchronisation.
 
 Each thread has a number `lane` out of `lanes`. On a GPU the threads of a world are one warp; on a CPU there is one
 thread.
@@ -27,4 +27,4 @@ def lanes_of(device: wp.Device) -> int:
 #endif
 """)
 def sync():
-    """Wait for the other threads of the world, whose writes are then visible."""
+    """Wait for the other threads of the world; after this, their writes are visible."""

@@ -23,14 +23,14 @@ def pose_kernel(
     # out
     links_out: Links,
 ):
-    """Poses and motion of elements: `count` from number `first + count i` of `order` on."""
+    """Poses and motion of elements; thread i takes the `count` elements of `order` from index `first + count i` on."""
     w, i = wp.tid()
     for k in range(count):
         move(robot.tree, robot.design, stage, links_out, w, robot.tree.order[first + count * i + k])
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
-    """For each launch: threads of a world, first element of the first thread, and number of elements of each."""
+    """For each launch: threads of a world, index in `order` of the first element, and elements per thread."""
     if not parallel(model.device):
         return [(1, 0, model.tree.elements)]
     widths = [len(level) for level in model.robot.levels]
@@ -38,7 +38,7 @@ def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
 
 
 def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-    """Poses and motion of all links at the end of a stage, in `workspace.links`."""
+    """Launches that write poses and motion of all links at the end of a stage to `workspace.links`."""
     return [
         (pose_kernel, (model.worlds, threads), [model.robot_arrays, stage, first, count], [model.workspace.links])
         for threads, first, count in _spans(model)
@@ -46,7 +46,7 @@ def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
 
 
 def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-    """Poses, and virtual twists for the virtual velocities in `workspace.weight`."""
+    """Launches that write poses, and virtual twists for the virtual velocities in `workspace.weight`."""
     workspace = model.workspace
     inputs = [model.robot_arrays, stage, workspace.weight]
     return [
@@ -56,13 +56,13 @@ def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
 
 
 def adjoints(steps: list[Launch], device: wp.Device) -> None:
-    """Launch the adjoints of `steps` in reverse order; the arrays hold their gradients."""
+    """Launch the adjoints of `steps` in reverse order, with the gradients in the `grad` of the arrays."""
     for kernel, dim, inputs, outputs in reversed(steps):
         launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
 
 
 def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Adjoint of the powers of inertia, joints and motors; to launch after all other adjoints that use `sweeps`."""
+    """Adjoint of the powers of inertia, joints and motors; call this after all other adjoints that use `sweeps`."""
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements
     same = [model.robot_arrays, stage, workspace.weight]

@@ -4,9 +4,9 @@ The residual r of a stage weighted with virtual velocities l is a power,
 
     l . r = sum over bodies of L . (I A + V x* I V) - sum over contacts of (L_a - L_b) . W + sum over joints of l . f,
 
-with the virtual twist L of every body. Let g be the gradient of a loss with respect to the displacement. Then the
-gradient of the loss with respect to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the
-derivatives of these kernels.
+with the virtual twist L of every body, the bodies a and b of a contact and the passive and motor forces f. Let g be the
+gradient of a loss with respect to the displacement, and J the Jacobian of r. Then the gradient of the loss with respect
+to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the derivatives of these kernels.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ def finish_kernel(
     # out
     end_out: Past,
 ):
-    """Coordinates and velocities of an element at the end of a step."""
+    """Coordinates and velocities of each element at the end of a step."""
     w, e = wp.tid()
     finish(tree, past, stage, end_out, w, e)
 
@@ -60,7 +60,7 @@ def recall_kernel(
     # out
     stage_out: ImplicitStage,
 ):
-    """Terms of a stage that follow from the past of an element."""
+    """Terms `rate` and `accel` of a stage for each element, which follow from the start of the step."""
     w, e = wp.tid()
     recall(tree, past, first, stage_out, w, e, number)
 
@@ -107,7 +107,7 @@ def sweep_kernel(
     links_out: Links,
     sweep_out: wp.array[Twist],
 ):
-    """Poses and virtual twists of elements: `count` from number `first + count i` of `order` on."""
+    """Poses and virtual twists; thread i takes the `count` elements of `order` from index `first + count i` on."""
     w, i = wp.tid()
     tree = robot.tree
     for k in range(count):
@@ -136,7 +136,7 @@ def power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """Powers of the bodies of elements and of their springs, dampers, limits and rotors, `count` for each thread."""
+    """Power of each element: of its body, springs, dampers, limits and rotors; `count` elements for each thread."""
     w, i = wp.tid()
     tree = robot.tree
     design = robot.design
@@ -164,7 +164,7 @@ def motor_power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """Power of a motor."""
+    """Power of each motor."""
     w, m = wp.tid()
     l = weight[w * robot.tree.freedom + robot.tree.motor_dof[m]]
     power_out[w, m] = -l * motor_force(robot.tree, robot.design, stage, control, w, m)
@@ -182,7 +182,7 @@ def contact_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """Power of a contact of a world, shape (worlds * candidates,)."""
+    """Power of each contact of a world, shape (worlds * candidates,)."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return

@@ -1,4 +1,4 @@
-"""Memory of a model: arrays that every step fills anew, and data that each state keeps for the adjoint of its step."""
+"""Memory of a model: arrays that every step fills anew, and data that a state keeps for the adjoint of a step."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ __all__ = ["StoredStep", "EquationArrays", "ArticulatedSizes", "ArticulatedWorks
 
 @dataclasses.dataclass(frozen=True)
 class ArticulatedSizes:
-    """Sizes of the arrays of one world.
+    """Number of worlds, and sizes of the arrays of one world.
 
     Attributes:
         worlds: Number of worlds.
@@ -30,7 +30,7 @@ class ArticulatedSizes:
         pairs: Number of pairs of a group and a solid.
         channels: Number of motors.
         coordinates: Number of coordinates of the joints.
-        impacts: Whether steps have parts, whose lengths have gradients.
+        impacts: Whether steps are taken in parts (`impacts`), so that the lengths of parts have gradients.
     """
 
     worlds: int
@@ -46,14 +46,14 @@ class ArticulatedSizes:
 
 @dataclasses.dataclass(frozen=True)
 class StoredStep:
-    """Data that a state keeps of the step that ended in it.
+    """Data that a state keeps for the adjoint of the step that ended in this state.
 
-    Each world has 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two
-    stages.
+    With n velocities, the data of each world are 2 (n^2 + 3 n + 1) numbers and 2 n integers; half of these belong to
+    the first of two stages.
 
     Attributes:
         stages: The stages; a scheme of one stage leaves the first one empty.
-        factors: Factors of their Jacobians.
+        factors: Factors of the Jacobian of each stage.
     """
 
     stages: tuple[ImplicitStage, ImplicitStage]
@@ -62,11 +62,11 @@ class StoredStep:
 
 @dataclasses.dataclass(frozen=True)
 class StoredPart:
-    """Data that a state keeps of a part of the step that ended in it; see `impacts`.
+    """Data that a state keeps for the adjoint of a part of the step that ended in this state; see `impacts`.
 
     Attributes:
         q: Joint coordinates at the start of the part, shape (worlds * n_coordinates,); not used for the first part.
-        qd: Joint velocities at the start [rad/s or m/s], shape (worlds * n_velocities,).
+        qd: Joint velocities at the start of the part [rad/s or m/s], shape (worlds * n_velocities,).
         impact: The impact at the end of the part.
         end: Data for the adjoint of the integrator.
     """
@@ -79,19 +79,20 @@ class StoredPart:
 
 @dataclasses.dataclass(frozen=True)
 class EquationArrays:
-    """Intermediate results for the equations of motion, all worlds in one row.
+    """Intermediate results for the equations of motion, with all worlds in one row.
 
-    All but the last two have gradients.
+    All arrays except `factors` and `weight` have gradients.
 
     Attributes:
         axis: Twists of unit velocities [1, m], shape (worlds * n_velocities,).
-        need: Wrenches that bodies need while joint velocities are constant [N m, N], shape (worlds * n_bodies,).
-        contact: Wrenches of contacts on the bodies of their points [N m, N], shape (worlds * n_candidates,).
-        push: Wrenches of contacts on bodies [N m, N], shape (worlds * n_bodies,).
+        need: Wrenches that bodies need for their motion at constant joint velocities [N m, N], shape (worlds *
+            n_bodies,).
+        contact: Wrench of each contact on the body of the contact point [N m, N], shape (worlds * n_candidates,).
+        push: Wrench of all contacts on each body [N m, N], shape (worlds * n_bodies,).
         transmitted: Wrenches that joints transmit, about the origin of the world [N m, N], shape (worlds * n_bodies,).
         subtrees: Sums over the bodies that elements carry.
         factors: Factors of the mass matrix.
-        weight: Adjoints of the accelerations, shape (worlds * n_velocities,).
+        weight: M^-T times the gradient with respect to the accelerations, shape (worlds * n_velocities,).
     """
 
     axis: wp.array
@@ -104,20 +105,20 @@ class EquationArrays:
     weight: wp.array
 
     def gradients(self) -> list[wp.array]:
-        """Arrays whose gradients are sums over the adjoints of kernels."""
+        """Arrays with gradients to which the adjoints of several kernels add, so that they must be cleared before."""
         sums = [getattr(self.subtrees, name) for name in Subtrees.vars]
         return [self.axis, self.need, self.contact, self.push, self.transmitted, *sums]
 
 
 class ArticulatedWorkspace:
-    """Arrays of one model.
+    """Arrays of one model that every step fills anew.
 
     Attributes:
         work: Residual and Jacobian of a stage.
-        links: Poses and motion of elements and bodies in the adjoint, with gradients.
+        links: Poses and motion of elements and bodies, with gradients, for adjoints and measurements.
         report: Convergence of Newton's method in the last step.
-        still: A stage without displacement; its `rate` is not read.
-        stages: Copies of the stages of the step that is differentiated, with gradients.
+        still: A stage with zero displacement; its `rate` is not read.
+        stages: Copies, with gradients, of the stages of the step whose adjoint is computed.
         weight: Virtual velocities [rad/s or m/s], shape (worlds * n_velocities,).
         sweep: Virtual twists of elements [rad/s, m/s], shape (worlds * n_elements,).
         power: Powers of elements [W], shape (worlds, n_elements).
@@ -127,8 +128,9 @@ class ArticulatedWorkspace:
         nothing_left: Time left after a step, which is zero [s], shape (worlds,).
         gap: Gaps whose roots are times of impacts [m], shape (worlds,).
         changed: Changes of twists in an impact [rad/s, m/s], shape (worlds * n_elements,).
-        hit_power: Weighted equations of the contacts of an impact, shape (worlds * CONTACTS,).
-        mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before the first.
+        hit_power: Weighted equations y . r - l . J^T p of the contacts of an impact, shape (worlds * CONTACTS,).
+        mobilities: Last effective masses of `contact_time_step`, and the arrays on which they depend; None before the
+            first computation.
     """
 
     def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, device: wp.Device):
@@ -174,11 +176,11 @@ class ArticulatedWorkspace:
         self.hit_power = self._zeros(w * CONTACTS, scalar, requires_grad=True)
 
     def end(self, state: object) -> StoredStep:
-        """Data that `state` keeps of the step that ends in it."""
+        """Data that `state` keeps for the adjoint of the step that ends in `state`."""
         return self._ends.of(state, self._end)
 
     def parts(self, state: object, count: int) -> list[StoredPart]:
-        """Data that `state` keeps of the `count` parts of the step that ends in it."""
+        """Data that `state` keeps for the adjoint of the `count` parts of the step that ends in `state`."""
         return self._parts.of(state, lambda: [self._part() for _ in range(count)])
 
     def _end(self) -> StoredStep:
@@ -223,18 +225,18 @@ class ArticulatedWorkspace:
         )
 
     def at_rest(self, state: object) -> ImplicitStage:
-        """A state as a stage that ends where it starts, at its velocities."""
+        """`state` as a stage with zero displacement, at the velocities of the state."""
         return self.resting(state.q.flatten(), state.qd.flatten())
 
     def resting(self, q: wp.array, qd: wp.array) -> ImplicitStage:
-        """Coordinates and velocities, all worlds in one row, as a stage that ends where it starts."""
+        """A stage with zero displacement, with the coordinates `q` and velocities `qd`, all worlds in one row."""
         stage = ImplicitStage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
         stage.q, stage.rate = q, qd
         return stage
 
     def gradients(self) -> list[wp.array]:
-        """Arrays whose gradients are sums over the adjoints of a stage."""
+        """Arrays with gradients to which several adjoints of a stage add, so that they must be cleared before."""
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
 
     def _factors(self) -> Factors:
@@ -242,7 +244,7 @@ class ArticulatedWorkspace:
         return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
 
     def _stage(self, requires_grad: bool = False) -> ImplicitStage:
-        """A stage without the coordinates that it displaces, which belong to a state."""
+        """A stage with new arrays except `q`, which belongs to a state."""
         w, n = self._sizes.worlds, self._sizes.freedom
         stage = ImplicitStage()
         for name in ("x", "rate", "accel"):
@@ -257,7 +259,7 @@ class ArticulatedWorkspace:
     def _struct(
         self, cls: type, arrays: list[tuple[int, type]], requires_grad: bool = False, **structs: object
     ) -> object:
-        """A struct of new arrays and the given structs."""
+        """A struct of the class `cls` with new `arrays` (size and type of each) and the given `structs`."""
         struct = cls()
         for name, value in structs.items():
             setattr(struct, name, value)

@@ -26,14 +26,14 @@ _TWO_PI = wp.constant(wp.float64(2.0 * math.pi))
 
 
 class Signal(NamedTuple):
-    """Signal that springs follow: a control, or an oscillation.
+    """Signal that rest lengths follow: a control signal, or an oscillation.
 
-    A wave has two signals, a quarter of a period apart: sin(a - b) is their sum with constant factors cos b and -sin b,
-    so that the gains of each spring hold its phase.
+    A wave has two signals, a quarter of a period apart: sin(a - b) = cos b sin a - sin b sin(a + pi/2). So the phase
+    lag b of each spring is contained in its two gains.
 
     Attributes:
         channel: Control channel.
-        oscillation: Index among the oscillations of the scene, or -1.
+        oscillation: Index among the oscillations of the scene, or -1 for a control signal.
         ahead: Phase lead over the oscillation [rad].
     """
 
@@ -43,7 +43,7 @@ class Signal(NamedTuple):
 
 
 def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
-    """The signals of the actuators of a scene."""
+    """The signals of all actuators of a scene."""
     signals, oscillations = [], 0
     for channel, actuator in enumerate(actuators):
         if not isinstance(actuator, Oscillation):
@@ -61,15 +61,15 @@ def drive_arrays() -> type:
 
     @wp.struct
     class DriveArrays:
-        """Signals of the springs that have any, as compressed rows; the same in all worlds.
+        """Signals of the driven springs, one compressed row for each such spring; the same in all worlds.
 
-        spring: The springs that follow signals, shape (n_driven,).
-        start: First entry of each of these springs, one more for the end, shape (n_driven + 1,).
-        signal: Number of a signal of the spring, shape (n_entries,).
-        gain: Strain at rest at signal 1 [1], shape (n_entries,).
-        stressed: 1 where a stress causes this strain, shape (n_entries,).
+        spring: Numbers of the springs that follow signals, shape (n_driven,).
+        start: Index of the first entry of each driven spring, and the number of entries, shape (n_driven + 1,).
+        signal: Number of the signal of each entry, shape (n_entries,).
+        gain: Relative change of the rest length at signal 1 [1], shape (n_entries,).
+        stressed: 1 if the actuator prescribes a stress, 0 if it prescribes a strain, shape (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
-        oscillation: Oscillation of each signal, or -1, shape (n_signals,).
+        oscillation: Index of the oscillation of each signal, or -1 for a control signal, shape (n_signals,).
         ahead: Phase lead of each signal over its oscillation [rad], shape (n_signals,).
         """
 
@@ -86,7 +86,7 @@ def drive_arrays() -> type:
 
 
 def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
-    """The drive of a `Lattice`, shape (n_drives, 4), as a Warp struct."""
+    """`Lattice.drive`, shape (n_drives, 4), as a Warp struct."""
     drive = drive[np.lexsort((drive[:, 1], drive[:, 0]))]
     signals = signals_of(actuators)
     arrays = drive_arrays()()
@@ -102,7 +102,7 @@ def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Devi
 
 @functools.cache
 def signal_kernel() -> wp.Kernel:
-    """Kernel over (worlds, signals): the signals of the actuators; differentiated by Warp."""
+    """Kernel over (worlds, signals): values of the signals of the actuators; differentiated by Warp."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.signal"))
@@ -120,7 +120,7 @@ def signal_kernel() -> wp.Kernel:
         # out
         signal_out: wp.array2d[real],
     ):
-        """u, or (1 + u) amplitude sin(2 pi frequency t + phase) with t in double precision."""
+        """u for a control; (1 + u) amplitude sin(2 pi frequency t + phase), in double precision, for an oscillation."""
         w, n = wp.tid()
         o = drive.oscillation[n]
         s = u[w, drive.channel[n]]
@@ -135,12 +135,12 @@ def signal_kernel() -> wp.Kernel:
 
 @functools.cache
 def _gain() -> wp.Function:
-    """Warp function gain(drive, ratio, w, s, e): strain at rest at signal 1 of an entry of spring s."""
+    """Warp function gain(drive, ratio, w, s, e): the gain of entry e, which belongs to spring s, in world w."""
     DriveArrays = drive_arrays()
 
     @wp.func
     def gain(drive: DriveArrays, ratio: wp.array2d[real], w: int, s: int, e: int):
-        """The strain; for a stress divided by the relative modulus, if moduli were replaced."""
+        """The gain; if the actuator prescribes a stress and moduli were replaced, the gain divided by `ratio`."""
         g = drive.gain[e]
         if ratio:  # noqa: SIM102 (whether the array is given)
             if drive.stressed[e] == 1:
@@ -152,7 +152,7 @@ def _gain() -> wp.Function:
 
 @functools.cache
 def rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals; relative moduli may be None."""
+    """Kernel over (worlds, n_driven): rest lengths of driven springs; `ratio` is None if no moduli were replaced."""
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
@@ -179,7 +179,7 @@ def rest_length_kernel() -> wp.Kernel:
 
 @functools.cache
 def adj_rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, without the direct contribution of l0."""
+    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, without l0* += l0'* (`add_kernel` adds this)."""
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)
@@ -197,7 +197,7 @@ def adj_rest_length_kernel() -> wp.Kernel:
         ratio_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
-        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*, r* -= sum of gains of stress signal l0 l0'* / r."""
+        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*, ratio* -= sum_stressed gain signal l0 l0'* / ratio."""
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
@@ -220,7 +220,7 @@ def adj_rest_length_kernel() -> wp.Kernel:
 
 @functools.cache
 def add_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): add to an array."""
+    """Kernel over (worlds, springs): add one array to another."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.add"), enable_backward=False)
     def add(a: wp.array2d[real], total_out: wp.array2d[real]):

@@ -81,7 +81,7 @@ def build(
     contact_stiffness: float,
     collision: float,
 ) -> MassSpringModel:
-    """Arrays of `scene` as a lattice, for a scheme of `stages` stages; see `MassSpring` for the options.
+    """Build the model of `scene`, for a scheme of `stages` stages; see `MassSpring` for the options.
 
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
@@ -206,7 +206,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
 
 
 def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
-    """Raise if a body falls into pieces."""
+    """Raise if the lattice of a body consists of unconnected pieces."""
     n, (i, j) = len(lattice), lattice.ends.T
     _, piece = connected_components(coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
     for k, body in enumerate(scene.bodies):
@@ -219,7 +219,7 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
 
 
 def _too_stiff(across: float) -> str | None:
-    """Fault of a body with few cells, each of which cannot bend (docs/design/mass-spring.md); None without one."""
+    """Text of a warning if few cells across a body make its bending too stiff (docs/design/mass-spring.md), or None."""
     excess = 1.2 / across**2
     return None if excess <= _ALLOWED else f"its bending is about {100.0 * excess:.0f} % too stiff"
 
@@ -235,7 +235,7 @@ def _warn_poissons_ratio(scene: Scene) -> None:
 
 
 def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """Freedom of every mass, shape (n,), and its direction, shape (n, dim)."""
+    """Freedom of every mass, shape (n,), and the direction of its constraint, shape (n, dim)."""
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
     for constraint in scene.constraints:
         held = lattice.regions[constraint.region]
@@ -252,7 +252,7 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
 
 
 def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:
-    """Obstacles as solids; those without a closed form are sampled twice per mass."""
+    """Obstacles as solids; shapes without a closed form are sampled at twice the resolution of the masses."""
     forms = [
         closed_form(o.shape) or linear_samples(o.shape, *_sampled_box(scene, o.shape, spacing), 0.5 * spacing, o.name)
         for o in scene.obstacles
@@ -263,8 +263,9 @@ def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:
 def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     """The box in which an obstacle is sampled [m].
 
-    The domain of the scene; without one the bounding box of the obstacle, so that its samples do not depend on the
-    places of bodies. If this is unbounded, the bounding box of the bodies, extended by its largest edge.
+    This is the domain of the scene. If the scene has no domain, it is the bounding box of the obstacle, so that the
+    samples do not depend on where bodies are. Where the bounding box of the obstacle is unbounded, the bounding box of
+    the bodies, extended by its largest edge, bounds it.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])

@@ -12,7 +12,7 @@ __all__ = ["add_cable_forces", "adj_cable_forces", "scatter_kernel"]
 
 @functools.cache
 def scatter_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_waypoints): forces at waypoints to their masses; differentiated by Warp."""
+    """Kernel over (worlds, n_waypoints): add the forces at waypoints to the masses there; differentiated by Warp."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.scatter"))
     def scatter(
@@ -23,7 +23,7 @@ def scatter_kernel() -> wp.Kernel:
         # out
         force_out: wp.array2d[NODE],
     ):
-        """f_particle += f; a mass may be a waypoint of several cables."""
+        """f_particle += f (atomic: a mass may be a waypoint of several cables)."""
         w, i = wp.tid()
         wp.atomic_add(force_out, w, particle[i], force[w, i])
 
@@ -31,11 +31,11 @@ def scatter_kernel() -> wp.Kernel:
 
 
 def add_cable_forces(cables: object, work: CableWorkspace, control: wp.array, x: wp.array, force: wp.array) -> None:
-    """Add the forces of the cables at a stage.
+    """Add the forces of the cables to the forces at a stage.
 
     Args:
         cables: From `warpbots.solvers.cable_routes.cables_of`.
-        work: Arrays of the cables, which are filled.
+        work: Arrays of the cables; the function fills them.
         control: Control signals, shape (worlds, channels).
         x: Positions of the stage, shape (worlds * n_masses,).
         force: Forces to add to [N], shape (worlds * n_masses,).
@@ -47,7 +47,10 @@ def add_cable_forces(cables: object, work: CableWorkspace, control: wp.array, x:
 def adj_cable_forces(
     cables: object, work: CableWorkspace, control: wp.array, x: wp.array, x_adj: wp.array, force_adj: wp.array
 ) -> None:
-    """Adjoint of `add_cable_forces`, which is run again: add to gradients at a stage, from `force_adj`."""
+    """Adjoint of `add_cable_forces`: add to `x_adj` and the gradients of the controls, from `force_adj`.
+
+    The function evaluates the cables again, because other stages have overwritten `work`.
+    """
     work.length.zero_()
     steps = _launches(cables, work, control, x, force_adj)
     launch_all(steps[:3], x.device)

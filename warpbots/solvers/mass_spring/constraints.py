@@ -1,7 +1,7 @@
-"""Projections of forces and of the ends of steps onto constraints; a projection is its own adjoint.
+"""Projections onto constraints, of forces and of the motion at the end of a step; a projection is its own adjoint.
 
-Forces are projected at every stage, so that a scheme keeps its order; positions and velocities at the end of a step,
-because contact or the initial velocity may have moved masses off their constraints.
+Forces are projected at every stage, so that a scheme keeps its order of accuracy. Positions and velocities are
+projected at the end of a step, because contact or the initial velocity may have moved masses off their constraints.
 """
 
 import functools
@@ -65,7 +65,7 @@ def project_end_kernel(dim: int) -> wp.Kernel:
         x_out: wp.array[vec],
         v_out: wp.array[vec],
     ):
-        """x' = x + project(x' - x), v' = project(v'): fixed masses stay in place to the bit."""
+        """x' = x + project(x' - x), v' = project(v'): the position of a fixed mass does not change by a single bit."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n

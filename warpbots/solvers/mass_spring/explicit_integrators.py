@@ -6,8 +6,8 @@ A scheme evaluates accelerations a_s at stages s = 1, 2, ... and combines them (
     x'  = x + h v + h^2 sum_s p_s a_s,              v'  = v + h sum_s q_s a_s.
 
 Equations 8 to 10 of Cronos print the Runge-Kutta scheme without factors of h; here they are as in the textbook (Hairer,
-Norsett & Wanner, Solving Ordinary Differential Equations I, II.1 and II.14). The "Euler" scheme of Cronos keeps energy,
-so it is the semi-implicit one.
+Norsett & Wanner, Solving Ordinary Differential Equations I, II.1 and II.14). The "Euler" scheme of Cronos conserves
+energy, so it must be the semi-implicit Euler scheme.
 """
 
 import dataclasses
@@ -19,14 +19,14 @@ __all__ = ["SCHEMES", "Scheme"]
 
 @dataclasses.dataclass(frozen=True)
 class Scheme:
-    """An explicit scheme of at most four stages.
+    """An explicit scheme of at most four stages, with the symbols of the formulas of this module.
 
     Attributes:
-        c: Times of the stages [steps], shape (n,).
-        A: Weights of earlier accelerations in the positions of a stage, shape (n, n).
-        B: Weights of earlier accelerations in the velocities of a stage, shape (n, n).
-        p: Weights of the accelerations in the new positions, shape (n,).
-        q: Weights of the accelerations in the new velocities, shape (n,).
+        c: Times of the stages after the start of the step [steps], shape (n,).
+        A: Weights A_sj of the accelerations of earlier stages j in the positions of stage s, shape (n, n).
+        B: Weights B_sj of the accelerations of earlier stages j in the velocities of stage s, shape (n, n).
+        p: Weights of the accelerations of all stages in the positions at the end, shape (n,).
+        q: Weights of the accelerations of all stages in the velocities at the end, shape (n,).
     """
 
     c: tuple[float, ...]
@@ -37,11 +37,11 @@ class Scheme:
 
     @property
     def stages(self) -> int:
-        """Evaluations of the acceleration in one step."""
+        """Number of stages, which is the number of evaluations of the acceleration in a step."""
         return len(self.c)
 
     def stable_step(self, damping: float = 0.0) -> float:
-        """Largest stable w h for a'' = -w^2 a - 2 `damping` w a': the spectral radius of the step reaches 1 there."""
+        """Largest w h for which steps h of a'' = -w^2 a - 2 `damping` w a' are stable (with a spectral radius of 1)."""
         lower, upper = 0.0, 4.0
         for _ in range(60):
             h = 0.5 * (lower + upper)
@@ -51,7 +51,7 @@ class Scheme:
         return lower
 
     def _step(self, h: np.ndarray, damping: float) -> np.ndarray:
-        """Matrices of steps of length `h`, shape (n,), on (x, v) of the oscillator with w = 1, shape (n, 2, 2)."""
+        """Matrices that advance (x, v) of the oscillator with w = 1 by the steps `h`, shape (n,); shape (n, 2, 2)."""
         h = h[:, None]
         x, v = np.eye(2)
         a: list[np.ndarray] = []

@@ -37,7 +37,7 @@ class ExplicitStep:
         h: Length of the step [s].
         scheme: The integrator.
         contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
-        thinnest: Smallest thickness of an obstacle for which passing masses are detected [m].
+        thinnest: Smallest thickness of an obstacle at which masses that pass through it are detected [m].
     """
 
     model: MassSpringModel
@@ -70,7 +70,7 @@ class ExplicitStep:
             self._constrain(ended)
 
     def adjoint(self) -> None:
-        """Adjoint of a step, from the gradients of `state_out`: first its end, then its stages in reverse order."""
+        """Adjoint of `run`, from the gradients of `state_out`: the end of the step, then its stages in reverse."""
         model, state, work = self.model, self.state, self.model.workspace
         force, force_adj = work.stage.force(self.state_out), work.stage.force_adj
         motion_adj = state.motion_adj()
@@ -109,7 +109,7 @@ class ExplicitStep:
             model.scaled.adjoint()
 
     def _begin_stage(self, stage: int, force: wp.array, force_out: wp.array) -> None:
-        """Positions and velocities of a stage, with weight, load and drag, and rest lengths under the actuators."""
+        """Compute positions and velocities of a stage, its weight, load and drag, and rest lengths under actuators."""
         model, work = self.model, self.model.workspace.stage
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
@@ -118,7 +118,7 @@ class ExplicitStep:
             drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 
     def _adj_stage(self, stage: int, force: wp.array, force_adj: wp.array) -> None:
-        """Gradients with respect to the positions and velocities of a stage, its rest lengths and the model."""
+        """Gradients with respect to the positions, velocities and rest lengths of a stage, and to the model."""
         model, work, rest_length = self.model, self.model.workspace.stage, self.model.workspace.rest_length
         self._begin_stage(stage, force, work.spare)
         work.x_adj.zero_()
@@ -137,18 +137,18 @@ class ExplicitStep:
             adj_drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 
     def _at(self, stage: int, force: wp.array) -> wp.array:
-        """The forces of one stage among those of all stages."""
+        """The forces of one stage, as a slice of the array `force` of all stages."""
         n = self.model.all_masses
         return force[stage * n : (stage + 1) * n]
 
     def _end(self, ended: list[wp.array], force: wp.array) -> None:
-        """Position, velocity and time at the end of the step without contact and constraints."""
+        """Write position, velocity and time at the end of the step, without contact and constraints, to `ended`."""
         model = self.model
         inputs = [*self._end_weights(), *self.state.motion(), self.state.time, force]
         launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
 
     def _contact(self, ended: list[wp.array]) -> None:
-        """Apply contact with obstacles; masses that pass an obstacle get NaN."""
+        """Apply contact with obstacles; masses that pass through an obstacle get the position NaN."""
         model = self.model
         inputs = self._contact_inputs(model.friction, 1)
         launch(self._contact_kernel(), model.all_masses, inputs, ended, model.device)
@@ -159,7 +159,7 @@ class ExplicitStep:
     def _adj_contact(
         self, ended_adj: list[wp.array], force: wp.array, mass_adj: wp.array | None, motion_adj: list[wp.array]
     ) -> list[wp.array]:
-        """Gradients with respect to the end of the step without contact, from those for the end with contact."""
+        """Gradients with respect to the end of the step before contact, from the gradients `ended_adj` after it."""
         model, end, copies = self.model, self.model.workspace.end, self.model.workspace.copies
         self._end([*end.free, end.free_time], force)
         for array in end.free_adj:
@@ -195,7 +195,7 @@ class ExplicitStep:
         launch(project_end_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
 
     def _adj_constrain(self, ended_adj: list[wp.array], x_adj: wp.array) -> list[wp.array]:
-        """Gradients with respect to position and velocity before constraints, from those after them."""
+        """Gradients with respect to the motion before constraints are applied, from the gradients `ended_adj` after."""
         model, before = self.model, self.model.workspace.end.before_constraints_adj
         for own, array in zip(before, ended_adj, strict=True):
             copy(own, array)
@@ -213,7 +213,7 @@ class ExplicitStep:
 
 
 def _weights(factor: float, row: tuple[float, ...]) -> NODE:
-    """Up to four weights of a scheme times a power of the step."""
+    """A row of at most four weights of a scheme, times `factor`, padded with zeros."""
     return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
 
 

@@ -40,21 +40,22 @@ __all__ = ["MassSpringMeasurement", "MassSpringReadings", "readings"]
 class MassSpringReadings(ArrayFields[Array]):
     """Measurements of a state.
 
-    The contact force on an obstacle is the mean over the next `ReadingWorkspace.contact_interval`, as if this were the
-    length of the step. If matter rests or slides on an obstacle the interval has no effect; an impact contributes the
-    part of its impulse within the interval.
+    The contact force on an obstacle is the mean force in a step of length `ReadingWorkspace.contact_interval` from this
+    state. If matter rests or slides on an obstacle, the length of the interval has no effect; of an impact, only the
+    impulse within the interval counts.
 
     Attributes:
-        kinetic_energy: Energy of the masses' motion [J], shape (worlds,).
-        elastic_energy: Energy of the springs, without losses by yielding and breaking [J], shape (worlds,).
-        potential_energy: Energy of the masses in the field of gravity, 0 at the origin [J], shape (worlds,).
+        kinetic_energy: Kinetic energy of the masses [J], shape (worlds,).
+        elastic_energy: Elastic energy stored in the springs; yielding and breaking dissipate part of it [J], shape
+            (worlds,).
+        potential_energy: Potential energy of the masses in the field of gravity, 0 at the origin [J], shape (worlds,).
         momentum: Momentum [kg m/s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
-        strain: Elongations of the springs per rest length under actuators and plastic strains [1], shape (worlds,
-            n_springs).
-        tension: Forces of the springs, including damping; negative where they push [N], shape (worlds, n_springs).
-        stress: Cauchy stress of the masses, from tensions (`virial`); at edges of a body, where springs are on one side
-            only, its shear is inaccurate [Pa], shape (worlds, n_masses), matrix.
+        strain: Elongations of the springs relative to their rest lengths, which include actuators and plastic strains
+            [1], shape (worlds, n_springs).
+        tension: Forces of the springs, including damping; negative in compression [N], shape (worlds, n_springs).
+        stress: Cauchy stress of the masses, from tensions (`virial`); the shear stress is inaccurate at edges of a
+            body, where springs are on one side only [Pa], shape (worlds, n_masses), matrix.
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
@@ -69,7 +70,7 @@ class MassSpringReadings(ArrayFields[Array]):
     contact_force: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MassSpringReadings(*map(make, self.fields()))
 
 
@@ -89,7 +90,7 @@ def readings(model: MassSpringModel, requires_grad: bool = False) -> MassSpringR
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MassSpringMeasurement:
-    """Readings of a state.
+    """Measurement of a state, with its adjoint.
 
     Attributes:
         model: The model.
@@ -112,7 +113,7 @@ class MassSpringMeasurement:
         record(self._adjoint, reads, self.readings_out.fields())
 
     def _measure(self) -> wp.array | None:
-        """Fill the readings; returns all forces on the masses except those of obstacles, or None without obstacles."""
+        """Fill the readings; return the forces on masses except contact with obstacles, or None without obstacles."""
         model, force = self.model, None
         rest_at(model, self.state, self.control)
         launch_all(self._parts(), model.device)
@@ -143,7 +144,7 @@ class MassSpringMeasurement:
         return self.state.position.shape
 
     def _parts(self) -> list[Launch]:
-        """Kernels of the contributions of each spring and each mass, in their order."""
+        """Kernel launches that measure each spring and each mass, in the order in which they run."""
         model, state, to, work = self.model, self.state, self.readings_out, self.model.workspace.reading
         motion, (stiffness, damping), near = [state.position, state.velocity], model.constants, work.neighbours
         return [
@@ -167,7 +168,7 @@ class MassSpringMeasurement:
         ]  # fmt: skip
 
     def _sums(self) -> list[tuple[wp.array, wp.array]]:
-        """Rows of terms, and their sums."""
+        """Pairs of arrays: rows of contributions, and the sums of these rows."""
         work, to = self.model.workspace.reading, self.readings_out
         sums = [
             (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
@@ -188,7 +189,7 @@ class MassSpringMeasurement:
         return [*surface, interval, state.position, state.velocity, force.reshape(self._masses)]
 
     def _adj_contact(self, force: wp.array, force_adj: wp.array) -> None:
-        """Gradients of the state, the control, the model and its rest lengths, from the gradients of contact forces."""
+        """Add to the gradients of state, control, model and rest lengths, from the gradients of the contact forces."""
         model, state = self.model, self.state
         copies, contact = model.workspace.copies.wanted(model.friction), model.workspace.reading.contact
         launch_adjoint(

@@ -33,12 +33,12 @@ def spring_constants(model: MassSpringModel, world: int = 0) -> tuple[np.ndarray
 
 
 def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarray | None = None) -> csr_matrix:
-    """Second derivative of the elastic energy [N/m], shape (n_masses dim, n_masses dim).
+    """Stiffness matrix: the Hessian of the elastic energy [N/m], shape (n_masses dim, n_masses dim).
 
     Args:
         model: Model to analyse.
         world: Number of the world.
-        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
     """
     x = model.lattice.position if position is None else position
     k, l0, _ = spring_constants(model, world)
@@ -59,7 +59,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
 
 
 def free_motions(model: MassSpringModel) -> csr_matrix:
-    """Basis of the motions that the constraints allow: orthonormal columns, shape (n_masses dim, n_free)."""
+    """Orthonormal basis, as columns, of the motions that the constraints allow, shape (n_masses dim, n_free)."""
     dim, n = model.dim, len(model.lattice)
     freedom, direction = model.freedom.numpy(), model.direction.numpy().astype(np.float64)
     rows, columns, values, count = [], [], [], 0
@@ -86,17 +86,17 @@ def free_motions(model: MassSpringModel) -> csr_matrix:
 def natural_modes(
     model: MassSpringModel, count: int, world: int = 0, position: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest natural frequencies and their shapes, without damping: K u = (2 pi f)^2 M u.
+    """Lowest natural frequencies f and mode shapes u, without damping: K u = (2 pi f)^2 M u.
 
     Args:
         model: Model to analyse.
         count: Number of modes; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
         world: Number of the world.
-        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
 
     Returns:
-        Frequencies [Hz], increasing, shape (count,), and shapes with unit modal mass whose largest entry is positive
-        [kg^-1/2], shape (count, n_masses, dim).
+        Frequencies [Hz], increasing, shape (count,), and mode shapes [kg^-1/2], shape (count, n_masses, dim), with unit
+        modal mass and a positive largest entry.
 
     Raises:
         ValueError: `count` is above the number of motions that the constraints allow.
@@ -123,12 +123,13 @@ def natural_modes(
 
 
 def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
-    """Largest angular frequency [rad/s] of all worlds about rest, and the damping ratio there [1].
+    """Largest angular frequency [rad/s] of small motions about rest in all worlds, and its damping ratio [1].
 
-    0 if the constraints allow no motion.
+    Both are 0 if the constraints allow no motion.
 
-    The residual of Lanczos' method on M^-1/2 K M^-1/2 is added, so that the result is an upper bound, up to rounding.
-    Damping along the springs in proportion to their stiffness has its largest ratio at this frequency, too.
+    The residual of the Lanczos method on M^-1/2 K M^-1/2 is added, so that the result is an upper bound, up to
+    rounding. If the damping along the springs is proportional to their stiffness, the damping ratio is largest at this
+    frequency, too.
     """
     found = (0.0, 0.0)
     K0 = None
@@ -143,10 +144,10 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
 
 def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
-    """An upper bound of `highest_frequency`, at a fraction of its cost.
+    """Upper bounds of the results of `highest_frequency`, at a fraction of the cost.
 
-    With (a - b)^2 <= 2 a^2 + 2 b^2 in the energy of every spring, blocks B_i = 2 sum_j k_ij n n^T, one for each mass,
-    bound K from above, and w^2 is at most the largest eigenvalue of any B_i / m_i.
+    In the energy of every spring (a - b)^2 <= 2 a^2 + 2 b^2. So the block diagonal matrix of B_i = 2 sum_j k_ij n n^T,
+    one block for each mass, is an upper bound of K, and w^2 is at most the largest eigenvalue of any B_i / m_i.
     """
     (i, j), count, dim = model.lattice.ends.T, len(model.lattice), model.dim
     d = model.lattice.position[j] - model.lattice.position[i]

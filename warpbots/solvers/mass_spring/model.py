@@ -46,18 +46,18 @@ _PARAMETERS = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MassSpringState(ArrayFields[Array]):
-    """Masses in motion.
+    """State of the masses and springs.
 
     Attributes:
         position: Positions [m], shape (worlds, n_masses), vector.
         velocity: Velocities [m/s], shape (worlds, n_masses), vector.
         time: Time since the start [s], double precision, shape (worlds,).
-        plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
+        plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if no spring can yield or
             break.
-        broken: 1 for broken springs, 0 for others [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
-            break.
-        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
-            (worlds,).
+        broken: 1 for broken springs, 0 for others [1], shape (worlds, n_springs), or (worlds, 0) if no spring can yield
+            or break.
+        lost: 1 for a world that cannot go on; a simulation keeps the state that this world had before the control
+            interval [1], shape (worlds,).
     """
 
     position: Array
@@ -68,15 +68,15 @@ class MassSpringState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MassSpringState(*map(make, self.fields()))
 
     def motion(self) -> list[wp.array]:
-        """Positions and velocities, all worlds in one row."""
+        """Positions and velocities, with all worlds in one row."""
         return [self.position.flatten(), self.velocity.flatten()]
 
     def motion_adj(self) -> list[wp.array]:
-        """Gradients with respect to positions and velocities, all worlds in one row."""
+        """Gradients with respect to positions and velocities, with all worlds in one row."""
         return [self.position.grad.flatten(), self.velocity.grad.flatten()]
 
 
@@ -90,11 +90,12 @@ class MassSpringModel(ArrayModel):
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.
         stiffness: Spring constants at the Young's moduli of the scene [N/m], shape (worlds, n_springs).
-        youngs_modulus: Young's moduli [Pa], shape (worlds, n_springs). Their ratio to those of the scene scales
-            stiffness and damping, and scales inversely the strains of actuators that exert a stress.
-        scene_modulus: Young's moduli of the scene [Pa], the same array if they were not replaced, shape (worlds,
-            n_springs).
-        rest_length: Rest lengths [m], shape (worlds, n_springs).
+        youngs_modulus: Young's moduli [Pa], shape (worlds, n_springs). Stiffness and damping are multiplied by the
+            ratio of these moduli to `scene_modulus`, and the strains of actuators that prescribe a stress are divided
+            by this ratio.
+        scene_modulus: Young's moduli of the scene [Pa], shape (worlds, n_springs); the same array as `youngs_modulus`
+            unless that was replaced.
+        rest_length: Rest lengths without actuators and plastic strains [m], shape (worlds, n_springs).
         damping: Damping along the springs at the Young's moduli of the scene [N s/m], shape (worlds, n_springs).
         yield_strain: Strains at which springs yield [1], shape (worlds, n_springs).
         mass: Masses [kg], shape (worlds, n_masses).
@@ -105,23 +106,25 @@ class MassSpringModel(ArrayModel):
         amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
         frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
-        torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
-        speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
+        torque: Torques of the motors at u = 1 and standstill [N m], shape (worlds, n_motors).
+        speed: Speeds of the motors at u = 1 without load [rad/s], shape (worlds, n_motors).
         radius: Radii of the masses [m], shape (n_masses,).
-        collision: Stiffness of contact between masses [N/m], shape (n_masses,), or (0,) without self-contact.
-        reach: Largest distance of masses in contact [m].
-        rows: The springs at each mass, as a Warp struct.
+        collision: Stiffness of each mass in contact with other masses [N/m], shape (n_masses,), or (0,) without
+            self-contact.
+        reach: Largest distance at which two masses can be in contact [m].
+        rows: The springs at each mass, as a Warp struct (`springs.row_arrays`).
         drive: The signals that drive each spring, as a Warp struct.
         fracture: Breaking strains of the springs, as a Warp struct.
-        motors: The masses that motors drive, as a Warp struct.
+        motors: Motors and the masses that they drive, as a Warp struct.
         cables: Cables, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of the constraint of each mass, or `constraints.FREE`, shape
             (n_masses,), int.
-        direction: Unit vectors along lines, and normals of planes, that hold masses [1], shape (n_masses,), vector.
-        contact: Stiffness of obstacles against each mass [N/m], 0 for rigid obstacles, shape (n_masses,).
+        direction: Unit vector of the constraint of each mass, along the line or normal to the plane in which the mass
+            can move [1], shape (n_masses,), vector.
+        contact: Stiffness of the contact of each mass with obstacles [N/m], 0 for rigid obstacles, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct (`warpbots.contact.solid`).
-        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
-        extra_friction: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
+        condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
+        extra_friction: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
         workspace: Arrays that every step fills anew.
     """
 
@@ -175,7 +178,7 @@ class MassSpringModel(ArrayModel):
         return self.lattice
 
     def summary(self) -> str:
-        """Number of masses and springs, and the shortest spring."""
+        """Text with the number of masses, the number of springs and the length of the shortest spring."""
         shortest = self.lattice.rest_length.min()
         return f"{len(self.lattice)} masses, {len(self.lattice.ends)} springs of {shortest:.3g} m and more"
 
@@ -186,7 +189,7 @@ class MassSpringModel(ArrayModel):
 
     @property
     def gather(self) -> bool:
-        """Whether rows hold all springs of a mass."""
+        """Whether the row of a mass holds all its springs, or else only springs to masses of higher number."""
         return self.rows.spring.size > 0
 
     @property
@@ -226,11 +229,11 @@ class MassSpringModel(ArrayModel):
 
     @property
     def tables(self) -> dict[str, np.ndarray]:
-        """Masses, which are elements of one vertex each, shape (n_masses, 1), int."""
+        """Table of the masses, as elements with one vertex each, shape (n_masses, 1), int."""
         return {"mass": np.arange(len(self.lattice))[:, None]}
 
     def places(self, per: str) -> Places | None:
-        """Rest positions of masses and springs; None for all other elements."""
+        """Places of the masses or springs at rest; None if `per` is another kind of element."""
         if per == "spring":
             return element_places(self.scene, self.lattice, self.lattice.ends, self.lattice.spring_body)
         return super().places(per)
@@ -253,7 +256,7 @@ class MassSpringModel(ArrayModel):
 
     @functools.cached_property
     def scaled(self) -> ScaledSprings | None:
-        """Constants of the springs if Young's moduli were replaced; None if they were not."""
+        """Spring constants at the new Young's moduli if these were replaced; None if they were not."""
         if self.youngs_modulus is self.scene_modulus:
             return None
         constants = self.scene_modulus, self.youngs_modulus, self.stiffness, self.damping
@@ -261,12 +264,12 @@ class MassSpringModel(ArrayModel):
 
     @property
     def constants(self) -> tuple[wp.array, wp.array]:
-        """Stiffness [N/m] and damping [N s/m] in the force of the springs, each of shape (worlds, n_springs)."""
+        """Stiffness [N/m] and damping [N s/m] at the current Young's moduli, each of shape (worlds, n_springs)."""
         constants = self if self.scaled is None else self.scaled
         return constants.stiffness, constants.damping
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with gravity, friction, oscillations and motors."""
+        """The scene with gravity, friction, oscillations and motors from `values`."""
         scene = with_friction(super().recorded(values), values)
         fields = {name: name for name in ("amplitude", "frequency", "phase")}
         scene = with_actuators(scene, Oscillation, fields, values)
@@ -274,21 +277,21 @@ class MassSpringModel(ArrayModel):
 
     @property
     def length(self) -> wp.array:
-        """Rest lengths in the force of the springs [m], shape (worlds, n_springs)."""
+        """Rest lengths that determine the forces, with actuators and plastic strains [m], shape (worlds, n_springs)."""
         return self.workspace.rest_length.plastic if self.inelastic else self.elastic_length
 
     @property
     def elastic_length(self) -> wp.array:
-        """Rest lengths under the actuators, without plastic strains [m], shape (worlds, n_springs)."""
+        """Rest lengths with actuators, but without plastic strains [m], shape (worlds, n_springs)."""
         return self.workspace.rest_length.driven if self.driven else self.rest_length
 
     @functools.cached_property
     def springs(self) -> object:
-        """Constants of the springs as a Warp struct."""
+        """Stiffness, rest length and damping of the springs as a Warp struct."""
         stiffness, damping = self.constants
         return struct_of(spring_arrays(), [stiffness, self.length, damping])
 
     def springs_adj(self) -> object:
-        """Gradients with respect to the constants of the springs as a Warp struct."""
+        """Gradients with respect to the arrays of `springs`, as a Warp struct."""
         stiffness, damping = self.constants
         return struct_of(spring_arrays(), [stiffness.grad, self.length.grad, damping.grad])

@@ -1,15 +1,16 @@
 """Forces of motors: torques between two regions about the axis of their attachment; differentiated by Warp.
 
-A motor has two sides, 0 the stator and 1 the rotor. About its centre of mass c and along the axis n a side has the
-moment of inertia and the angular velocity
+A motor has two sides, 0 the stator and 1 the rotor. About its centre of mass c, which moves at v_c, and about the axis
+n, a side has the moment of inertia and the angular velocity
 
     I = sum m |n x r|^2,   w = 1/I sum m (n x r) . (v - v_c),   r = x - c,
 
-and a torque T is applied as the forces f = T / I m n x r, with no net force and torque T along n. Both sides use the
-axis of the attachment in its current position, so that momentum, and angular momentum along the axis, are conserved.
+and a torque T is applied as the forces f = (T / I) m n x r on its masses, which have no net force and the torque T
+along n. Both sides use the axis of the attachment in its current position, so that momentum, and angular momentum along
+the axis, are conserved.
 
-Vectors are nodes, padded with zeros; in 2D the axis is z. Loops are dynamic but only accumulate, as Warp's backward
-pass requires; any nonlinear function of the sums has a kernel of its own.
+Vectors are padded with zeros (`NODE`); in 2D the axis is z. Loops have dynamic bounds and only add up terms, as Warp's
+backward pass requires; each nonlinear function of the sums is in a separate kernel.
 """
 
 import functools
@@ -23,7 +24,7 @@ __all__ = ["MotorWorkspace", "add_motor_forces", "adj_motor_forces", "motor_kern
 
 
 class MotorWorkspace:
-    """Sums over the sides of motors, with gradients; every stage fills them anew.
+    """Sums over the masses of each side of each motor, with gradients; every stage fills them anew.
 
     Attributes:
         mass: Masses [kg], shape (worlds, n_sides).
@@ -44,12 +45,12 @@ class MotorWorkspace:
 
 @functools.cache
 def _rotation() -> tuple[wp.Function, wp.Function]:
-    """Warp functions axis(motors, x, first, motor), the direction of an axis, and cross(n, r)."""
+    """Warp functions axis(motors, x, first, motor), the unit vector along the axis of a motor, and cross(n, r)."""
     MotorArrays = motor_arrays()
 
     @wp.func
     def axis(motors: MotorArrays, x: wp.array[NODE], first: int, motor: int):
-        """Unit vector along the current axis of a motor; z if both ends are one mass."""
+        """Unit vector along the current axis of a motor; the z axis if both ends of the axis are the same mass."""
         n = NODE(real(0.0), real(0.0), real(1.0), real(0.0))
         a = motors.axis[motor, 0]
         b = motors.axis[motor, 1]
@@ -167,7 +168,7 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         # out
         force_out: wp.array[NODE],
     ):
-        """f += T / I m n x r over the sides of a mass; each mass has one thread."""
+        """f += (T / I) m n x r, summed over the sides to which a mass belongs; each mass has one thread."""
         w, t = wp.tid()
         first = w * motors.masses
         i = motors.driven[t]
@@ -191,11 +192,11 @@ def add_motor_forces(
     v: wp.array,
     force: wp.array,
 ) -> None:
-    """Add the forces of all motors at a stage.
+    """Add the forces of all motors to the forces at a stage.
 
     Args:
         motors: From `motors_of`.
-        sums: Sums over the sides, which are filled.
+        sums: Sums over the sides; the function fills them.
         parameters: Masses [kg], shape (worlds, n_masses), torques [N m] and speeds [rad/s], shape (worlds, n_motors).
         control: Control signals, shape (worlds, channels).
         x: Positions of the stage, shape (worlds * n_masses,).
@@ -216,7 +217,7 @@ def adj_motor_forces(
     v_adj: wp.array,
     force_adj: wp.array,
 ) -> None:
-    """Adjoint of `add_motor_forces`, whose sums are computed again: add to gradients at a stage, from `force_adj`."""
+    """Adjoint of `add_motor_forces`: compute the sums again and add to gradients of the inputs, from `force_adj`."""
     mass, torque, speed = parameters
     steps = _launches(motors, sums, parameters, control, x, v, force_adj)
     launch_all(steps[:3], x.device)

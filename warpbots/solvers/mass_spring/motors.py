@@ -1,4 +1,4 @@
-"""Motors of a scene on a lattice: the masses that they drive, and the rate at which their friction slows them."""
+"""Motors of a scene on a lattice: the masses that they drive, and the rate at which motors slow down at u = 0."""
 
 import functools
 
@@ -14,18 +14,19 @@ __all__ = ["fastest_decay", "motor_arrays", "motors_of"]
 
 @functools.cache
 def motor_arrays() -> type:
-    """Warp struct of the masses that motors drive."""
+    """Warp struct of the motors and the masses that they drive."""
 
     @wp.struct
     class MotorArrays:
         """Motors of a scene; the same in all worlds.
 
-        start: First entry of each side, two sides for each motor and one more for the end, shape (2 n_motors + 1,).
-        mass: Mass of each entry, shape (n_entries,).
-        driven: Masses that any motor drives, shape (n_driven,).
-        row: First entry in `side` of each driven mass, one more for the end, shape (n_driven + 1,).
+        start: Index of the first entry of each side, two sides for each motor, and the number of entries, shape (2
+            n_motors + 1,).
+        mass: Number of the mass of each entry, shape (n_entries,).
+        driven: Numbers of the masses that any motor drives, shape (n_driven,).
+        row: Index in `side` of the first entry of each driven mass, and the number of entries, shape (n_driven + 1,).
         side: Sides that a driven mass belongs to, shape (n_entries,).
-        axis: Masses at the start and the end of each axis, equal in 2D, shape (n_motors, 2).
+        axis: Numbers of the masses at the start and the end of each axis, equal in 2D, shape (n_motors, 2).
         channel: Control channel of each motor, shape (n_motors,).
         masses: Number of masses of one world.
         """
@@ -81,7 +82,10 @@ def motors_of(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
 
 
 def _inertia(lattice: Lattice, side: np.ndarray, ends: list[int]) -> float:
-    """Moment of inertia [kg m^2] of masses about an axis through their center of mass, at rest."""
+    """Moment of inertia [kg m^2] of the masses `side` at rest, about an axis through their centre of mass.
+
+    `ends` are the two masses that give the direction of the axis.
+    """
     x, m = lattice.position[side], lattice.mass[side]
     r = x - (m @ x) / m.sum()
     if x.shape[1] == 3:
@@ -91,7 +95,7 @@ def _inertia(lattice: Lattice, side: np.ndarray, ends: list[int]) -> float:
 
 
 def fastest_decay(lattice: Lattice, motors: object, torque: np.ndarray, speed: np.ndarray) -> float:
-    """Largest rate [1/s] at which a motor's own friction slows it, of all worlds: T / w (1 / I_0 + 1 / I_1)."""
+    """Largest rate [1/s], in all worlds, at which a motor at u = 0 slows down: T / w (1 / I_0 + 1 / I_1)."""
     axis, start, mass = (a.numpy() for a in (motors.axis, motors.start, motors.mass))
     inertia = [_inertia(lattice, mass[start[s] : start[s + 1]], list(axis[s // 2])) for s in range(2 * len(axis))]
     compliance = (1.0 / np.reshape(inertia, (-1, 2))).sum(axis=1)

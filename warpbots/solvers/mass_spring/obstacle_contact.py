@@ -1,10 +1,10 @@
 """Contact with obstacles; differentiated by Warp.
 
-Contact acts on the velocity at the end of a step, and the position follows. Each contact changes the velocity that is
-the input of the next one. Between its stages a scheme moves masses as if there were no obstacles; so the displacement
-of a mass in contact follows from its velocities at both ends of the step alone. The loop over obstacles has constant
-bounds and is unrolled: Warp's backward pass does not replay a dynamic loop, and in later nonlinear operations it would
-read the accumulated values as zero.
+Contact changes the velocity at the end of a step, and the position follows from this velocity. If a mass is in contact
+with several obstacles, the velocity after one contact is the input of the next contact. Between the stages of a step,
+masses move as if there were no obstacles; so the displacement of a mass in contact is computed only from its velocities
+at the start and the end of the step. The loop over obstacles has constant bounds and is unrolled: Warp's backward pass
+does not replay a dynamic loop, and in later nonlinear operations it would read the accumulated values as zero.
 """
 
 import functools
@@ -23,12 +23,12 @@ _PARTS = wp.constant(8)
 
 @functools.cache
 def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions from a vector to one in space in double precision, and back."""
+    """Warp functions from a vector of `dim` components to one in 3D in double precision, and back."""
     vec = vector(dim)
 
     @wp.func
     def in_space(x: vec):
-        """The vector, in the plane z = 0."""
+        """The vector x in 3D, with z = 0 if `dim` is 2."""
         y = wp.vec3d()
         for a in range(dim):
             y[a] = wp.float64(x[a])
@@ -36,7 +36,7 @@ def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def from_space(y: wp.vec3d):
-        """Its components."""
+        """The components of y in `dim` dimensions."""
         x = vec()
         for a in range(dim):
             x[a] = real(y[a])
@@ -62,11 +62,12 @@ def _surface(dim: int) -> wp.Function:
 
 @functools.cache
 def meeting(dim: int) -> wp.Function:
-    """Warp function (v', depth) of a mass of velocity v at x and an obstacle with a pose and a velocity.
+    """Warp function that returns (v', depth) for a mass of velocity v at x and an obstacle with a pose and a velocity.
 
-    A surface is rigid where its stiffness K is 0. Otherwise its pressure is K d (1 - a v . n), with the depth d and the
-    velocity v against the surface: the law of Hunt and Crossley (1975) with an exponent of 1, continuous where contact
-    begins, and never a pull. Without contact the depth is 0 or less, and v' = v.
+    A surface is rigid if its stiffness K is 0. Otherwise its pressure is K d (1 - a v . n), with the depth d, the
+    outward normal n, the damping a and the velocity v relative to the surface. This is the law of Hunt and Crossley
+    (1975) with an exponent of 1: the pressure is continuous as contact begins, and never negative. Without contact the
+    depth is 0 or less, and v' = v.
     """
     vec, surface, constrain_velocity, (in_space, from_space) = vector(dim), _surface(dim), constrain(dim), _maps(dim)
 
@@ -75,7 +76,7 @@ def meeting(dim: int) -> wp.Function:
         solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, linear: wp.vec3d, angular: wp.vec3d, condition: int,
         mu: real, extra: real, stiffness: real, damping: real, h: real, mass: real, x: vec, v: vec,
     ):  # fmt: skip
-        """Velocity after a contact of duration h [m/s], and depth [m]."""
+        """Velocity of the mass after contact for the time h [m/s], and depth of the mass in the obstacle [m]."""
         d, n = surface(solids, o, R, p, x)
         allowed = v
         if d < real(0.0):
@@ -92,7 +93,7 @@ def meeting(dim: int) -> wp.Function:
 
 @functools.cache
 def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: contact where the first stage is inside an obstacle.
+    """Kernel over the masses of all worlds: contact of each mass that is inside an obstacle at the first stage.
 
     Each world may have several `copies` of the friction coefficients (`warpbots.numerics.Copies`).
 
@@ -134,7 +135,8 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
     ):
         """v' = constrain(V), x' = X + follow (v' - V) for the end (X, V) of the free step.
 
-        With several stages x' = x + (h - follow) v + follow v' for a mass in contact; with one stage both are equal.
+        With several stages, x' = x + (h - follow) v + follow v' for a mass in contact; with a single stage both
+        formulas give the same x'.
         """
         i = wp.tid()
         w = i // count
@@ -165,7 +167,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
 
 @functools.cache
 def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): mean force of a mass on each obstacle over a time, by the law of `contact_kernel`.
+    """Kernel over (worlds, masses): mean force of a mass on each obstacle over the time h, as in `contact_kernel`.
 
     Args:
         dim: 2 or 3.
@@ -198,7 +200,7 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         # out
         force_out: wp.array3d[vec],
     ):
-        """m (V - constrain(V)) / h for V = v + h f / m, one obstacle after the other."""
+        """m (V - constrain(V)) / h for V = v + h f / m; V = constrain(V) before the next obstacle."""
         w, i = wp.tid()
         m = mass[w, i]
         row = w * copies + (i & (copies - 1))
@@ -219,11 +221,12 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
 
 @functools.cache
 def stop_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: position NaN, which ends the run, for masses that pass an obstacle.
+    """Kernel over the masses of all worlds: write the position NaN, which ends the run, if a mass passes an obstacle.
 
-    A mass passes an obstacle if it is below one face and then below the opposite face, which pushes it out on the far
-    side, or if it is outside again and farther behind the face than `half` of the smallest thickness. The test for
-    being inside is made at the start of the step and, for displacements longer than `half`, along them.
+    A mass that is inside an obstacle passes through it if at the end of the step it is below the opposite face, which
+    would push it out on the far side, or if it is outside again after a displacement of more than `half` (half of the
+    smallest thickness) into the face. Whether a mass is inside is tested at the start of the step and, for a
+    displacement longer than `half`, at points along the displacement.
     """
     vec = vector(dim)
     surface, (in_space, _) = _surface(dim), _maps(dim)
@@ -239,7 +242,7 @@ def stop_kernel(dim: int) -> wp.Kernel:
         # out
         x_out: wp.array[vec],
     ):
-        """x' = NaN where the displacement from x to x' passes an obstacle."""
+        """x' = NaN if the displacement from x to x' passes through an obstacle."""
         i = wp.tid()
         start = x[i]
         displacement = x_out[i] - start

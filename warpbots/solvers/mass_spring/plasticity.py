@@ -1,11 +1,12 @@
 """Plasticity and fracture of single springs.
 
 With l0 the initial length of a spring, r its rest length under the actuators and p its plastic strain, the rest length
-is r + p l0 and the elastic strain e = (l - r) / l0 - p. A spring that yields keeps |e| at its yield strain, whatever
-its length: p follows (perfect plasticity in one dimension). A spring breaks for good where its total strain
-(l - r) / l0 exceeds the breaking strain. Both happen once in a step, at its first stage.
+is r + p l0 and the elastic strain e = (l - r) / l0 - p. While a spring yields, |e| stays at its yield strain and p
+follows the length l (perfect plasticity in one dimension). A spring breaks permanently if its total strain (l - r) / l0
+exceeds the breaking strain. Both happen once in a step, at its first stage.
 
-The derivative is that of the branch taken: it includes the amount of yield, but not that a spring is about to break.
+Derivatives are those of the branch taken: they include how the plastic strain changes, but not that a small change of
+the inputs may break a spring.
 """
 
 import functools
@@ -28,8 +29,8 @@ def fracture_arrays() -> type:
     class FractureArrays:
         """Breaking strains of springs, the same in all worlds.
 
-        ends: Masses that a spring joins, shape (n_springs,).
-        breaking_strain: Strain at which it breaks [1], shape (n_springs,).
+        ends: Numbers of the masses that each spring joins, shape (n_springs,), vec2i.
+        breaking_strain: Strain at which each spring breaks [1], shape (n_springs,).
         masses: Number of masses of one world.
         """
 
@@ -42,7 +43,7 @@ def fracture_arrays() -> type:
 
 @functools.cache
 def yield_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): plastic strains and broken springs at the end; differentiated by Warp."""
+    """Kernel over (worlds, springs): plastic strains and broken springs after a step; differentiated by Warp."""
     FractureArrays = fracture_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.yield"))
@@ -60,7 +61,7 @@ def yield_kernel() -> wp.Kernel:
         plastic_out: wp.array2d[real],
         broken_out: wp.array2d[real],
     ):
-        """p' = p + max(0, |e| - yield) sign e;  broken where (l - r) / l0 > breaking strain."""
+        """p' = p + max(0, |e| - yield) sign e; a spring breaks if (l - r) / l0 > breaking strain."""
         w, s = wp.tid()
         i = w * fracture.masses + fracture.ends[s][0]
         j = w * fracture.masses + fracture.ends[s][1]

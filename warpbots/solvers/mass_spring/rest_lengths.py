@@ -24,7 +24,7 @@ __all__ = [
 
 
 def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Write rest lengths under the signals at `ahead` [s] after `state` to ``model.workspace.rest_length.driven``."""
+    """Write rest lengths under the signals, `ahead` [s] after `state`, to ``model.workspace.rest_length.driven``."""
     work, device = model.workspace.rest_length, model.device
     inputs = _signal_inputs(model, state, control, ahead)
     launch(signal_kernel(), work.signal.shape, inputs, [work.signal], device)
@@ -34,7 +34,7 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
 
 
 def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Adjoint of `drive`: gradients of controls, time and the model."""
+    """Adjoint of `drive`: add to the gradients with respect to controls, time and the model."""
     work, copies, device, ratio = model.workspace.rest_length, model.workspace.copies, model.device, _ratio(model)
     work.signal.grad.zero_()
     if model.rest_length.grad is not None:
@@ -56,7 +56,7 @@ def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array,
 
 
 def _ratio(model: MassSpringModel) -> wp.array | None:
-    """Ratio of Young's moduli to those of the scene, if they were replaced."""
+    """Ratio of Young's moduli to the moduli of the scene if they were replaced, else None."""
     return None if model.scaled is None else model.scaled.ratio
 
 
@@ -71,7 +71,7 @@ def yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: M
 
 
 def adj_yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Adjoint of `yield_and_break`: gradients of a stage, the state and the model."""
+    """Adjoint of `yield_and_break`: add to the gradients with respect to the first stage, the state and the model."""
     work = model.workspace
     launch_adjoint(
         yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), [state_out.plastic, state_out.broken],
@@ -96,7 +96,7 @@ def add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> No
 
 
 def adj_add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Adjoint of `add_plastic_strain`: gradients of plastic strains and elastic lengths."""
+    """Adjoint of `add_plastic_strain`: add to the gradients with respect to plastic strains and elastic lengths."""
     work = model.workspace.rest_length
     launch_adjoint(
         plastic_length_kernel(), model.rest_length.shape,

@@ -1,9 +1,10 @@
 """Contact between masses, of one body or of several.
 
 A contact is a spring that acts only in compression: masses i and j closer than r_i + r_j repel each other with
-k (r_i + r_j - l), where k is the mean of their stiffnesses; masses at the same place have no direction, and no force.
-Neighbours are found with a hash grid, built anew at every stage. Each mass gathers the forces of its neighbours, so
-that no two threads write to the same place, and the adjoint is the same loop.
+k (r_i + r_j - l), where k is the mean of their stiffnesses and l their distance; two masses at the same place exert no
+force, because the direction is undefined. Neighbours are found with a hash grid, which is built anew at every stage.
+Each mass gathers the forces of its neighbours, so that no two threads write to the same place; the adjoint runs over
+the same pairs.
 """
 
 import functools
@@ -136,7 +137,7 @@ def adj_contact_kernel() -> wp.Kernel:
         # out
         x_adj_out: wp.array[NODE],
     ):
-        """x_i* -= k (1 - l0/l) m + k l0/l q/l d, as for a spring (`warpbots.solvers.mass_spring.springs`)."""
+        """x_i* -= k (1 - l0/l) m + k l0/l q/l d, with m, q, d as in `warpbots.solvers.mass_spring.springs`."""
         i = wp.tid()
         w = i // count
         mass = i - w * count

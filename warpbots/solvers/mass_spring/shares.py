@@ -12,13 +12,13 @@ _HALF = wp.constant(real(0.5))
 
 
 def spin_type(dim: int) -> type:
-    """Type of an angular momentum: a number in 2D."""
+    """Type of an angular momentum: a number in 2D, a vector in 3D."""
     return {2: real, 3: vector(3)}[dim]
 
 
 @functools.cache
 def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
-    """Kernel over (worlds, springs): strain, tension and energy of a spring.
+    """Kernel over (worlds, springs): strain, tension and elastic energy of each spring.
 
     Args:
         dim: 2 or 3.
@@ -67,7 +67,7 @@ def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
 
 @functools.cache
 def mass_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): energies and momenta of a mass."""
+    """Kernel over (worlds, masses): energies and momenta of each mass."""
     vec, spin = vector(dim), spin_type(dim)
 
     if dim == 2:
@@ -98,7 +98,7 @@ def mass_kernel(dim: int) -> wp.Kernel:
         momentum_out: wp.array2d[vec],
         spin_out: wp.array2d[spin],
     ):
-        """m v^2 / 2, -m g . x, m v and x x m v."""
+        """m v^2 / 2, -m g . x, m v and x × m v."""
         w, i = wp.tid()
         m = mass[w, i]
         p = m * v[w, i]

@@ -33,29 +33,30 @@ _CELLS = 10_000
 class MassSpring:
     """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).
 
-    Springs are a material of their own: they have the Young's modulus of the body and Poisson's ratio 1/4. At large
-    strain they follow their own law instead of the law of the material.
+    A lattice of springs is not the material of the body: it has the Young's modulus of the body, but Poisson's ratio
+    1/4, and at large strain the springs stay linear instead of following the law of the material.
 
     Attributes:
-        margin: Fraction of the stability bound that stays safe for matter in motion [1]; large deformation and impacts
-            lower the bound, as measured on robots and falling cubes.
+        margin: Longest safe step for matter in motion, as a fraction of the stability bound [1]; large deformation and
+            impacts lower the bound, as measured on robots and falling cubes.
         spacing: Distance between neighbouring masses [m]; None to choose it for a scene (`sized`).
         lattice: ``"voxel"``, boxes with face and space diagonals, or ``"random"``, quasi-uniform points joined by
             tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
-        damping: Time of Kelvin-Voigt damping of all springs, added to the damping of their materials [s]: undamped
-            lattices ring.
-        drag: Force against the velocity per mass and speed [1/s]; 0 for none.
+        damping: Time of Kelvin-Voigt damping of all springs [s], added to the damping of their materials; without
+            damping, lattices keep vibrating.
+        drag: Drag force per mass and speed, opposite to the velocity [1/s]; 0 for none.
         contact_stiffness: Pressure of obstacles per depth [Pa/m]; on a mass of volume V it acts on an area of V^(2/3)
-            (in 2D V^(1/2)). 0 for rigid surfaces, which is realistic for hard ground, but a foot then stops in a single
-            step and gradients through many contacts are rough. For training choose a stiffness at which the robot sinks
-            in by millimetres.
-        contact_damping: Relative increase of the pressure of a compliant surface per speed of approach, and decrease
-            per speed of separation [s/m]; a body that falls on it at speed v rebounds at about
-            v (1 - 2/3 contact_damping v). 0 for none.
+            (in 2D V^(1/2)). 0 for rigid surfaces, which are realistic for hard ground; but then a foot stops in a
+            single step, and gradients through many contacts are noisy. For training choose a stiffness at which the
+            robot sinks in by millimetres.
+        contact_damping: Relative increase of the pressure of a compliant surface per speed of approach, and relative
+            decrease per speed of separation [s/m]; a body that falls on the surface at speed v rebounds at about v (1 -
+            2/3 contact_damping v). 0 for none.
         collision: Stiffness of contact between masses, of one body or of several, relative to the mean stiffness of
-            their springs [1]; contact begins at 0.9 of the distance to their nearest neighbour at rest. 1 is enough for
-            slow contact, 4 for an impact at a tenth of the speed of sound. 0 for masses that pass through one another.
+            their springs [1]; contact begins at 0.9 of the distance between a mass and its nearest neighbour at rest. 1
+            is enough for slow contact, 4 for an impact at a tenth of the speed of sound. With 0, masses pass through
+            one another.
         seed: Seed of a random lattice.
 
     Raises:
@@ -88,18 +89,19 @@ class MassSpring:
 
     @property
     def scheme(self) -> Scheme:
-        """The table of the integrator."""
+        """The coefficients of the integrator."""
         return SCHEMES[self.integrator]
 
     @property
     def lost_gradient(self) -> str:
-        """Why gradients can stop being finite within a step, and the remedy."""
+        """Text on why gradients can become infinite or NaN within a step, and what helps."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MassSpring":
-        """The solver with a `spacing`: its own, that of the scene's task, or a quarter of the least width of a body.
+        """The solver with `spacing` chosen: its own, else that of the scene's task, else 1/4 of the least body width.
 
-        `warpbots.contact.width` gives the width. The spacing is larger where 10,000 cells cannot fill all bodies.
+        `warpbots.contact.width` gives the width. The spacing is larger if filling all bodies would take more than
+        10,000 cells.
         """
         return self if self.spacing else dataclasses.replace(self, spacing=cell_size_for(scene, 4.0, _CELLS))
 
@@ -108,7 +110,7 @@ class MassSpring:
 
         Raises:
             SceneError: The scene cannot be simulated by masses and springs; the message says why.
-            ValueError: `worlds` is below 1, or `spacing` is open.
+            ValueError: `worlds` is below 1, or `spacing` is None.
         """
         refuse_worlds("MassSpring", worlds)
         given(self.spacing, "MassSpring", "spacing")
@@ -138,17 +140,17 @@ class MassSpring:
         stiffness K against a mass m adds K / m to w_max^2, self-contact and cables of stiffness K add 4 K / m. A motor
         of torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
 
-        If a cheap upper bound of w_max gives a step above `enough`, this step is returned.
+        If a cheap upper bound of w_max already gives a step above `enough`, the method returns this step.
         """
         return largest_step(model, self.scheme, enough)
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step after `before`, is not finite: field, index, cause.
+        """Explain in one sentence why `after`, one step after `before`, is not finite: field, index and cause.
 
         Args:
             model: From `build`.
-            before: Fields of the last state as NumPy arrays.
-            after: Fields of the bad state.
+            before: Fields of the state before the step, as NumPy arrays.
+            after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         moved = {name: np.isfinite(after[name]).all(axis=-1) for name in ("position", "velocity")}
@@ -205,11 +207,11 @@ class MassSpring:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
         step = ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)

@@ -1,4 +1,4 @@
-"""The spectrum of a recorded motion, for comparison with its natural frequencies."""
+"""The spectrum of a recorded motion, for comparison with natural frequencies of the lattice."""
 
 import dataclasses
 from typing import Any
@@ -13,7 +13,7 @@ _SHORTEST = 8
 
 @dataclasses.dataclass(frozen=True)
 class Spectrum:
-    """Amplitudes of a motion by frequency.
+    """Amplitude spectrum of a motion.
 
     Attributes:
         frequency: Frequencies [Hz], 0 to half the sampling rate, shape (n,).
@@ -41,11 +41,11 @@ class Spectrum:
 
 
 def spectrum(record: Any, interval: float) -> Spectrum:
-    """Amplitude spectrum of a motion without its mean, under the window of Blackman and Harris (side lobes 92 dB down).
+    """Amplitude spectrum of a motion minus its mean, with a Blackman-Harris window (side lobes 92 dB down).
 
     Args:
-        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Peaks with fewer
-            than about eight periods merge with the mean and with one another.
+        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Oscillations with
+            fewer than about eight periods in the record merge with the mean and with one another.
         interval: Time between values [s].
 
     Raises:

@@ -10,13 +10,13 @@ with q = m . d / l
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
 
-and the negative for i: the adjoint of a spring is a spring, too. A spring exerts (1 - b) f, with b = 1 if it is broken;
-so m becomes (1 - b) m, and dL/db = -m . f.
+and the negative of dL/dx_j and dL/dv_j for i. So the adjoint of a spring has the form of a spring. A spring exerts (1 -
+b) f, with b = 1 if it is broken; so m becomes (1 - b) m, and dL/db = -m . f.
 
-Both kernels run over rows: all springs of one mass. On a CPU, where a launch is one thread, a row holds the springs to
-masses of higher number; each spring is visited once and adds to both its ends. On a GPU a row holds all springs of the
-mass, and each spring is visited from both ends. So no two threads write to the same place: there are no atomics, and
-every run gives the same bits.
+Both kernels run over rows; each mass has a row of springs. On a CPU, where a launch is one thread, a row holds only the
+springs to masses of higher number, and each spring is visited once and adds to both its ends. On a GPU a row holds all
+springs of its mass, and each spring is visited from both ends. So no two threads write to the same place: there are no
+atomics, and every run gives the same bits.
 """
 
 import functools
@@ -37,11 +37,11 @@ def row_arrays() -> type:
 
     @wp.struct
     class RowArrays:
-        """Springs by mass, as compressed rows; the same in all worlds.
+        """Springs at each mass, as compressed rows; the same in all worlds.
 
-        start: First entry of each mass, one more for the end, shape (n_masses + 1,).
-        other: Mass at the other end, shape (n_entries,).
-        spring: Number of the spring, shape (n_entries,); empty if entries are springs.
+        start: Index of the first entry of each mass, and the number of entries, shape (n_masses + 1,).
+        other: Number of the mass at the other end of the spring of each entry, shape (n_entries,).
+        spring: Number of the spring of each entry, shape (n_entries,); empty if entry i is spring i.
         masses: Number of masses of one world.
         springs: Number of springs of one world.
         """
@@ -61,11 +61,11 @@ def spring_arrays() -> type:
 
     @wp.struct
     class SpringArrays:
-        """Spring constants, each of shape (worlds * n_springs,).
+        """Constants of the springs; each array has shape (worlds * n_springs,).
 
         k: Stiffness [N/m].
         l0: Rest length [m].
-        c: Damping along the spring [N s/m]; not read in a model without damping.
+        c: Damping along the spring [N s/m]; not read if no spring of the model has damping.
         """
 
         k: wp.array[real]
@@ -76,13 +76,13 @@ def spring_arrays() -> type:
 
 
 def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> object:
-    """Rows for springs between `ends`, shape (n_springs, 2), sorted by the first and lower of the two masses.
+    """Rows of the springs at each mass; `ends`, shape (n_springs, 2), is sorted by the first mass, which is the lower.
 
     Args:
-        ends: Masses that the springs join.
+        ends: Numbers of the masses that each spring joins, the lower number first.
         masses: Number of masses.
         device: Device of the arrays.
-        gather: Whether a row holds all springs of its mass.
+        gather: Whether the row of a mass holds all its springs, or else only springs to masses of higher number.
     """
     row, other, spring = ends[:, 0], ends[:, 1], np.zeros(0, dtype=int)
     if gather:
@@ -178,7 +178,7 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         x_adj_out: wp.array[NODE],
         v_adj_out: wp.array[NODE],
     ):
-        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* for `constants`; b*."""
+        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* if `constants`; b* if `breaks`."""
         i = wp.tid()
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs

@@ -36,14 +36,14 @@ def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
 
 
 def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force_adj: wp.array) -> None:
-    """Add to the gradients of ``model.workspace.stage``, of rest lengths, controls and the model.
+    """Adjoint of `add_forces`: add to the gradients of the stage, the rest lengths, the controls and the model.
 
     Args:
         model: The model.
         control: Control signals, shape (worlds, channels).
         state_out: State at the end of the step, with the broken springs.
-        force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); projected onto the
-            constraints.
+        force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); the function projects
+            it onto the constraints in place.
     """
     work, stage = model.workspace, model.workspace.stage
     _project(model, force_adj)
@@ -63,14 +63,14 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
 
 
 def _project(model: MassSpringModel, force: wp.array) -> None:
-    """Project forces, or the gradient with respect to them, onto the constraints."""
+    """Project forces, or a gradient with respect to forces, onto the constraints, in place."""
     if model.held.size:
         held = (model.worlds, model.held.size)
         launch(project_forces_kernel(model.dim), held, model.constraints, [force], model.device)
 
 
 def _near(model: MassSpringModel) -> list:
-    """Inputs of the kernels of self-contact, with the hash grid at the positions of the stage."""
+    """Inputs of the kernels of self-contact, after building the hash grid for the positions of the stage."""
     stage = model.workspace.stage
     launch(point_kernel(), model.all_masses, [stage.x], [stage.point], model.device)
     refuse_captured_grid(model.device)
@@ -80,7 +80,7 @@ def _near(model: MassSpringModel) -> list:
 
 
 def refuse_captured_grid(device: wp.Device) -> None:
-    """Raise within a capture on a GPU, so that the step runs without a graph: a graph would not keep its own grid.
+    """Raise if a CUDA graph is being captured, so that the step runs without a graph, which would not keep its grid.
 
     Warp copies the description of a grid to the device from a host buffer that all grids share
     (``hash_grid_update_device_impl``). A graph reads this buffer when it is replayed, and by then another simulation

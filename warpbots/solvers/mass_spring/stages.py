@@ -1,4 +1,4 @@
-"""Positions, velocities and body forces of a stage, and the end of a step without contact, with their adjoints.
+"""Positions, velocities and body forces of a stage, the end of a step without contact, and the adjoints of both.
 
 All loops have constant bounds and are unrolled.
 """
@@ -14,7 +14,7 @@ __all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "stage_kernel"]
 
 @functools.cache
 def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions node(a), a vector padded with zeros, and components(h), the vector in a node."""
+    """Warp functions node(a), which pads a vector with zeros, and components(h), which removes the padding."""
     vec = vector(dim)
 
     if dim == 2:
@@ -46,7 +46,7 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def _world(i: int, count: int, total: int):
-    """The world of mass i of all `total` masses, without a division where there is one world."""
+    """World of mass i, for `count` masses in each world and `total` in all; a single world takes no division."""
     w = 0
     if count < total:
         w = i // count
@@ -55,7 +55,7 @@ def _world(i: int, count: int, total: int):
 
 @functools.cache
 def stage_kernel(dim: int, number: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: positions and velocities of a stage, and its forces without the springs.
+    """Kernel over the masses of all worlds: positions, velocities, and forces by weight, load and drag at a stage.
 
     Args:
         dim: 2 or 3.

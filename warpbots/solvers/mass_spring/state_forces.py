@@ -1,4 +1,4 @@
-"""Rest lengths and forces at a state, as a stage of length zero, and their adjoint."""
+"""Rest lengths and forces at a state, computed as a stage of a step of length zero, and the adjoint."""
 
 import warp as wp
 
@@ -13,7 +13,7 @@ __all__ = ["adj_evaluate_forces", "adj_rest_at", "clear_stage_gradients", "evalu
 
 
 def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
-    """Constants of the springs under Young's moduli, controls, time and plastic strains."""
+    """Compute spring constants from Young's moduli, and rest lengths from controls, time and plastic strains."""
     if model.scaled:
         model.scaled.fill()
     if model.driven:
@@ -23,7 +23,7 @@ def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -
 
 
 def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.array) -> wp.array:
-    """All forces on the masses except those of obstacles [N], shape (worlds * n_masses,), after `rest_at`."""
+    """All forces on the masses except contact with obstacles [N], shape (worlds * n_masses,); call `rest_at` before."""
     work = model.workspace.stage
     force = work.spare[: model.all_masses]
     inputs = [*_masses(model, model.load), len(model.lattice), *_NO_STEP, *state.motion(), force]
@@ -33,7 +33,7 @@ def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.
 
 
 def clear_stage_gradients(model: MassSpringModel) -> wp.array:
-    """Clear the gradients of the stage; returns the gradient of its forces, shape (worlds * n_masses,)."""
+    """Clear the gradients of the stage; return the cleared gradient of its forces, shape (worlds * n_masses,)."""
     work, rest_length = model.workspace.stage, model.workspace.rest_length
     force_adj = work.force_adj[: model.all_masses]
     cleared = [work.x_adj, work.v_adj, force_adj]
@@ -51,7 +51,7 @@ def clear_stage_gradients(model: MassSpringModel) -> wp.array:
 def adj_evaluate_forces(
     model: MassSpringModel, state: MassSpringState, control: wp.array, force: wp.array, force_adj: wp.array
 ) -> None:
-    """Add to the gradients of the state, the control, the model and its rest lengths, from those of the forces."""
+    """Add to the gradients of the state, the control, the model and its rest lengths, from `force_adj`."""
     work, copies = model.workspace.stage, model.workspace.copies
     adj_add_forces(model, control, state, force_adj)
     if model.inelastic:
@@ -70,7 +70,7 @@ def adj_evaluate_forces(
 
 
 def adj_rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
-    """Add to the gradients of the state, the control and the model, from those of the spring constants."""
+    """Add to the gradients of the state, the control and the model, from the gradients of the spring constants."""
     if model.inelastic:
         adj_add_plastic_strain(model, state)
         strain = model.workspace.rest_length.strain_adj
@@ -86,5 +86,5 @@ _NO_STEP = (real(0.0), NODE(), NODE())
 
 
 def _masses(model: MassSpringModel, *more: wp.array) -> list[wp.array]:
-    """Mass, drag, `more` arrays that a stage reads for each mass, and gravity, all worlds in one row."""
+    """Mass, drag, the arrays `more`, and gravity, in the order of a stage kernel, with all worlds in one row."""
     return [a.flatten() for a in (model.mass, model.drag, *more, model.gravity)]

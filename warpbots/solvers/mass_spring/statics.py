@@ -19,7 +19,7 @@ _HALVINGS = 12
 
 
 def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.ndarray:
-    """Forces of the springs on the masses [N], shape (n_masses, dim); rest lengths without signals and plastic strains.
+    """Forces of the springs on the masses [N], shape (n_masses, dim), without actuators and plastic strains.
 
     Args:
         model: Model of the springs.
@@ -36,17 +36,17 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
 def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.ndarray:
     """Positions at rest under the model's loads, gravity and constraints [m], shape (n_masses, dim).
 
-    Newton's method with the load applied in `parts`, each starting from the last. Steps are halved until the
-    simplified Newton step from their end is shorter (Deuflhard, Newton Methods for Nonlinear Problems, section 3.3).
-    Obstacles and actuators are ignored.
+    The load is increased in `parts` equal increments; at each, Newton's method starts from the previous solution. A
+    Newton step is halved until the simplified Newton step from its end is shorter (Deuflhard, Newton Methods for
+    Nonlinear Problems, section 3.3). Obstacles and actuators are ignored.
 
     Args:
         model: Model under load.
         world: Number of the world.
-        parts: Number of load steps; more for slender bodies that bend far.
+        parts: Number of load increments; slender bodies that bend far need more.
 
     Raises:
-        RuntimeError: The lattice can move without a force, or the method does not converge.
+        RuntimeError: The lattice can move without resistance, or the method does not converge.
     """
     Z, x = free_motions(model), model.lattice.position.copy()
     outer = model.load.numpy()[world] + model.mass.numpy()[world][:, None] * model.gravity.numpy()[world]
@@ -69,7 +69,7 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
 def _newton_step(
     model: MassSpringModel, world: int, start: np.ndarray, Z: csr_matrix, load: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Function of the Newton step from given positions with the stiffness at `start`, each of shape (n_masses, dim)."""
+    """Function from positions to the Newton step with the stiffness at `start`, all of shape (n_masses, dim)."""
     try:
         K = splu((Z.T @ stiffness_matrix(model, world, start) @ Z).tocsc())
     except RuntimeError as error:

@@ -9,8 +9,8 @@ with tension t, length l and edge vector d of each spring. F is the deformation 
 
     F = sum_j d_j D_j^T B,   B the pseudoinverse of sum_j D_j D_j^T,
 
-for edges D at rest; P projects onto the complement of their span, along which the thickness of the matter is assumed
-constant. So a single bar has the stress of its tension divided by its section at rest.
+for edges D at rest; P projects onto the orthogonal complement of the span of all D_j, in which the thickness of the
+matter is assumed constant. So a single bar has the stress of its tension divided by its cross-section at rest.
 """
 
 import functools
@@ -28,13 +28,13 @@ __all__ = ["Neighbours", "neighbours_of", "stress_kernel", "virial_kernel"]
 
 
 class Neighbours(NamedTuple):
-    """The springs at each mass, from both ends; the same in all worlds.
+    """The springs at each mass; each spring is listed at both its ends; the same in all worlds.
 
     Attributes:
-        rows: The springs as compressed rows, as a Warp struct.
-        slope: B D of each entry [1/m], shape (n_entries,), vector.
-        missing: P of each mass [1], shape (n_masses,), matrix.
-        volume: V_0 of each mass [m^dim], shape (n_masses,).
+        rows: The springs as compressed rows, in a Warp struct.
+        slope: The vector B D_j of each entry of the rows [1/m], shape (n_entries,), vector.
+        missing: The projection P of each mass [1], shape (n_masses,), matrix.
+        volume: The volume V_0 of each mass at rest [m^dim], shape (n_masses,).
     """
 
     rows: object
@@ -63,7 +63,7 @@ def neighbours_of(lattice: Lattice, device: wp.Device) -> Neighbours:
 
 @functools.cache
 def virial_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): sums over the springs of a mass; differentiated by Warp."""
+    """Kernel over (worlds, masses): virial and deformation gradient of each mass; differentiated by Warp."""
     vec, mat, RowArrays = vector(dim), matrix(dim), row_arrays()
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.virial_{dim}d"))
@@ -79,7 +79,7 @@ def virial_kernel(dim: int) -> wp.Kernel:
         virial_out: wp.array2d[mat],
         deformation_out: wp.array2d[mat],
     ):
-        """sum t / (2 l) d d^T and F."""
+        """The virial sum_j t_j / (2 l_j) d_j d_j^T, and F."""
         w, i = wp.tid()
         W = mat()
         F = mat()
@@ -111,7 +111,7 @@ def stress_kernel(dim: int) -> wp.Kernel:
         # out
         stress_out: wp.array2d[mat],
     ):
-        """s = W / (V_0 sqrt(det(F^T F + P)))."""
+        """s = W / (V_0 sqrt(det(F^T F + P))), with the virial W."""
         w, i = wp.tid()
         F = deformation[w, i]
         J = wp.sqrt(wp.determinant(wp.transpose(F) @ F + missing[i]))

@@ -27,18 +27,18 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringSizes:
-    """Sizes of the arrays of one world.
+    """Number of worlds, and sizes of the arrays of one world.
 
     Attributes:
         dim: 2 or 3.
         worlds: Number of worlds.
         masses: Number of masses.
         springs: Number of springs.
-        stages: Stages of the scheme.
-        signals: Signals of the actuators.
+        stages: Number of stages of the scheme.
+        signals: Number of signals of the actuators.
         motors: Number of motors.
         cables: Number of cables.
-        waypoints: Waypoints of all cables.
+        waypoints: Number of waypoints of all cables.
         obstacles: Number of obstacles.
     """
 
@@ -92,7 +92,7 @@ class StageWorkspace:
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
 
-        For a step with gradients they belong to that state, where the adjoint of the step finds them.
+        For a step with gradients the array is kept with `state_out`, where the adjoint of the step finds it.
         """
         if not state_out.position.requires_grad:
             return self.spare
@@ -104,7 +104,7 @@ class StageWorkspace:
 
     @functools.cached_property
     def spare(self) -> wp.array:
-        """Forces that are not read again [N], shape (stages * worlds * n_masses,)."""
+        """Scratch array for forces that only the current evaluation reads [N], shape (stages * worlds * n_masses,)."""
         return self._nodes(self.sizes.stages)
 
     @functools.cached_property
@@ -141,22 +141,22 @@ class EndWorkspace:
 
     @functools.cached_property
     def free(self) -> list[wp.array]:
-        """Positions [m] and velocities [m/s] after a step without contact, shape (worlds * n_masses,), vector."""
+        """Positions [m] and velocities [m/s] after a step without contact, shape (worlds * n_masses,) each, vector."""
         return self._motion()
 
     @functools.cached_property
     def free_adj(self) -> list[wp.array]:
-        """Gradients with respect to `free`, shape (worlds * n_masses,), vector."""
+        """Gradients with respect to the arrays `free`, each of shape (worlds * n_masses,), vector."""
         return self._motion()
 
     @functools.cached_property
     def before_constraints_adj(self) -> list[wp.array]:
-        """Gradients with respect to the motion before constraints, shape (worlds * n_masses,), vector."""
+        """Gradients with respect to positions and velocities before constraints, shape (worlds * n_masses,), vector."""
         return self._motion()
 
     @functools.cached_property
     def free_time(self) -> wp.array:
-        """Time at the end of a step without contact [s], which is not read again, shape (worlds,)."""
+        """Scratch array for the time at the end of a step [s], which nothing reads, shape (worlds,)."""
         return wp.zeros(self.sizes.worlds, dtype=wp.float64, device=self.device)
 
 
@@ -184,12 +184,12 @@ class RestLengthWorkspace:
 
     @functools.cached_property
     def driven(self) -> wp.array:
-        """Rest lengths under the signals [m], shape (worlds, n_springs), with a gradient."""
+        """Rest lengths under the signals, without plastic strains [m], shape (worlds, n_springs), with a gradient."""
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
     def plastic(self) -> wp.array:
-        """Rest lengths with the plastic strains [m], shape (worlds, n_springs), with a gradient."""
+        """Rest lengths under the signals, with plastic strains [m], shape (worlds, n_springs), with a gradient."""
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
@@ -199,7 +199,7 @@ class RestLengthWorkspace:
 
     @functools.cached_property
     def broken_adj(self) -> wp.array:
-        """Gradient with respect to the broken springs at the end of the step, shape (worlds, n_springs)."""
+        """Gradient with respect to `MassSpringState.broken` at the end of the step, shape (worlds, n_springs)."""
         return self._per_spring()
 
 
@@ -219,7 +219,7 @@ class ReadingWorkspace:
 
     @functools.cached_property
     def neighbours(self) -> Neighbours:
-        """The springs at each mass, from both ends."""
+        """The springs at each mass, each spring listed at both its ends."""
         return neighbours_of(self.lattice, self.device)
 
     def _terms(self, dtype: type, *shape: int) -> wp.array:
@@ -257,7 +257,7 @@ class ReadingWorkspace:
 
     @functools.cached_property
     def spin(self) -> wp.array:
-        """Angular momenta of the masses [kg m^2/s], shape (worlds, n_masses), vector in space."""
+        """Angular momenta of the masses [kg m^2/s], shape (worlds, n_masses): a number in 2D, a vector in 3D."""
         return self._terms(spin_type(self.sizes.dim), self.sizes.masses)
 
     @functools.cached_property
@@ -278,7 +278,7 @@ class ReadingWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringWorkspace:
-    """Arrays that a step fills anew, grouped by purpose; between steps most of their content has no meaning.
+    """Arrays that a step fills anew, grouped by purpose; between steps most of the content is meaningless.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -292,7 +292,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of the arrays that all threads of an adjoint add to."""
+        """Copies of the arrays to which all threads of an adjoint add."""
         return Copies.of(self.device)
 
     @functools.cached_property
@@ -302,7 +302,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def end(self) -> EndWorkspace:
-        """The end of the step before contact and constraints."""
+        """Motion at the end of the step, before contact and constraints."""
         return EndWorkspace(self.sizes, self.device)
 
     @functools.cached_property
@@ -312,7 +312,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def reading(self) -> ReadingWorkspace:
-        """Contributions to readings."""
+        """Contributions of each spring and each mass to readings."""
         return ReadingWorkspace(self.sizes, self.device, self.lattice)
 
     @functools.cached_property

@@ -1,7 +1,8 @@
 """Spring constants for Young's moduli that replace those of the scene.
 
-A spring of r times the modulus has r times the stiffness. It has r times the damping, because the time of Kelvin-Voigt
-damping is a constant of its material. An actuator that exerts a stress causes 1 / r of the strain.
+If the modulus of a spring is multiplied by r, its stiffness is multiplied by r. Its damping is multiplied by r, too,
+because the time of Kelvin-Voigt damping is a constant of its material. The strain that an actuator with a given stress
+causes is divided by r.
 """
 
 import dataclasses
@@ -20,11 +21,12 @@ class ScaledSprings:
 
     Attributes:
         own: Young's moduli of the scene [Pa], shape (worlds, n_springs).
-        youngs_modulus: Young's moduli that replace them [Pa], shape (worlds, n_springs).
+        youngs_modulus: Young's moduli that replace those of the scene [Pa], shape (worlds, n_springs).
         given: Stiffness [N/m] and damping [N s/m] at the moduli of the scene, each of shape (worlds, n_springs).
-        ratio: Ratio of the moduli to those of the scene [1], shape (worlds, n_springs); filled if it is read.
-        stiffness: Spring constants [N/m], shape (worlds, n_springs).
-        damping: Damping along the springs [N s/m], shape (worlds, n_springs); filled if it is read.
+        ratio: Ratio `youngs_modulus` / `own` [1], shape (worlds, n_springs); filled only if `driven`.
+        stiffness: Spring constants at the new moduli [N/m], shape (worlds, n_springs).
+        damping: Damping along the springs at the new moduli [N s/m], shape (worlds, n_springs); filled only if
+            `damped`.
         damped: Whether damping is read.
         driven: Whether the ratio is read.
     """
@@ -42,14 +44,14 @@ class ScaledSprings:
     def of(
         own: wp.array, youngs_modulus: wp.array, stiffness: wp.array, damping: wp.array, damped: bool, driven: bool
     ) -> "ScaledSprings":
-        """Constants of springs."""
+        """Constants with new arrays for the ratio, the stiffness and the damping, to be filled by `fill`."""
         given = stiffness, damping
         gradient = any(a.requires_grad for a in (youngs_modulus, *given))
         made = (wp.zeros(a.shape, real, a.device, requires_grad=gradient) for a in (youngs_modulus, *given))
         return ScaledSprings(own, youngs_modulus, given, *made, damped, driven)
 
     def fill(self) -> None:
-        """Compute the constants."""
+        """Compute ratio, stiffness and damping."""
         inputs, outputs = self._flat()
         launch(self._kernel(), self.ratio.size, inputs, outputs, self.ratio.device)
 
@@ -59,7 +61,7 @@ class ScaledSprings:
             clear_gradients([self.ratio, self.stiffness, self.damping])
 
     def adjoint(self) -> None:
-        """Add to the gradients of the inputs of `fill`."""
+        """Adjoint of `fill`: add to the gradients of the moduli and of the given stiffness and damping."""
         if self.ratio.requires_grad:
             inputs, outputs = self._flat()
             launch_own_adjoint(self._kernel(), self.ratio.size, [*inputs, *outputs], self.ratio.device)
@@ -75,7 +77,7 @@ class ScaledSprings:
 
 @functools.cache
 def _scale_kernel(damped: bool, driven: bool) -> wp.Kernel:
-    """Kernel over the springs of all worlds; differentiated by Warp.
+    """Kernel over the springs of all worlds: constants at the new moduli; differentiated by Warp.
 
     Args:
         damped: Whether damping is read.

@@ -1,7 +1,7 @@
 """The arrays of a model and a state as Warp sees them: structs that kernels take as one argument.
 
-The adjoint of a struct is a struct of the same type whose arrays hold gradients; it is null for an array without
-gradient.
+The adjoint of a struct is a struct of the same type whose arrays hold gradients. If an array has no gradient, its entry
+in the adjoint struct is null.
 """
 
 import functools
@@ -20,7 +20,7 @@ def motion_arrays(dim: int) -> type:
 
     @wp.struct
     class MotionArrays:
-        """Particle motion, each of shape (worlds * n_particles,).
+        """Motion of the particles; each array has shape (worlds * n_particles,).
 
         x: Positions [m].
         v: Velocities [m/s].
@@ -42,13 +42,13 @@ def constitution_arrays() -> type:
 
     @wp.struct
     class ConstitutionArrays:
-        """Particle constants, each of shape (worlds * n_particles,).
+        """Constants of the particles; each array has shape (worlds * n_particles,).
 
         E: Young's modulus [Pa].
         nu: Poisson's ratio [1].
         rho: Density [kg/m^dim].
         V: Rest volume [m^dim].
-        beta: Time of Kelvin-Voigt damping [s]; null if nothing is damped.
+        beta: Time of Kelvin-Voigt damping [s]; null if no material has damping.
         """
 
         E: wp.array[real]
@@ -66,7 +66,7 @@ def strength_arrays() -> type:
 
     @wp.struct
     class StrengthArrays:
-        """Constants of plasticity, each of shape (worlds * n_particles,); null if no particle has it.
+        """Constants of plasticity; each array has shape (worlds * n_particles,) and is null if no particle needs it.
 
         yield_stress: Yield stress [Pa].
         hardening: Hardening modulus [Pa].
@@ -74,7 +74,7 @@ def strength_arrays() -> type:
         preconsolidation_pressure: Initial preconsolidation pressure [Pa].
         stress_ratio: Slope of the critical state line [1].
         cohesion: Tensile strength over preconsolidation pressure [1].
-        hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1].
+        hardening_coefficient: Growth of the logarithm of the preconsolidation pressure per strain of compaction [1].
         """
 
         yield_stress: wp.array[real]
@@ -95,12 +95,12 @@ def constituent_arrays(dim: int) -> type:
 
     @wp.struct
     class ConstituentArrays:
-        """Fibres and Maxwell branches; those of one particle are consecutive.
+        """Fibres and Maxwell branches; the entries of one particle are consecutive.
 
         fibre_modulus: Stiffness of a family of fibres [Pa], shape (worlds * n_particles * n_families,).
-        fibre_direction: Direction of a family at rest [1], in the same shape.
+        fibre_direction: Direction of a family at rest [1], shape (worlds * n_particles * n_families,), vector.
         branch_modulus: Shear modulus of a branch [Pa], shape (worlds * n_particles * n_branches,).
-        relaxation_time: Relaxation time of a branch [s], in the same shape.
+        relaxation_time: Relaxation time of a branch [s], shape (worlds * n_particles * n_branches,).
         """
 
         fibre_modulus: wp.array[real]
@@ -123,10 +123,10 @@ def grid_geometry(dim: int) -> type:
         lower: Position of node 0 [m].
         dx: Size of a cell [m].
         inv_dx: 1 / dx [1/m].
-        resolution: Nodes along each axis.
-        pencils: Pencils of one world; a pencil is a line of nodes along the last axis, consecutive in memory.
-        particles: Particles of one world.
-        world: World of each particle, stored because a division would cost more, shape (worlds * n_particles,).
+        resolution: Number of nodes along each axis.
+        pencils: Number of pencils in one world; a pencil is a line of nodes along the last axis, consecutive in memory.
+        particles: Number of particles in one world.
+        world: World of each particle, stored because computing it takes a slow division, shape (worlds * n_particles,).
         """
 
         lower: vec

@@ -50,13 +50,13 @@ _BENDS = 0.75
 
 
 def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, device: wp.Device) -> MPMModel:
-    """Arrays of `scene`.
+    """Build the model of `scene`.
 
     Args:
         scene: The scene.
         dx: Size of a grid cell [m].
         per_axis: Particles per cell along each axis.
-        margin: Fraction of the stability bound over which contact forces are measured [1].
+        margin: Time over which contact forces are measured, as a fraction of the stability bound [1].
         worlds: Number of independent copies.
         device: Device of the arrays.
 
@@ -131,7 +131,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
 
 
 def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> wp.array | None:
-    """Particles of fluids that no constraint holds, in the arrays of all worlds; None if there are none."""
+    """Indices, in the arrays of all worlds, of the fluid particles that no constraint holds; None if there are none."""
     free = np.array([body.material.law in FLUIDS for body in scene.bodies])[particles.body]
     for constraint in scene.constraints:
         free &= ~particles.regions[constraint.region]
@@ -141,13 +141,17 @@ def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -
 
 
 def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array | None:
-    """Which particles change their volume as they flow: 1 or 0; None if no particle does."""
+    """1 for each `CamClay` particle, whose flow changes its volume, 0 for others; None if there are none."""
     bodies = np.array([isinstance(body.material.plasticity, CamClay) for body in scene.bodies])
     return device_array(bodies[particles.body], device, int) if bodies.any() else None
 
 
 def _loses_bending(across: float) -> str | None:
-    """Fault of a body with less than a cell across its thickness (docs/design/mpm-transfers.md); None without one."""
+    """Text of a warning if a body has less than a cell across its thickness (docs/design/mpm-transfers.md), or None.
+
+    Args:
+        across: Thickness of the body [cells].
+    """
     if across > _BENDS:
         return None
     return "its bending is lost in a cell of the grid: half of its stiffness is left with 0.5 cells, and none with 0.25"
@@ -192,7 +196,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
 
 
 def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[ParticleGroup, ...]:
-    """Runs of particles with one law."""
+    """Groups of consecutive particles with the same law."""
     counts = np.bincount(particles.body, minlength=len(scene.bodies))
 
     def rows(group: LawGroup) -> wp.array:

@@ -1,4 +1,4 @@
-"""Stress of fibres and Maxwell branches, added to the stress of the law, and motion and relaxation of the branches.
+"""Fibres and Maxwell branches: their stress, which adds to the stress of the law, and the relaxation of branches.
 
     tau = sum over families of tau_fibre(F, a, k) + sum over branches of tau_branch(G, mu)
     G'  = step(G, I + dt C', T, dt)
@@ -19,7 +19,7 @@ __all__ = ["adj_load_constituents", "adj_relax", "clear_load_gradients", "load_c
 
 
 def load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Write stress and energy of fibres and branches to the workspace."""
+    """Write stress and energy of the fibres and branches of each particle to the workspace."""
     if model.composite:
         launch(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
 
@@ -32,7 +32,7 @@ def clear_load_gradients(model: MPMModel) -> None:
 
 
 def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Gradients with respect to the inputs of `load_constituents`, from those in the workspace."""
+    """Gradients with respect to the inputs of `load_constituents`, from the gradients of its outputs."""
     if not model.composite:
         return
     inputs, outputs = _load(model, state)
@@ -47,7 +47,7 @@ def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
 
 
 def relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Move the branches with the matter, and let them relax."""
+    """Deform the Maxwell branches with the matter and relax them over `dt` [s]."""
     if state.branch_deformation.size:
         launch(
             relax_kernel(model.dim), state.branch_deformation.size, *_relax(model, state, state_out, dt), model.device
@@ -72,7 +72,7 @@ def adj_relax(
 
 
 def _sizes(model: MPMModel) -> list[int]:
-    """Numbers of families of fibres and of branches for which each particle has memory."""
+    """Number of fibre families and number of branches for which the arrays have room in each particle."""
     return [model.fibre_modulus.shape[-1], model.branch_modulus.shape[-1]]
 
 
@@ -95,7 +95,7 @@ def _relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> 
 
 @functools.cache
 def load_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of all worlds; differentiated by Warp."""
+    """Kernel over the particles of all worlds: stress and energy of fibres and branches; differentiated by Warp."""
     mat, ConstituentArrays = matrix(dim), constituent_arrays(dim)
     fibre_energy, fibre_stress = fibre_reinforcement(dim)
     branch_energy, branch_stress = maxwell(dim)
@@ -115,7 +115,7 @@ def load_kernel(dim: int) -> wp.Kernel:
         stress_out: wp.array[mat],
         energy_out: wp.array[real],
     ):
-        """tau and Psi of all fibres and branches of a particle."""
+        """Kirchhoff stress tau and energy Psi, summed over all fibres and branches of a particle."""
         r = wp.tid()
         count = counts[r % particles]
         tau = mat()
@@ -135,7 +135,7 @@ def load_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def relax_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the branches of the particles of all worlds; differentiated by Warp."""
+    """Kernel over all branches of all particles: deformation and relaxation in a step; differentiated by Warp."""
     mat, ConstituentArrays, stepped = matrix(dim), constituent_arrays(dim), maxwell_step(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.relaxation_{dim}d"))

@@ -1,11 +1,11 @@
-"""Constraints: nodes with held matter are held, and held particles move as their constraint permits.
+"""Constraints: they hold the grid nodes of held matter, and held particles move only as their constraint permits.
 
 A constraint acts on matter through the grid, like a sticky obstacle. A node is held if at least a ninth of the rest
 volume in its spline belongs to the constrained region, which is the case up to 5/8 of a cell beyond a face. Matter
-starts to deform 0.15 cells behind the last held node, so that, averaged over all positions of a face on the grid, it is
-clamped at the face, and always within half of a cell of it (docs/design/mpm-constraints.md). Held particles still
-deform with the grid and transfer their stress to it. Their positions and velocities are projected, so that they fulfil
-the constraint up to rounding.
+starts to deform 0.15 cells behind the last held node. So matter is always clamped within half of a cell of the face,
+and at the face on average over all positions of the face on the grid (docs/design/mpm-constraints.md). Held particles
+still deform with the grid and transfer their stress to it. Their positions and velocities are projected, so that they
+fulfil the constraint up to rounding.
 
 The choice of held nodes is discrete; its derivative is zero.
 """
@@ -28,7 +28,7 @@ _SHARE = 1.0 / 9.0
 
 
 def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> None:
-    """Fill `constraint.share`, which is zero."""
+    """Add the volumes of the particles near the constraint to `constraint.share`, which must be zero before."""
     inputs = [constraint.near, constraint.weight, model.material, model.geometry, state.motion]
     launch(share_kernel(model.dim), (model.worlds, constraint.near.size), inputs, [constraint.share], model.device)
 
@@ -36,13 +36,13 @@ def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> Non
 def hold_nodes(
     model: MPMModel, constraint: HeldRegion, active: wp.array, values: wp.array, threads: tuple[int, int]
 ) -> None:
-    """Project velocities of held nodes, or gradients with respect to them: a projection is its own adjoint."""
+    """Project `values`, velocities of nodes or gradients with respect to them: a projection is its own adjoint."""
     inputs = [constraint.freedom, constraint.direction, model.grid.resolution[-1], threads[1], constraint.share, active]
     launch(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
 
 
 def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Project the velocities of held particles, and move them accordingly."""
+    """Project the velocities of held particles, and move the particles with the projected velocities."""
     for c in model.constraints:
         inputs = [c.particle, c.freedom, c.direction, model.geometry, state.motion, real(dt)]
         size = (model.worlds, c.particle.size)
@@ -50,7 +50,7 @@ def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: fl
 
 
 def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, moved_adj: object, dt: float) -> None:
-    """Complete the adjoint of `hold_particles`, after the adjoint of the step without it.
+    """Complete the adjoint of `hold_particles`; call this after the adjoint of a step without constraints on particles.
 
     Args:
         model: The model.
@@ -71,7 +71,7 @@ def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, mo
 
 @functools.cache
 def share_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles near a held region): rest volumes of all and of held particles to the grid."""
+    """Kernel over (worlds, particles near a held region): transfer of rest volumes to the grid, held and all."""
     vec, mat = vector(dim), matrix(dim)
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
     s = stencil(dim)
@@ -119,7 +119,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
         # out
         velocity_out: wp.array[NODE],
     ):
-        """v_i = project(v_i) where a ninth of the matter or more is held."""
+        """v_i = project(v_i) if at least a ninth of the matter at node i is held."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -165,8 +165,9 @@ def hold_particles_kernel(dim: int) -> wp.Kernel:
 def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held particles): difference between the adjoints of a held and a free particle.
 
-    The adjoint of a free particle has used q = v*' + dt x*' as gradient with respect to the velocity of the grid, and
-    v' as this velocity. For a held particle they are project(q), and sum w v_i before the projection.
+    The adjoint of a free particle has used q = v*' + dt x*' as the gradient with respect to the velocity of the
+    particle, and v' as the velocity gathered from the grid. For a held particle the gradient is project(q), and the
+    gathered velocity is sum w v_i, before the projection.
     """
     vec, mat, s, project = vector(dim), matrix(dim), stencil(dim), projection(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
@@ -188,7 +189,7 @@ def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         velocity_adj_out: wp.array[NODE],
     ):
-        """v_i* += w (project(q) - q), x* += slope of that - A^T (sum w v_i - v')."""
+        """v_i* += w d, x* += slope(d) - A^T (sum w v_i - v'), with d = project(q) - q."""
         w, k = wp.tid()
         r = w * grid.particles + particle[k]
         x = (motion.x[r] - grid.lower) * grid.inv_dx

@@ -28,7 +28,7 @@ def press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.arr
 
 
 def adj_press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.array) -> None:
-    """Adjoint of `press`: gradients with respect to its inputs, from the gradient of the forces."""
+    """Adjoint of `press`: gradients with respect to the inputs of `press`, from the gradient of `force_out`."""
     work, dt = model.workspace, model.contact_interval
     gather(model, state, control, work.measured, dt)
     clear(model, work.measured.active, work.momentum_adj)
@@ -75,7 +75,7 @@ def contact_kernel(dim: int) -> wp.Kernel:
         # out
         force_out: wp.array2d[vec],
     ):
-        """f = m (v - constrain(v)) / dt, v = p / m + dt g, one obstacle of the node after the other."""
+        """f = m (v - constrain(v)) / dt, v = p / m + dt g; v = constrain(v) before the next obstacle of the node."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -99,13 +99,13 @@ def contact_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def obstacle_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, obstacles, lanes): sum over the contacts of an obstacle, in their order."""
+    """Kernel over (worlds, obstacles, lanes): sum of the contact forces of each obstacle, in a fixed order."""
     vec = vector(dim)
     wide = {2: wp.vec2d, 3: wp.vec3d}[dim]
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.obstacle_forces_{dim}d"), enable_backward=False)
     def press_obstacles(obstacle: wp.array[int], force: wp.array2d[vec], total_out: wp.array2d[vec]):
-        """F_o = sum f of its contacts."""
+        """F_o = sum of f over the contacts of obstacle o."""
         w, o, lane = wp.tid()
         total = wide(wp.float64(0.0))
         for c in range(lane, obstacle.shape[0], wp.block_dim()):
@@ -125,7 +125,7 @@ def spread_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.obstacle_forces_{dim}d"), enable_backward=False)
     def spread_pressure(obstacle: wp.array[int], total_adj: wp.array2d[vec], force_adj_out: wp.array2d[vec]):
-        """f* = F_o*."""
+        """f* = F_o* of the obstacle o of the contact."""
         w, c = wp.tid()
         force_adj_out[w, c] = total_adj[w, obstacle[c]]
 

@@ -33,7 +33,7 @@ def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMStat
 
 
 def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
-    """Adjoint of `step`, from the gradients of `state_out`; fills the grid again if it was not kept."""
+    """Adjoint of `step`, from the gradients of `state_out`; fills the grid again if the step did not keep it."""
     workspace = model.workspace
     gathered = workspace.gathered(state_out)
     if workspace.keeps(state_out):
@@ -77,7 +77,7 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
 
 
 def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
-    """Adjoint of `gather`: gradients with respect to its inputs, from the gradient of the momentum in the workspace."""
+    """Adjoint of `gather`, from the gradient of the grid momentum in the workspace."""
     workspace, copies = model.workspace, model.workspace.copies
     if workspace.n_cables:
         clear_gradients([workspace.cables.force, workspace.cables.tension, workspace.cables.length])
@@ -117,14 +117,14 @@ def grid_threads(model: MPMModel) -> tuple[int, int]:
 
 
 def _find_residual(model: MPMModel, state: MPMState, gathered: Gathered) -> None:
-    """Write the part of the motion of fluids that the grid does not resolve to the workspace."""
+    """Compute the part of the motion of fluids that the grid does not resolve, and store it in the workspace."""
     if model.fluid is not None:
         clear(model, gathered.active, model.workspace.retained.momentum)
         find_residual(model, state, gathered.active, grid_threads(model))
 
 
 def _adj_residual(model: MPMModel, state: MPMState, state_out: MPMState, gathered: Gathered, dt: float) -> MPMState:
-    """Gradients through the retained residual of fluids, and the state before it was added."""
+    """Add the gradients through the retained residual of fluids; return the state before the residual was added."""
     if model.fluid is None:
         return state_out
     _find_residual(model, state, gathered)
@@ -135,7 +135,7 @@ def _adj_residual(model: MPMModel, state: MPMState, state_out: MPMState, gathere
 
 
 def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None:
-    """Stress of fibres and branches, and forces of the cables at their waypoints."""
+    """Compute the stress of fibres and branches, and the forces of the cables at their waypoints."""
     load_constituents(model, state)
     if model.workspace.n_cables:
         work = model.workspace.cables
@@ -144,7 +144,7 @@ def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None
 
 
 def _forces(model: MPMModel) -> list[tuple[wp.array, wp.array]]:
-    """Forces on single particles: indices of the particles in a world, and the forces [N]."""
+    """Forces of cables and of loads: for each of the two, indices of the particles in a world, and forces [N]."""
     cables = [(model.cables.particle, model.workspace.cables.force)] if model.workspace.n_cables else []
     return cables + ([(model.workspace.every_particle, model.load)] if model.loaded else [])
 

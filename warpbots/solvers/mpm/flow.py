@@ -2,9 +2,9 @@
 
     F' = return((I + dt C') F)
 
-with the return mapping of the matter's plasticity; a fluid forgets its shear, and elastic matter keeps F. The kernel
-reads the state at the start of the step and C', so that its adjoint, which Warp derives, needs nothing but states.
-Maxwell branches relax at the same time.
+with the return mapping of the plasticity of the material. A fluid loses its shear, and elastic matter keeps F. The
+kernel reads only C' and the state at the start of the step, so that its adjoint, which Warp derives, needs only states.
+Maxwell branches relax in the same function.
 """
 
 import functools
@@ -25,7 +25,7 @@ __all__ = ["adj_flow", "flow", "flow_groups"]
 
 
 def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, device: wp.Device) -> tuple:
-    """Groups of all particles by the kind of flow of their bodies, elastic ones included; none if all are elastic.
+    """All particles, elastic ones included, grouped by the kind of flow of their bodies; empty if all are elastic.
 
     Args:
         materials: Material of each body.
@@ -51,10 +51,10 @@ def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> No
 
 
 def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
-    """Adjoint of `flow`; returns the gradient of the motion before the flow, as a struct for the adjoints that follow.
+    """Adjoint of `flow`; returns the gradients with respect to the motion before the flow, as a Warp struct.
 
-    Where matter flows, the gradient with respect to F at the start of the step is complete, and the gradient with
-    respect to F of the moved particles is zero.
+    If any matter flows, the gradient with respect to F at the start of the step is complete after this function, and
+    the returned gradient with respect to F is zero.
     """
     if not (model.flows or state.branch_deformation.size):
         return state_out.motion_adj
@@ -89,7 +89,7 @@ def _launches(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) 
 
 @functools.cache
 def _returned(kind: type | str | None, dim: int) -> wp.Function:
-    """Warp function (F', history') of (F, history, E, nu, strength, row of the particle)."""
+    """Warp function from (F, history, E, nu, strength, row of the particle) to (F', history') after plastic flow."""
     mat, Strength = matrix(dim), strength_arrays()
 
     if kind is VonMises:
@@ -137,7 +137,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
     @wp.func
     def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-        """Both unchanged."""
+        """F and history, unchanged."""
         return F, history
 
     return returned

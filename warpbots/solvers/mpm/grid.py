@@ -1,4 +1,4 @@
-"""The background grid: its geometry, its nodes in obstacles, and its velocities in a step (ChainQueen eq. 7)."""
+"""The background grid: geometry, nodes inside obstacles, and nodal velocities in a step (ChainQueen eq. 7)."""
 
 import dataclasses
 import functools
@@ -33,13 +33,13 @@ _NODE = 120.0
 
 
 class GridContacts(NamedTuple):
-    """Contacts of grid nodes; a node has at most three, with the obstacles whose surfaces are nearest.
+    """Contacts of grid nodes; a node has at most three contacts, with the obstacles whose surfaces are nearest.
 
     Attributes:
-        of_node: Contacts of each node, -1 for none, shape (n_nodes,).
+        of_node: Numbers of the three contacts of each node, -1 for none, shape (n_nodes,), vec3i.
         normal: Outward unit normal of each contact, shape (n_contacts,).
         obstacle: Obstacle of each contact, shape (n_contacts,).
-        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
+        condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
         extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
     """
 
@@ -57,7 +57,7 @@ class BackgroundGrid:
     Attributes:
         lower: Position of the first node [m], shape (dim,).
         dx: Size of a cell [m].
-        resolution: Nodes along each axis.
+        resolution: Number of nodes along each axis.
     """
 
     lower: np.ndarray
@@ -80,11 +80,11 @@ class BackgroundGrid:
 
     @property
     def pencils(self) -> int:
-        """Number of pencils of one world: lines of nodes along the last axis."""
+        """Number of pencils of one world; a pencil is a line of nodes along the last axis."""
         return self.nodes // self.resolution[-1]
 
     def geometry(self, worlds: int, particles: int, device: wp.Device) -> object:
-        """The grid as a Warp struct, with the worlds of the particles."""
+        """The grid as a Warp struct, including the number of the world of each particle."""
         geometry = grid_geometry(len(self.resolution))()
         geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
         geometry.inv_dx = real_numpy(1.0 / self.dx)
@@ -98,10 +98,10 @@ class BackgroundGrid:
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.nodes, len(self.resolution))
 
     def refuse_thin(self, obstacles: tuple[Obstacle, ...]) -> None:
-        """Raise if an obstacle that reaches into the grid is too thin for its nodes.
+        """Raise if an obstacle that reaches into the grid is too thin to be resolved by the nodes.
 
         Raises:
-            SceneError: There is such an obstacle; the message names the first.
+            SceneError: An obstacle is too thin; the message names the first such obstacle.
         """
         upper = self.lower + self.dx * (np.array(self.resolution) - 1)
         boxes = [o.shape.bounds for o in obstacles]
@@ -114,7 +114,7 @@ class BackgroundGrid:
         refuse_thin(others, self.dx, "nodes", "MPM(dx=...)", _THINNEST * self.dx)
 
     def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "GridContacts":
-        """Nodes in obstacles, with the normals of the obstacles there."""
+        """Contacts of the nodes that lie inside obstacles, with the normals of the obstacles at these nodes."""
         dim = len(self.resolution)
         position = self.positions()
         distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
@@ -164,7 +164,7 @@ def clear_kernel() -> wp.Kernel:
 
 @functools.cache
 def divide(dim: int) -> wp.Function:
-    """Warp function v = p / m of a momentum and a mass."""
+    """Warp function that divides a momentum p by a mass m: v = p / m."""
     vec = vector(dim)
 
     @wp.func
@@ -183,11 +183,11 @@ def divide(dim: int) -> wp.Function:
 
 @functools.cache
 def grid_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
+    """Kernel over (pencils of all worlds, lanes): velocities from momenta, gravity and contact; differentiated by Warp.
 
     Most pencils of most grids are empty and skipped. A thread takes every `lanes`-th node of its pencil: all nodes on a
-    CPU, and one on a GPU, where adjacent threads then have adjacent nodes. Each world may have several `copies` of
-    friction and gravity (`warpbots.numerics.Copies`), of which a thread uses one.
+    CPU, and a single node on a GPU, so that adjacent threads have adjacent nodes. Each world may have several `copies`
+    of friction and gravity (`warpbots.numerics.Copies`); each thread uses one of these copies.
     """
     vec = vector(dim)
     s, constrain_velocity, quotient = stencil(dim), constrain(dim), divide(dim)

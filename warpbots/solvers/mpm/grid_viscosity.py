@@ -1,12 +1,13 @@
 """The viscosity that the transfers add to a fluid.
 
 Every step filters the motion of matter through the grid. A fluid retains the fraction exp(-dt / T) of the motion that
-the grid does not resolve (`retained_motion`), so that the loss is per time, not per step, as for a viscosity. In
-measured flows (docs/design/mpm-transfers.md) this viscosity is about
+the grid does not resolve (`retained_motion`), so that the loss is proportional to time, not to the number of steps, as
+for a viscosity. In measured flows (docs/design/mpm-transfers.md) this viscosity is about
 
     nu = dx^2 / (8 T),   T = 20 safe steps,
 
-within a factor of two, or three on the finest grids. It depends on the flow, and hardly on the length of steps.
+within a factor of two, or three on the finest grids. The viscosity depends on the flow, and hardly on the length of
+steps.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ RETENTION = 20.0
 
 
 def retention_time(safe_step: float) -> float:
-    """T [s] in a scene whose safe step is `safe_step` [s]."""
+    """Time T [s] over which unresolved motion is lost, in a scene whose safe step is `safe_step` [s]."""
     return RETENTION * safe_step
 
 
@@ -33,14 +34,14 @@ def added_viscosity(dx: float, safe_step: float) -> float:
 
 
 def viscosity_caution(names: np.ndarray, viscosity: np.ndarray, added: np.ndarray, dx: float) -> str | None:
-    """One sentence on the fluid whose viscosity is farthest below the added viscosity; None if there is none.
+    """Warning that names the fluid whose viscosity is farthest below the added viscosity; None if there is none.
 
-    A fluid without viscosity is meant to flow as freely as possible, and is not named.
+    A fluid without viscosity is never named, because it is meant to flow as freely as possible.
 
     Args:
-        names: Body of each particle of a fluid, shape (n,), str.
-        viscosity: Viscosity of the particle, including its branches [Pa s], shape (n,).
-        added: Viscosity that the transfers add [Pa s], shape (n,).
+        names: Name of the body of each fluid particle, shape (n,), str.
+        viscosity: Viscosity of each fluid particle, including its Maxwell branches [Pa s], shape (n,).
+        added: Viscosity that the transfers add to each fluid particle [Pa s], shape (n,).
         dx: Size of a grid cell [m].
     """
     share = np.where(viscosity > 0.0, viscosity / added, np.inf)

@@ -1,4 +1,4 @@
-"""The constraints of a scene: held particles, and particles that share nodes with them."""
+"""The constraints of a scene: held particles, and particles that share grid nodes with held particles."""
 
 import dataclasses
 
@@ -19,15 +19,16 @@ NEAR = 4.0
 
 @dataclasses.dataclass(frozen=True)
 class HeldRegion:
-    """The particles of a constraint.
+    """A constraint and the particles that it holds.
 
     Attributes:
-        freedom: Index of its freedom in `warpbots.scene.FREEDOMS`.
+        freedom: Index of the freedom of the constraint in `warpbots.scene.FREEDOMS`.
         direction: Direction of the constraint, zero if it has none.
-        particle: Held particles of a world, shape (n_held,), int.
-        near: Held particles and the particles around them, shape (n_near,), int.
+        particle: Indices of the held particles in a world, shape (n_held,), int.
+        near: Indices of the held particles and of the particles around them, shape (n_near,), int.
         weight: 1 for particles of `near` that are held, 0 for others, shape (n_near,).
-        share: Held volume in the first component and all volume in the last one [m^dim], shape (worlds * nodes,).
+        share: Volume at each node: of held particles in the first component, of all particles in the last [m^dim],
+            shape (worlds * nodes,).
     """
 
     freedom: int
@@ -41,7 +42,7 @@ class HeldRegion:
 def held_regions(
     scene: Scene, particles: Particles, dx: float, nodes: int, device: wp.Device
 ) -> tuple[HeldRegion, ...]:
-    """The constraints of `scene`, on a grid with cells of size `dx` [m] and `nodes` nodes in all worlds together.
+    """The constraints of `scene`, for a grid with cells of size `dx` [m] and `nodes` nodes in all worlds together.
 
     Raises:
         SceneError: Two constraints hold the same particle.

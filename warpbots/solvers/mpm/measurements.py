@@ -27,10 +27,11 @@ class MPMReadings(ArrayFields[Array]):
     contributes to its energy and angular momentum: the second moment of a quadratic spline is m dx^2/4 along each axis.
     A step conserves the angular momentum that includes this contribution exactly.
 
-    The force on an obstacle is the momentum that its nodes take from matter in a step of `MPMModel.contact_interval`,
-    divided by the length of that step: 0.4 of the stability bound of the scene as it was built. Obstacles act on a node
-    one after the other, as in the step. For matter that rests or slides the force does not depend on the interval; in
-    an impact it is a mean over it. In steps of exactly this length momentum is balanced to rounding.
+    The force on an obstacle is the momentum that the nodes in the obstacle take from matter in a step of length
+    `MPMModel.contact_interval`, divided by this length: 0.4 of the stability bound of the scene as it was built.
+    Obstacles act on a node one after the other, as in the step. For matter that rests or slides the force does not
+    depend on the interval; in an impact the force is the mean over the interval. In steps of exactly this length
+    momentum is balanced to rounding.
 
     Attributes:
         kinetic_energy: Kinetic energy, sum of m/2 (|v|^2 + dx^2/4 C : C) [J], shape (worlds,).
@@ -38,7 +39,7 @@ class MPMReadings(ArrayFields[Array]):
         potential_energy: Potential energy in the field of gravity, zero at the origin [J], shape (worlds,).
         momentum: Momentum [kg m/s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
-        strain: Green-Lagrange strain (F^T F - I)/2 of each particle; its elastic part for plastic matter [1], shape
+        strain: Green-Lagrange strain (F^T F - I)/2 of each particle; the elastic strain for plastic matter [1], shape
             (worlds, n_particles), matrix.
         stress: Cauchy stress of each particle, including fibres, branches, actuators and damping [Pa], shape (worlds,
             n_particles), matrix.
@@ -55,7 +56,7 @@ class MPMReadings(ArrayFields[Array]):
     contact_force: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MPMReadings(*map(make, self.fields()))
 
 
@@ -88,7 +89,7 @@ def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: MPM
 
 
 def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadings) -> list:
-    """Launches that measure each particle."""
+    """Kernel launches (kernel, size, inputs, outputs) that measure each particle."""
     work = model.workspace.measures
     inputs = [model.material, model.geometry, model.gravity, state.motion]
     outputs = [work.kinetic, work.potential, work.momentum, work.spin]
@@ -104,13 +105,13 @@ def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadin
 
 
 def _added(model: MPMModel) -> list[wp.array | None]:
-    """Stress and energy per volume of fibres and branches of each particle; None without any."""
+    """Stress and energy per volume that fibres and branches add to each particle; both None if there are none."""
     work = model.workspace.constituents if model.composite else None
     return [work.stress.flatten(), work.energy.flatten()] if work else [None, None]
 
 
 def _sums(model: MPMModel, to: MPMReadings) -> list[tuple[wp.array, wp.array]]:
-    """Values of the particles, and the arrays of their sums."""
+    """Pairs of arrays: values of all particles, and the array for their sums over the particles of each world."""
     work = model.workspace.measures
     return [
         (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),

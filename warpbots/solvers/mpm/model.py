@@ -68,7 +68,7 @@ _PARAMETERS = {
 
 @dataclasses.dataclass(frozen=True)
 class ParticleGroup(LawGroup):
-    """Consecutive particles of one constitutive law.
+    """Consecutive particles with the same constitutive law.
 
     Attributes:
         rows: Indices of the particles in the arrays of all worlds, shape (worlds * count,), int.
@@ -92,22 +92,24 @@ class FlowGroup:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MPMState(ArrayFields[Array]):
-    """Particles in motion, each with a velocity gradient and a deformation gradient, as APIC and MLS-MPM need.
+    """State of the particles, with a velocity gradient and a deformation gradient for each, as APIC and MLS-MPM need.
 
     Attributes:
         position: Positions [m], shape (worlds, n_particles), vector.
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
         velocity_gradient: The affine field C of APIC, including the retained spin of fluids [1/s], shape (worlds,
             n_particles), matrix.
-        deformation: Deformation gradients F; the elastic part for plastic matter, J^(1/d) I for fluids [1], shape
+        deformation: Deformation gradients F; for plastic matter the elastic factor, for fluids J^(1/dim) I [1], shape
             (worlds, n_particles), matrix.
-        plastic: History of plastic matter, zero for all other matter: the accumulated plastic strain of `VonMises` [1];
-            the gap between grains of `DruckerPrager` and the plastic change of volume of `CamClay`, each as the
-            logarithm of a volume [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
+        plastic: History of plastic matter, zero for all other matter: for `VonMises` the accumulated plastic strain;
+            for `DruckerPrager` the gap that earlier steps left between grains, as the logarithm of a volume ratio; for
+            `CamClay` the logarithm of the plastic volume ratio [1], shape (worlds, n_particles), or (worlds, 0) if all
+            matter is elastic.
         branch_deformation: Elastic deformations of the springs of Maxwell branches [1], shape (worlds, n_particles,
-            n_branches), matrix, with as many branches as any material has, or (worlds, 0, 0) without any.
-        lost: 1 where a world cannot go on; a simulation keeps its state from before that control interval [1], shape
-            (worlds,).
+            n_branches), matrix, with n_branches the largest number of branches of any material, or (worlds, 0, 0) if no
+            material has branches.
+        lost: 1 for a world that cannot go on; a simulation keeps the state that this world had before the control
+            interval [1], shape (worlds,).
     """
 
     position: Array
@@ -119,17 +121,17 @@ class MPMState(ArrayFields[Array]):
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return MPMState(*map(make, self.fields()))
 
     @functools.cached_property
     def motion(self) -> object:
-        """The arrays of the motion as a Warp struct."""
+        """Positions, velocities, velocity gradients and deformation gradients as a Warp struct."""
         return struct_of(motion_arrays(self.position.dtype._length_), self.fields()[:4])
 
     @functools.cached_property
     def motion_adj(self) -> object:
-        """The gradients of these arrays as a Warp struct."""
+        """The gradients with respect to the arrays of `motion`, as a Warp struct."""
         return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()[:4]])
 
 
@@ -143,8 +145,8 @@ class MPMModel(ArrayModel):
         device: Device of all arrays.
         matter: All soft bodies of one world as particles at rest, on the host.
         groups: Groups of particles by law.
-        flows: Groups of particles by kind of flow; empty if all are elastic.
-        fluid: Particles of fluids that no constraint holds, as indices in the arrays of all worlds, shape (n_fluid,),
+        flows: Groups of particles by kind of flow; empty if all particles are elastic.
+        fluid: Indices, in the arrays of all worlds, of the fluid particles that no constraint holds, shape (n_fluid,),
             int; None if there are none.
         grid: The background grid of one world.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
@@ -159,28 +161,29 @@ class MPMModel(ArrayModel):
         hardening: Hardening moduli [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
         friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
             shape (worlds, n_particles).
-        preconsolidation_pressure: Initial preconsolidation pressures [Pa], without effect on matter that is not
-            `CamClay`, like the next three, shape (worlds, n_particles).
+        preconsolidation_pressure: Initial preconsolidation pressures p_c [Pa]; they and the next three parameters have
+            no effect on matter that is not `CamClay`, shape (worlds, n_particles).
         stress_ratio: Slopes of the critical state line [1], shape (worlds, n_particles).
         cohesion: Tensile strengths over preconsolidation pressures [1], shape (worlds, n_particles).
         hardening_coefficient: Growth of ln p_c per strain of compaction [1], shape (worlds, n_particles).
-        fibre_modulus: Stiffnesses of families of fibres [Pa], without effect beyond the families of a material, shape
-            (worlds, n_particles, n_families).
+        fibre_modulus: Stiffnesses of families of fibres [Pa]; entries beyond the number of families of a material have
+            no effect, shape (worlds, n_particles, n_families).
         fibre_direction: Directions of fibres at rest [1], whose length has no effect, shape (worlds, n_particles,
             n_families), vector.
-        branch_modulus: Shear moduli of Maxwell branches [Pa], without effect beyond the branches of a material, shape
-            (worlds, n_particles, n_branches).
+        branch_modulus: Shear moduli of Maxwell branches [Pa]; entries beyond the number of branches of a material have
+            no effect, shape (worlds, n_particles, n_branches).
         relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
-        counts: Families of fibres and branches of each particle of a world [1], shape (n_particles,), vec2i.
-        dilates: 1 for particles of a world whose flow changes their volume, stored as a logarithm in
-            `MPMState.plastic`, shape (n_particles,), int; None if there is none.
+        counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
+            vec2i.
+        dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
+            such particle. `MPMState.plastic` has the logarithm of the plastic volume ratio of these particles.
         geometry: The grid, as a Warp struct.
-        contacts: Nodes in obstacles.
+        contacts: Contacts of the grid nodes inside obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
         cables: Cables, as a Warp struct.
-        constraints: Held particles.
+        constraints: The constraints, with the particles that they hold.
         contact_interval: Time over which forces on obstacles are measured [s].
-        workspace: Grids that every step fills anew.
+        workspace: Grids and other arrays that every step fills anew.
     """
 
     scene: Scene
@@ -231,7 +234,7 @@ class MPMModel(ArrayModel):
     """There are no rigid bodies."""
 
     def summary(self) -> str:
-        """Number of particles, the grid, and the viscosity that it adds to fluids."""
+        """Text with the number of particles, the size of the grid, and the viscosity that the grid adds to fluids."""
         nodes = " x ".join(map(str, self.grid.resolution))
         words = f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
         if self.fluid is None:
@@ -251,14 +254,14 @@ class MPMModel(ArrayModel):
 
     @property
     def tables(self) -> dict[str, np.ndarray]:
-        """Particles, which are elements of one vertex each, shape (n_particles, 1), int."""
+        """Table of the particles, as elements with one vertex each, shape (n_particles, 1), int."""
         return {"particle": np.arange(len(self.matter))[:, None]}
 
     def parameters(self) -> dict[str, Parameter]:
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
-        Friction is left out if no obstacle has the condition ``"friction"``, damping if no material has any, and
-        parameters of a plasticity, of fibres or of branches if no material has them.
+        Friction is left out if no obstacle has the condition ``"friction"``. Damping and the parameters of plasticity,
+        fibres and branches are left out if no material has the respective property.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
@@ -286,21 +289,21 @@ class MPMModel(ArrayModel):
 
     @property
     def added_stress(self) -> wp.array | None:
-        """Stress of fibres and branches of each particle [Pa], shape (worlds * n_particles,); None without any."""
+        """Stress of the fibres and branches of each particle [Pa], shape (worlds * n_particles,); None without them."""
         return self.workspace.constituents.stress.flatten() if self.composite else None
 
     @property
     def added_stress_adj(self) -> wp.array | None:
-        """Gradient with respect to this stress [1/Pa times loss], shape (worlds * n_particles,); None without any."""
+        """Gradient with respect to `added_stress` [1/Pa times loss], shape (worlds * n_particles,), or None."""
         return self.workspace.constituents.stress.grad.flatten() if self.composite else None
 
     @property
     def loaded(self) -> bool:
-        """Whether loads may act: the scene has loads, or the parameter has been replaced."""
+        """Whether loads may act: the scene has loads, or the parameter `load` has been replaced."""
         return self.load is not self.workspace.no_load
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
+        """The scene with gravity, friction, and materials that are uniform in a body or region, from `values`."""
         return with_materials(with_friction(super().recorded(values), values), self.matter, values)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Forces on single particles, of cables and loads, given to the grid (ChainQueen eq. 16), and their adjoint."""
+"""Forces of cables and loads on single particles, transferred to the grid (ChainQueen eq. 16), and the adjoint."""
 
 import functools
 
@@ -13,7 +13,7 @@ __all__ = ["adj_force_kernel", "force_kernel"]
 
 @functools.cache
 def force_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, forces): forces on particles as impulses on the grid (ChainQueen eq. 16)."""
+    """Kernel over (worlds, forces): transfer the impulses of forces on particles to the grid (ChainQueen eq. 16)."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s, mat = stencil(dim), matrix(dim)
@@ -63,7 +63,7 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         force_adj_out: wp.array2d[vec],
     ):
-        """f* += dt sum w (mv)_i*, x* += slope; several forces may act on a particle."""
+        """f* += dt sum w (mv)_i*, x* += slope of the pairing (atomic: several forces may act on a particle)."""
         w, i = wp.tid()
         r = w * grid.particles + particle[i]
         x = (motion.x[r] - grid.lower) * grid.inv_dx

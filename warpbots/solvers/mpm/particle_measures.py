@@ -15,7 +15,7 @@ __all__ = ["motion_kernel", "stress_kernel"]
 
 @functools.cache
 def _moment(dim: int) -> wp.Function:
-    """Warp function of x, v, C and the moment of inertia I of the spline per mass: angular momentum per mass."""
+    """Warp function from x, v, C and the second moment I of the spline to the angular momentum per mass."""
     vec, mat = vector(dim), matrix(dim)
 
     if dim == 2:
@@ -29,7 +29,7 @@ def _moment(dim: int) -> wp.Function:
 
     @wp.func
     def moment_in_space(x: vec, v: vec, C: mat, I: real):
-        """X x v + I times twice the axial vector of C."""
+        """x × v + I ax C, with ax C twice the axial vector of C."""
         return wp.cross(x, v) + I * vec(C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1])
 
     return moment_in_space
@@ -56,7 +56,7 @@ def motion_kernel(dim: int) -> wp.Kernel:
         momentum_out: wp.array2d[vec],
         spin_out: wp.array2d[spin],
     ):
-        """m/2 (|v|^2 + dx^2/4 C : C), -m g . x, m v, m (x x v + dx^2/4 ax C)."""
+        """m/2 (|v|^2 + dx^2/4 C : C), -m g . x, m v, m (x × v + dx^2/4 ax C), with ax C twice the axial vector of C."""
         w, p = wp.tid()
         r = w * grid.particles + p
         m = material.rho[r] * material.V[r]
@@ -101,7 +101,7 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
         strain_out: wp.array[mat],
         stress_out: wp.array[mat],
     ):
-        """V Psi, (F^T F - I)/2, and tau / J, with all stresses in tau and the plastic change of volume in J."""
+        """V Psi, (F^T F - I)/2 and tau / J; tau includes all stresses, and J the plastic change of volume."""
         r = rows[wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles

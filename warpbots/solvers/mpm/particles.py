@@ -1,4 +1,4 @@
-"""Conversion of a scene into particles, on the host: fills shapes on a lattice and looks up materials and regions."""
+"""Conversion of a scene into particles, on the host: fills shapes on a lattice, and assigns materials and regions."""
 
 import dataclasses
 
@@ -25,30 +25,32 @@ _PARTICLE = 400.0
 class Particles(Matter):
     """Matter of MPM: particles, each with a volume and a material.
 
-    The second axis counts families of fibres, or Maxwell branches, up to the largest number of any material; entries
-    beyond the number of a material have no effect.
+    The second axis of an array counts fibre families or Maxwell branches, up to the largest number that any material
+    has; entries beyond the number of the particle's own material have no effect.
 
     Attributes:
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
         damping: Time of Kelvin-Voigt damping [s], shape (n,).
-        yield_stress: Yield stress [Pa]; without effect on matter that is not `VonMises`, like `hardening`, shape (n,).
+        yield_stress: Yield stress [Pa], shape (n,); like `hardening`, it has no effect on matter that is not
+            `VonMises`.
         hardening: Hardening modulus [Pa], shape (n,).
         friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
             shape (n,).
-        preconsolidation_pressure: Initial preconsolidation pressure [Pa]; without effect on matter that is not
-            `CamClay`, like `stress_ratio`, `cohesion` and `hardening_coefficient`, shape (n,).
+        preconsolidation_pressure: Initial preconsolidation pressure [Pa], shape (n,); like `stress_ratio`, `cohesion`
+            and `hardening_coefficient`, it has no effect on matter that is not `CamClay`.
         stress_ratio: Slope of the critical state line [1], shape (n,).
         cohesion: Tensile strength over preconsolidation pressure [1], shape (n,).
-        hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1], shape (n,).
+        hardening_coefficient: Growth of the logarithm of the preconsolidation pressure per strain of compaction [1],
+            shape (n,).
         fibres: Number of families of fibres, shape (n,), int.
         fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
         fibre_direction: Direction of the fibres of each family at rest [1], shape (n, n_families, dim).
         branches: Number of Maxwell branches, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
         relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
-        spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
-            not on a lattice.
+        spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
+            particles that are not on a lattice.
     """
 
     youngs_modulus: np.ndarray
@@ -116,12 +118,12 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
 
 
 def _strength(material: Material, name: str) -> float:
-    """A constant of the plasticity of a material; the neutral value if it has none of this name."""
+    """The constant `name` of the plasticity of a material; the neutral value if the material has no such constant."""
     return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
 
 
 def _constituents(materials: np.ndarray, families: int, branches: int, dim: int) -> dict:
-    """Fibres and Maxwell branches of the materials of all points."""
+    """Fields of `Particles` for fibres and Maxwell branches, from the material of each particle."""
     n = len(materials)
     modulus, direction = np.zeros((n, families)), np.zeros((n, families, dim))
     shear, time = np.zeros((n, branches)), np.ones((n, branches))
@@ -142,7 +144,7 @@ def _constituents(materials: np.ndarray, families: int, branches: int, dim: int)
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:
-    """As `regions_at`; a region too thin for a particle, such as a face, gets the particles whose cells it cuts."""
+    """As `regions_at`, but a region too thin for a particle, such as a face, gets all particles whose cells it cuts."""
     regions, reach = regions_at(body, position), np.sqrt(position.shape[1]) / 2.0 * spacing
     if np.isfinite(spacing) and not all(inside.any() for inside in regions.values()):
         wide = regions_at(body, position, slack=reach)
@@ -151,7 +153,7 @@ def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, 
 
 
 def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Positions [m] and volumes [m^dim] on a lattice that fits the bounding box of `shape` exactly, and its spacing."""
+    """Positions [m], volumes [m^dim] and spacing [m] on a lattice that fits the bounding box of `shape` exactly."""
     if isinstance(shape, Points):
         return shape.positions, shape.volumes, np.inf
     lower, upper = shape.bounds

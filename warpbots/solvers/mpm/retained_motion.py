@@ -1,4 +1,4 @@
-"""Motion of fluid particles that the grid does not resolve, and that they retain in part: affine FLIP.
+"""Motion of fluid particles that the grid does not resolve; fluids retain a fraction of this motion: affine FLIP.
 
 A particle transfers its affine motion to the grid and takes the motion of the grid back. In every step the part that
 the grid does not resolve is lost, as if the fluid had an added viscosity. The residual of this filter is
@@ -6,14 +6,15 @@ the grid does not resolve is lost, as if the fluid had an added viscosity. The r
     p_i = sum_p w_ip m_p (v_p + C_p d_ip),   m_i = sum_p w_ip m_p,   u_i = p_i / m_i
     r_p = v_p - sum_i w_ip u_i,   R_p = skew(C_p - (4/dx^2) sum_i w_ip u_i d_ip^T)
 
-over the particles of fluids, before any force acts. Particles retain the part
+summed over the particles of fluids, before any force acts. Particles retain the fraction a of the residual,
 
     v_p' += a r_p,   x_p' += dt a r_p,   C_p' += a R_p,   a = exp(-dt / T)
 
-a FLIP correction (Brackbill & Ruppel 1986) of the affine transfer (Jiang et al. 2015). As sum m_p r_p = 0, and
-sum m_p (x_p x r_p + dx^2/4 ax R_p) = 0, since the filter keeps both sums, momentum and angular momentum are kept.
-The retained part of C is a spin, which affects neither the damping nor the volume of a fluid. The motion that a step
-would lose is now lost over the time T (`grid_viscosity`), whatever the length of steps.
+a FLIP correction (Brackbill & Ruppel 1986) of the affine transfer (Jiang et al. 2015). The filter conserves momentum
+and angular momentum, so sum m_p r_p = 0 and sum m_p (x_p × r_p + dx^2/4 ax R_p) = 0, with ax R twice the axial vector
+of R. So the correction conserves both, too. The retained part of C is a spin, which affects neither the damping nor the
+volume of a fluid. So the unresolved motion is lost over the time T (`grid_viscosity`) instead of within one step,
+whatever the length of steps.
 """
 
 import functools
@@ -32,12 +33,15 @@ __all__ = ["add_residual", "adj_residual", "find_residual", "without_residual"]
 
 
 def retained(model: MPMModel, dt: float) -> float:
-    """Fraction a of a residual that is left after a step of `dt` [s]."""
+    """Fraction a of the residual that particles retain in a step of `dt` [s]."""
     return math.exp(-dt / retention_time(model.contact_interval))
 
 
 def find_residual(model: MPMModel, state: MPMState, active: wp.array, threads: tuple[int, int]) -> None:
-    """Write r and R to the workspace, and u to the grid velocity; active pencils must be zero in `momentum`."""
+    """Write r and R to the workspace and u to the grid velocity.
+
+    The active pencils of ``workspace.retained.momentum`` must be zero before.
+    """
     work = model.workspace.retained
     rows, length = model.fluid, model.grid.resolution[-1]
     inputs = [model.material, model.geometry, rows, state.motion]
@@ -49,7 +53,7 @@ def find_residual(model: MPMModel, state: MPMState, active: wp.array, threads: t
 
 
 def add_residual(model: MPMModel, motion: object, dt: float, sign: float = 1.0) -> None:
-    """Add the retained part of the residual to the motion after a step, a Warp struct; subtract it for `sign` -1."""
+    """Add the retained fraction of the residual to `motion` after a step, or subtract it if `sign` is -1."""
     work = model.workspace.retained
     inputs = [model.fluid, work.velocity, work.spin, real(sign * retained(model, dt)), real(dt)]
     launch(add_kernel(model.dim), len(model.fluid), inputs, [motion], model.device)
@@ -58,9 +62,10 @@ def add_residual(model: MPMModel, motion: object, dt: float, sign: float = 1.0) 
 def adj_residual(
     model: MPMModel, state: MPMState, moved_adj: object, gathered: Gathered, threads: tuple[int, int], dt: float
 ) -> None:
-    """Gradients with respect to `state`, from those of the motion after the step; u must be in the grid velocity.
+    """Gradients with respect to `state` through the residual, from the gradients of the motion after the step.
 
-    It uses the gradients of the grid in the workspace, which are zero on active pencils.
+    The grid velocity in the workspace must hold u (`find_residual`). The function overwrites the gradients of the grid
+    in the workspace, which must be zero on active pencils.
     """
     work, workspace = model.workspace.retained, model.workspace
     rows, length, share = model.fluid, model.grid.resolution[-1], real(retained(model, dt))
@@ -74,7 +79,7 @@ def adj_residual(
 
 
 def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMState:
-    """`state_out` before `add_residual`, except for positions; its gradients are the same arrays."""
+    """Copy of `state_out` before `add_residual`, with unchanged positions; it shares the gradients of `state_out`."""
     work = model.workspace.retained
     for before, after in (
         (work.before_velocity, state_out.velocity),
@@ -92,7 +97,7 @@ def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMStat
 
 @functools.cache
 def spread_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: mass and momentum to the grid."""
+    """Kernel over the particles of fluids: transfer mass and momentum to the grid."""
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
     s = stencil(dim)
 
@@ -186,7 +191,7 @@ def residual_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def add_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: add a share of the residual to the motion; null arrays are left out."""
+    """Kernel over the particles of fluids: add a fraction of the residual to the motion, except to null arrays."""
     vec, mat, MotionArrays = vector(dim), matrix(dim), motion_arrays(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.retained_{dim}d"), enable_backward=False)
@@ -301,7 +306,7 @@ def adj_spread_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
     ):
-        """Gather q* and A*; x* += slope - A^T q*, and on to v*, C*, rho* and V*."""
+        """Gather q* and A* from the grid; x* += slope - A^T q*; then v*, C*, rho* and V* by the chain rule."""
         r = rows[wp.tid()]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         if not s.reach(x, grid.resolution):

@@ -31,18 +31,20 @@ class MPM:
     """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).
 
     Particles carry all state; the grid is filled anew in every step. The adjoint of a step reuses the grid of the step,
-    or fills it again where keeping it would take more memory than the particles.
+    or fills the grid again if keeping it would take more memory than the particles.
 
-    Fluids retain a share of the motion that the grid does not resolve (affine FLIP). The transfers add to their
-    kinematic viscosity about dx^2 / (8 T), where T is twenty safe steps.
+    Fluids retain a fraction of the motion that the grid does not resolve (affine FLIP). The transfers add about dx^2 /
+    (8 T) to the kinematic viscosity of fluids, where T is twenty safe steps.
 
     A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
-    cell, and as at a sticky wall where the face lies on a multiple of `dx`.
+    cell, and as at a sticky wall if the face lies on a multiple of `dx`.
 
     Attributes:
         dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
-        margin: Fraction of the stability bound that stays safe for matter in motion [1]; free surfaces lower the bound.
-        particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
+        margin: Longest safe step for matter in motion, as a fraction of the stability bound [1]; free surfaces lower
+            the bound.
+        particles_per_cell: Number of particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (with 1, matter tears
+            apart); None for two per axis.
 
     Raises:
         ValueError: `dx` is not positive.
@@ -60,14 +62,14 @@ class MPM:
 
     @property
     def lost_gradient(self) -> str:
-        """Why gradients can stop being finite within a step, and the remedy."""
+        """Text on why gradients can become infinite or NaN within a step, and what helps."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MPM":
-        """The solver with a `dx`: its own, that of the scene's task, or a quarter of the width of the thinnest body.
+        """The solver with `dx` chosen: its own, else that of the scene's task, else 1/4 of the thinnest body's width.
 
-        `warpbots.contact.width` gives the width. Cells are larger where 5,000 of them in 2D, or 2,500 in 3D, would not
-        fill all bodies; so many cells have 20,000 particles.
+        `warpbots.contact.width` gives the width. Cells are larger if filling all bodies would take more than 5,000
+        cells in 2D or 2,500 in 3D; so many cells have 20,000 particles.
         """
         return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
 
@@ -76,7 +78,7 @@ class MPM:
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
-            ValueError: `worlds` is below 1, `dx` is open, or `particles_per_cell` is no square (2D) or cube (3D).
+            ValueError: `worlds` is below 1, `dx` is None, or `particles_per_cell` is no square (2D) or cube (3D).
         """
         refuse_worlds("MPM", worlds)
         dx = given(self.dx, "MPM", "dx")
@@ -114,16 +116,17 @@ class MPM:
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
         """Stability bound [s]: h = C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
-        C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio:
-        from the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves.
-        (Two particles per cell and axis have 1.2747 on the nodes and 1.3064 between them, three have at least 1.2883,
-        four 1.2902, and one has 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which
-        is unstable from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
-        bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active stress stiffen
-        matter. So half of the bound is a good choice.
+        C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio.
+        C follows from the exact linearisation about a lattice of particles at rest, for the worst position of the
+        lattice on the grid, since matter moves. (With two particles per cell and axis C is 1.2747 if they lie on the
+        nodes and 1.3064 between nodes; with three it is at least 1.2883, with four 1.2902, and with one 1 to 1.894.)
+        ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which is unstable from nu near 0.36 upwards.
+        At free surfaces stability is lost earlier (measured: at 0.87 of the bound in 2D for nu = 0.3, at 0.65 to 0.7 in
+        3D for nu = 0.45), and large deformation and active stress stiffen matter. So half of the bound is a good
+        choice.
 
-        Damping beta lowers the bound to sqrt(beta^2 + h^2) - beta, by the same linearisation; this is h^2 / (2 beta)
-        where beta is much longer than h.
+        By the same linearisation, damping with the time beta lowers the bound to sqrt(beta^2 + h^2) - beta, about h^2 /
+        (2 beta) if beta is much longer than h. `enough` has no effect.
         """
         of = (
             model.youngs_modulus, model.poissons_ratio, model.density, model.damping, model.fibre_modulus,
@@ -133,7 +136,7 @@ class MPM:
         return largest_step(model.grid.dx, model.groups, model.matter.spacing, *values)
 
     def caution(self, model: MPMModel, dt: float) -> str | None:
-        """Name a fluid whose viscosity is below the viscosity that the transfers add.
+        """Warning that names a fluid whose viscosity is below the added viscosity; None if there is no such fluid.
 
         Args:
             model: From `build`.
@@ -155,12 +158,12 @@ class MPM:
         return viscosity_caution(names.ravel(), viscosity.ravel(), added.ravel(), model.grid.dx)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
-        """Say in one sentence why `after`, one step after `before`, is not finite: field, index, cause.
+        """Explain in one sentence why `after`, one step after `before`, is not finite: field, index and cause.
 
         Args:
             model: From `build`.
-            before: Fields of the last state as NumPy arrays.
-            after: Fields of the bad state.
+            before: Fields of the state before the step, as NumPy arrays.
+            after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         remedy = (
@@ -198,7 +201,7 @@ class MPM:
         return f"{name} of {where} is not finite: the motion diverged; {remedy}"
 
     def _where(self, model: MPMModel, bad: np.ndarray) -> str:
-        """The first of the `bad` particles, shape (worlds, n_particles), in words."""
+        """Description of the first particle for which `bad`, of shape (worlds, n_particles), is true."""
         w, p = (int(i) for i in np.argwhere(bad)[0])
         return f"particle {p} of {model.scene.bodies[model.matter.body[p]].name!r} in world {w}"
 
@@ -209,11 +212,11 @@ class MPM:
             model: From `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: State at the end of the step; its arrays differ from those of `state`.
+            state_out: State at the end of the step; it must not share arrays with `state`.
             dt: Time step [s].
 
         Raises:
-            RuntimeError: A gradient is recorded, but a state has no arrays for it.
+            RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
         step(model, state, control, state_out, dt)
         copy(state_out.lost, state.lost)
@@ -246,7 +249,7 @@ class MPM:
 
 
 def _springs_at_rest(model: MPMModel) -> np.ndarray:
-    """Deformations of the springs of branches at rest, shape (n_particles, n_branches, dim, dim)."""
+    """Deformations of the springs of Maxwell branches at rest [1], shape (n_particles, n_branches, dim, dim)."""
     branches = model.branch_modulus.shape[-1]
     shape = (len(model.matter), branches) if branches else (0, 0)
     return np.broadcast_to(np.eye(model.dim), (*shape, model.dim, model.dim))

@@ -11,7 +11,10 @@ vec3 = vector(3)
 
 @wp.func
 def spline(f: real):
-    """Weights N of the three nearest nodes of one axis, for a particle `f` cells in [0.5, 1.5) after the first one."""
+    """Weights N of the three nearest nodes along one axis.
+
+    The particle is `f` cells, in [0.5, 1.5), after the first of the three nodes.
+    """
     a = real(1.5) - f
     b = f - real(1.0)
     c = f - real(0.5)
@@ -26,5 +29,5 @@ def spline_slope(f: real):
 
 @wp.func
 def distance(f: real):
-    """Distances from the particle to the three nodes [cells]."""
+    """Signed distances from the particle to the three nodes along one axis [cells]."""
     return vec3(-f, real(1.0) - f, real(2.0) - f)

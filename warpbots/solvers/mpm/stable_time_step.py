@@ -32,7 +32,8 @@ def largest_step(
         nu: Poisson's ratio [1], shape (..., n).
         rho: Density [kg/m^dim], shape (..., n).
         beta: Time of Kelvin-Voigt damping [s], shape (..., n).
-        fibre: Stiffnesses of families of fibres [Pa], which stiffen waves along them, shape (..., n, n_families).
+        fibre: Stiffnesses of families of fibres [Pa], which raise the speed of waves along the fibres, shape (..., n,
+            n_families).
         branch: Shear moduli of Maxwell branches [Pa], shape (..., n, n_branches).
     """
     added = fibre.sum(axis=-1) + 4.0 / 3.0 * branch.sum(axis=-1)

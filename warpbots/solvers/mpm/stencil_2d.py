@@ -13,7 +13,7 @@ vec2, mat22, ivec2 = vector(2), matrix(2), index_vector(2)
 
 @wp.func
 def node(v: vec2, m: real):
-    """A node value from a momentum and a mass; its third component is zero."""
+    """A node value from a momentum and a mass; the third component of the node value is zero."""
     return NODE(v[0], v[1], real(0.0), m)
 
 
@@ -25,7 +25,7 @@ def momentum(h: NODE):
 
 @wp.func
 def origin(x: vec2):
-    """First cell of the stencil of a particle at `x` [cells]."""
+    """First node of the stencil of a particle at `x` [cells], as indices along the axes."""
     return ivec2(int(wp.floor(x[0] - real(0.5))), int(wp.floor(x[1] - real(0.5))))
 
 
@@ -41,7 +41,7 @@ def reach(x: vec2, resolution: ivec2):
 
 @wp.func
 def pencil(cell: ivec2, i: int):
-    """Pencil of nodes i of the stencil at `cell`."""
+    """Number, within a world, of the pencil of the nodes with index i along the first axis of the stencil at `cell`."""
     return cell[0] + i
 
 
@@ -80,7 +80,10 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
-    """Sums over the nodes of w_i h_i and w_i h_i d_i^T (momenta only): derivatives with respect to q and A."""
+    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing with respect to q and A.
+
+    The second sum takes only the momentum of h_i.
+    """
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -109,7 +112,7 @@ def total(h: NODE):
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative with respect to x in the weights [1/cell]."""
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: derivative with respect to x via the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

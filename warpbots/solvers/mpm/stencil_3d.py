@@ -1,6 +1,6 @@
 """Quadratic B-splines on the 27 nodes around a particle, and the three sums over these nodes that MLS-MPM needs.
 
-A particle carries an affine field q + A d over its neighbourhood, d = x_i - x_p in cells; a node carries a value h_i.
+A particle carries an affine field q + A d over its neighbourhood, with d = x_i - x_p in cells; a node has a value h_i.
 All transfers are the pairing
 
     L(q, A, x_p; h) = sum_i w_i(x_p) (q + A d_i) . h_i
@@ -37,7 +37,7 @@ def momentum(h: NODE):
 
 @wp.func
 def origin(x: vec3):
-    """First cell of the stencil of a particle at `x` [cells]."""
+    """First node of the stencil of a particle at `x` [cells], as indices along the axes."""
     return ivec3(int(wp.floor(x[0] - real(0.5))), int(wp.floor(x[1] - real(0.5))), int(wp.floor(x[2] - real(0.5))))
 
 
@@ -54,7 +54,7 @@ def reach(x: vec3, resolution: ivec3):
 
 @wp.func
 def pencil(cell: ivec3, i: int, j: int, resolution: ivec3):
-    """Pencil of nodes (i, j) of the stencil at `cell`."""
+    """Number, within a world, of the pencil of the nodes with first indices (i, j) in the stencil at `cell`."""
     return (cell[0] + i) * resolution[1] + cell[1] + j
 
 
@@ -100,7 +100,10 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
-    """Sums over the nodes of w_i h_i and w_i h_i d_i^T (momenta only): derivatives with respect to q and A."""
+    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing with respect to q and A.
+
+    The second sum takes only the momentum of h_i.
+    """
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -135,7 +138,7 @@ def total(h: NODE):
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative with respect to x in the weights [1/cell]."""
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: derivative with respect to x via the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

@@ -8,7 +8,7 @@
 
 with tau = P F^T the Kirchhoff stress (plus the stresses of actuators, damping, fibres and branches), d_ip = x_i - x_p,
 and quadratic B-splines w. The adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid transfers
-nothing to it and gets the position NaN, which stops the run.
+nothing to the grid and gets the position NaN, which stops the run.
 """
 
 import functools
@@ -27,16 +27,16 @@ __all__ = ["MatterKind", "move_kernel", "p2g_kernel", "stencil"]
 
 
 def stencil(dim: int) -> ModuleType:
-    """The functions `scatter`, `gather`, `slope`, ... of `dim` dimensions."""
+    """Module with the functions `scatter`, `gather`, `slope`, ... for `dim` dimensions."""
     return {2: stencil_2d, 3: stencil_3d}[dim]
 
 
 class MatterKind(NamedTuple):
-    """A kind of matter, with kernels of its own.
+    """A kind of matter; each kind has its own kernels.
 
     Attributes:
-        law: The law.
-        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        law: The constitutive law.
+        incompressibility: Even exponent of the volumetric energy that is added to the law, 0 for none.
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
         composite: Whether matter has fibres or branches, whose stress is part of tau.
@@ -50,7 +50,7 @@ class MatterKind(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Part of the name of a module with its kernels."""
+        """Part of the name of the Warp modules with the kernels of this kind."""
         words = (
             self.law.module,
             self.incompressibility,
@@ -113,7 +113,7 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
 @functools.cache
 def move_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all particles of all worlds: particles take the velocity of the grid and move."""
+    """Kernel over all particles of all worlds: each particle takes its velocity from the grid, and moves."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)

@@ -5,9 +5,9 @@ For a loss L write x* for dL/dx. The grid-to-particle transfer reads the grid ve
     L = sum_i w_i (v*' + (4/dx) C*' d_i) . v_i,   v*' = v* + dt x*,   C*' = C* + dt F* F^T,
 
 which is the pairing with q = v*', A = (4/dx) C*' (d in cells). So v_i* is a scatter, and the gradient of the position
-is the slope of the pairing. The particle-to-grid transfer is the pairing of its own q and A with the gradients of the
-nodes, so q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p has one more term,
--A^T sum_i w_i h_i, because d_i = x_i - x_p.
+is the slope of the pairing. The particle-to-grid transfer is the pairing of the q and A of this transfer with the
+gradients of the nodes. So q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p
+has one more term, -A^T sum_i w_i h_i, because d_i = x_i - x_p.
 
 Appendix A.2 of the ChainQueen paper prints the same chain with misprints (A95, A100); this one is tested against
 float64 differences and against Warp's generated adjoint.
@@ -77,12 +77,12 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
-        """T : tau(F, E, nu), whose gradient is the derivative of the stress contracted with T."""
+        """T : tau(F, E, nu); its gradient is the derivative of the stress, contracted with T."""
         return wp.ddot(T, stress(F, E, nu))
 
     @wp.func
     def viscous_work(C: mat, E: real, nu: real, beta: real, T: mat):
-        """T : tau_v(C, E, nu, beta), for the same purpose."""
+        """T : tau_v(C, E, nu, beta); its gradient is the derivative of the viscous stress, contracted with T."""
         return wp.ddot(T, viscous(C, E, nu, beta))
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)
@@ -105,7 +105,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         added_adj_out: wp.array[mat],
         u_adj_out: wp.array2d[real],
     ):
-        """Gather q* and A*; x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
+        """Gather q* and A* from the grid; x* += slope - A^T q*; then C*, m*, V*, tau* and the law by the chain rule."""
         r = rows[wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles

@@ -17,10 +17,10 @@ __all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "ParticleMeasures", "Re
 
 @dataclasses.dataclass(frozen=True)
 class Gathered:
-    """Sums over the particles on the grid. Only active pencils are ever written and read.
+    """Sums over the particles at each grid node. Only active pencils are written and read.
 
     Attributes:
-        active: 1 for pencils in the stencil of a particle, shape (worlds * pencils,), int.
+        active: 1 for pencils that are in the stencil of a particle, 0 for others, shape (worlds * pencils,), int.
         momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
     """
 
@@ -62,12 +62,12 @@ class ConstituentLoad:
 
 @dataclasses.dataclass(frozen=True)
 class FlowAdjoint:
-    """Gradients between plastic flow, or relaxation, and the motion before it.
+    """Gradients with respect to the motion of a step before plastic flow and relaxation.
 
     Attributes:
         velocity_gradient_adj: Gradient with respect to C [s times loss], shape (worlds, n_particles), matrix.
-        deformation_adj: Gradient with respect to F before the flow [loss], shape (worlds, n_particles), matrix; zero,
-            because the gradient with respect to F at the start of the step includes it.
+        deformation_adj: Gradient with respect to F before the flow [loss], shape (worlds, n_particles), matrix; always
+            zero, because the gradient with respect to F at the start of the step already includes this contribution.
     """
 
     velocity_gradient_adj: wp.array
@@ -80,8 +80,8 @@ class Retained:
 
     Attributes:
         momentum: Momentum [kg m/s] and mass [kg] of fluids at each node, shape (worlds * nodes,).
-        velocity: Residual of the velocities of particles of fluids [m/s], shape (n_fluid,), vector.
-        spin: Skew part of the residual of their velocity gradients [1/s], shape (n_fluid,), matrix.
+        velocity: Residual r of the velocities of fluid particles [m/s], shape (n_fluid,), vector.
+        spin: Residual R, the skew part of the residual of the velocity gradients [1/s], shape (n_fluid,), matrix.
         before_velocity: Velocities of all particles before the residual was added [m/s], shape (worlds, particles),
             vector.
         before_gradient: Velocity gradients before the residual was added [1/s], shape (worlds, particles), matrix.
@@ -96,20 +96,20 @@ class Retained:
 
 @dataclasses.dataclass(frozen=True)
 class MPMWorkspace:
-    """Arrays that a step fills anew, mainly grids; between steps most of their content has no meaning.
+    """Arrays that a step fills anew, mainly grids; between steps most of the content is meaningless.
 
     Only the active pencils of a grid, those in the stencil of a particle, are written and read.
 
     Attributes:
-        nodes: Nodes of all worlds.
-        pencils: Pencils of all worlds.
+        nodes: Number of nodes of all worlds.
+        pencils: Number of pencils of all worlds.
         dim: 2 or 3.
         worlds: Number of worlds.
-        particles: Particles of one world.
-        n_fluid: Particles of fluids that no constraint holds, of all worlds.
-        n_cables: Cables of one world.
-        n_waypoints: Waypoints of all cables of one world.
-        n_contacts: Contacts of the nodes of one world.
+        particles: Number of particles of one world.
+        n_fluid: Number of fluid particles that no constraint holds, of all worlds.
+        n_cables: Number of cables of one world.
+        n_waypoints: Number of waypoints of all cables of one world.
+        n_contacts: Number of contacts of the nodes of one world.
         device: Device of the arrays.
     """
 
@@ -126,7 +126,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of the arrays that all threads of an adjoint add to."""
+        """Copies of the arrays to which all threads of an adjoint add."""
         return Copies.of(self.device)
 
     @functools.cached_property
@@ -136,7 +136,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def no_load(self) -> wp.array:
-        """Loads of a scene without loads, by which a model knows that it has none [N], shape (worlds, particles)."""
+        """Zero loads [N], shape (worlds, particles), vector; a model whose `load` is this array object has no loads."""
         return wp.zeros((self.worlds, self.particles), dtype=vector(self.dim), device=self.device)
 
     def _grid(self) -> wp.array:
@@ -145,15 +145,15 @@ class MPMWorkspace:
     def gathered(self, state_out: State) -> Gathered:
         """Momentum and mass on the grid in the step that ends in `state_out`.
 
-        For a step with gradients the arrays belong to that state, and the adjoint of the step finds them filled. If
-        they are larger than the state, as in a wide domain, all steps share one pair instead; see `keeps`.
+        For a step with gradients the arrays are kept with `state_out`, and the adjoint of the step finds them filled.
+        If the arrays are larger than the state, as in a wide domain, all steps share one pair of arrays; see `keeps`.
         """
         if not self.keeps(state_out):
             return self._shared
         return self._kept.of(state_out, self._gathered)
 
     def keeps(self, state_out: State) -> bool:
-        """Whether the sums for `state_out` are still available when the adjoint of its step runs."""
+        """Whether the sums of the step that ends in `state_out` are still available when its adjoint runs."""
         return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
 
     def _gathered(self) -> Gathered:
@@ -184,7 +184,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def measured(self) -> Gathered:
-        """Momentum and mass on the grid for the forces on obstacles of a single state."""
+        """Momentum and mass on the grid, from which `sense` computes the forces on obstacles."""
         return self._gathered()
 
     @functools.cached_property
@@ -206,7 +206,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def flow(self) -> FlowAdjoint:
-        """Gradients between plastic flow, or relaxation, and the motion before it."""
+        """Gradients with respect to the motion of a step before plastic flow and relaxation."""
         shape, mat = (self.worlds, self.particles), matrix(self.dim)
         return FlowAdjoint(*(wp.zeros(shape, dtype=mat, device=self.device) for _ in range(2)))
 

@@ -1,4 +1,4 @@
-"""Lattices of masses and springs, made on the host from the shapes of a scene."""
+"""Construction of lattices of masses and springs, on the host, from the shapes of a scene."""
 
 from warpbots.solvers.mass_spring.lattice.assembly import Lattice, assemble
 from warpbots.solvers.mass_spring.lattice.lattice_cells import POISSONS_RATIO, SHEAR, Cells

@@ -1,4 +1,4 @@
-"""Assembly of bodies into one lattice: cells are filled with material, and their shares are added up."""
+"""Assembly of bodies into one lattice: cells get their material, and the contributions of all cells are added up."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -22,22 +22,22 @@ class Lattice(Matter):
 
     Attributes:
         mass: Masses [kg], shape (n,).
-        ends: Masses that a spring joins, the lower number first, shape (n_springs, 2), int.
-        spring_body: Index in the scene of the body of each spring, shape (n_springs,), int.
+        ends: Numbers of the masses that each spring joins, the lower number first, shape (n_springs, 2), int.
+        spring_body: Index of the body of each spring in the scene, shape (n_springs,), int.
         rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
-        youngs_modulus: Young's moduli [Pa], shape (n_springs,); where cells of several materials share a spring, the
-            mean weighted by their shares of the spring.
+        youngs_modulus: Young's moduli [Pa], shape (n_springs,); for a spring between cells of several materials the
+            mean, weighted by the contributions of the cells to the spring.
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
         yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for springs that do not, shape
             (n_springs,).
         breaking_strain: Strains at which springs break [1], `plasticity.NEVER` for springs that do not, shape
             (n_springs,).
-        cells: Matter at rest that is drawn: the cells of the bodies, with bars in several pieces.
+        cells: Matter at rest that viewers draw: the cells of the bodies; bars are drawn in several pieces.
         carry: Matrix from positions of the masses to positions of `cells` [1], shape (n_cells, n).
-        drive: Rest strains of springs at signal 1: number of the spring, number of the signal
-            (`warpbots.solvers.mass_spring.actuation.signals_of`), strain [1], and 1 if it is due to a stress or else 0,
-            shape (n_drives, 4).
+        drive: Table of the signals of springs. A row has the number of the spring, the number of the signal
+            (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length at signal 1 [1], and 1
+            if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
     """
 
     mass: np.ndarray
@@ -55,17 +55,17 @@ class Lattice(Matter):
 
     @property
     def drawn(self) -> Matter:
-        """The cells: masses on the surface would be drawn as discs that extend beyond the body."""
+        """The cells, because discs drawn for the masses on the surface would extend beyond the body."""
         return self.cells
 
     def drawn_at(self, values: np.ndarray) -> np.ndarray:
-        """Values of all masses, shape (..., n, m), for the cells: the mean over the masses of each cell."""
+        """Convert values of masses, shape (..., n, m), to values of cells: the mean over the masses of each cell."""
         moved = self.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
         return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)
 
     @property
     def springs(self) -> np.ndarray:
-        """Masses that a spring joins, shape (n_springs, 2), int."""
+        """Numbers of the masses that each spring joins, shape (n_springs, 2), int."""
         return self.ends
 
     @property
@@ -130,7 +130,7 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
         return np.bincount(spring, values.reshape(-1), len(key))
 
     def weakest(field: str) -> np.ndarray:
-        """For every spring the smallest value among the materials of its cells."""
+        """Smallest value of `field` among the materials of the cells of each spring."""
         limit = np.full(len(key), NEVER)
         own = np.array([NEVER if getattr(m, field) is None else getattr(m, field) for m in materials])
         np.minimum.at(limit, spring.reshape(-1), np.repeat(own, len(cells.pair)))
@@ -188,9 +188,10 @@ def _driven(
     stiffness: np.ndarray,
     ends: np.ndarray,
 ) -> Iterator[tuple[int, np.ndarray, bool]]:
-    """For each signal that acts on the body: its number, the strain of every spring, and whether it is due to a stress.
+    """For each signal that acts on the body: number, strain of every spring, and whether the actuator gives a stress.
 
-    The strain of a spring that is shared with cells outside of the region is proportional to its stiffness inside.
+    For a spring that cells inside and outside of the region share, the strain is multiplied by the fraction of the
+    spring's stiffness that comes from the cells inside.
     """
     n, middle = cells.direction, cells.node[ends].mean(axis=1)
     for number, signal in enumerate(signals_of(scene.actuators)):

@@ -1,12 +1,12 @@
-"""The cells of every lattice, which contribute their stiffness and mass to the springs and nodes that they share.
+"""The cells of a lattice; adjacent cells share springs and nodes, and contribute stiffness and mass to them.
 
 A cell of material with Young's modulus E contributes the stiffness ``weight E`` to the spring between two of its
-corners. Shares of adjacent cells add up; at a surface a spring has fewer shares. So for every affine deformation a
-lattice of any shape has exactly the energy of its material, and a beam of few cells has the correct bending stiffness.
-A lattice whose springs all had the same stiffness would be too stiff at its surfaces.
+corners. The contributions of adjacent cells add up; a spring at a surface has fewer contributions. So for every affine
+deformation a lattice of any shape has exactly the energy of its material, and a beam of few cells has the correct
+bending stiffness. A lattice whose springs all had the same stiffness would be too stiff at its surfaces.
 
 The springs of an isotropic lattice exert the stress of an elastic solid with lambda = mu, Poisson's ratio 1/4 (Cauchy's
-relation, which holds for all central forces): mu = 2/5 E. In 2D it is the same solid in plane strain.
+relation, which holds for all central forces): mu = 2/5 E. In 2D the lattice is the same solid in plane strain.
 """
 
 import dataclasses
@@ -25,16 +25,17 @@ SHEAR = 0.5 / (1.0 + POISSONS_RATIO)
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """A body cut into cells.
+    """A body divided into cells.
 
     Attributes:
         node: Positions of the nodes [m], shape (n_nodes, dim).
-        corner: Nodes of each cell, shape (n_cells, n_corners).
-        pair: Corners that a spring joins, the same for all cells, shape (n_pairs, 2).
-        weight: Stiffness of these springs per Young's modulus [m, in 2D 1], shape (n_cells, n_pairs).
+        corner: Numbers of the nodes at the corners of each cell, shape (n_cells, n_corners).
+        pair: Corners that each spring of a cell joins, the same for all cells, shape (n_pairs, 2).
+        weight: Stiffness that each cell contributes to each of its springs, per Young's modulus [m, in 2D 1], shape
+            (n_cells, n_pairs).
         volume: Volume of each cell [m^dim], shape (n_cells,).
-        pieces: Number of pieces along its first spring in which a cell is drawn, shape (n_cells,); None for a single
-            piece at its centre.
+        pieces: Number of pieces, along the first spring of the cell, in which a cell is drawn, shape (n_cells,); None
+            if each cell is drawn as a single piece at its centre.
     """
 
     node: np.ndarray
@@ -62,7 +63,7 @@ class Cells:
 
     @property
     def piece(self) -> np.ndarray:
-        """Cell of each drawn piece, shape (n_pieces,)."""
+        """Number of the cell to which each drawn piece belongs, shape (n_pieces,)."""
         return np.repeat(np.arange(len(self.volume)), 1 if self.pieces is None else self.pieces)
 
     @property
@@ -80,7 +81,7 @@ class Cells:
 
 
 def eigenstrain(stress: np.ndarray) -> np.ndarray:
-    """Strain e of the rest lengths at which an undeformed lattice of Young's modulus 1 exerts `stress`: -C e = stress.
+    """Strain e of the rest lengths for which an undeformed lattice of Young's modulus 1 exerts `stress`: -C e = stress.
 
     C is the stiffness of the isotropic solid above; a spring along n gets the rest strain n . e n.
 

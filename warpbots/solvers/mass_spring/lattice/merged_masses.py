@@ -1,4 +1,4 @@
-"""Attachments: masses of two bodies that are merged into one."""
+"""Attachments: a mass of one body and a mass of another body are merged into a single mass."""
 
 import dataclasses
 
@@ -14,11 +14,11 @@ __all__ = ["attached"]
 
 
 def attached(scene: Scene, lattice: Lattice) -> Lattice:
-    """`lattice` with the attachments of `scene`.
+    """`lattice` with masses merged as the attachments of `scene` require.
 
-    At each point the nearest masses of both bodies become one mass, which is at the point and belongs to the first body
-    and to the regions of both. Springs that ended at either mass keep their stiffness, and their rest lengths follow
-    from the new positions.
+    At each point of an attachment, the nearest mass of each of the two bodies is replaced by one common mass. This mass
+    is at the point, and it belongs to the first body and to the regions of both bodies. Springs that ended at either
+    mass keep their stiffness, and their rest lengths follow from the new positions.
 
     Raises:
         SceneError: No mass of a body is near a point, two points have the same nearest mass, or two masses of one body
@@ -38,7 +38,7 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
 
 
 def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) -> np.ndarray:
-    """Mass of the body `name` that is nearest to each point, shape (n_points,)."""
+    """Number of the mass of the body `name` that is nearest to each point of the attachment, shape (n_points,)."""
     body = [b.name for b in scene.bodies].index(name)
     own = np.flatnonzero(lattice.body == body)
     inside = lattice.body[lattice.ends[:, 0]] == body
@@ -76,7 +76,7 @@ def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, bec
 
 
 def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
-    """`lattice` with mass i merged into mass ``becomes[i]``, where these differ."""
+    """`lattice` with mass i merged into mass ``becomes[i]`` if these numbers differ."""
     stays = becomes == np.arange(len(lattice))
     number = np.cumsum(stays) - 1
     into = csr_matrix((np.ones(len(becomes)), (number[becomes], np.arange(len(becomes)))))

@@ -1,4 +1,4 @@
-"""Quasi-uniform random lattices: points by best candidates (after Mitchell 1991), joined by Delaunay's tetrahedra."""
+"""Quasi-uniform random lattices: best-candidate points (after Mitchell 1991), joined by Delaunay tetrahedra."""
 
 import itertools
 
@@ -40,7 +40,7 @@ _BOX = 1.5e3
 
 
 def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
-    """Tetrahedra (triangles in 2D) between random points of `shape`, one point for each `spacing` ** dim.
+    """Tetrahedra (triangles in 2D) between random points of `shape`, with one point per volume `spacing` ** dim.
 
     Points near the surface are moved onto it, so that the lattice fills the shape. A cell of volume V contributes the
     stiffness E V / l^2 (in 2D 16/15 E V / l^2) to its springs of length l. Summed over springs of uniformly distributed
@@ -54,7 +54,7 @@ def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells
         name: Name of the body, for messages.
 
     Raises:
-        SceneError: Fewer points fit than one cell needs.
+        SceneError: Fewer points fit into the shape than one cell needs.
     """
     point = best_candidates(shape, spacing, seed)
     dim = point.shape[1]
@@ -80,13 +80,14 @@ def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells
 
 
 def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
-    """Random points of `shape`, one for each `spacing` ** dim, no two closer than `MINIMUM` spacings; shape (n, dim).
+    """Random points of `shape`, one per volume `spacing` ** dim, at least `MINIMUM` spacings apart; shape (n, dim).
 
-    Mitchell's rule chooses the candidate that is farthest from its nearest neighbour. Here, as in Cronos, the mean
-    distance to three neighbours counts. The points of a round are chosen at once, each among its own candidates, and
-    points too close to a better one of the same round are left out; this needs one KD-tree per round instead of one per
-    point. Neighbours are nearer than by Mitchell's rule: with 1,000 points in a cube the nearest one is 0.87 instead of
-    0.93 spacings away on average, and at least 0.70 instead of 0.74.
+    Mitchell's rule chooses the candidate that is farthest from its nearest neighbour. Here, as in Cronos, the candidate
+    with the largest mean distance to its three nearest neighbours is chosen. All points of a round are chosen at once,
+    each among its own candidates, and a point too close to a better point of the same round is left out. So a round
+    needs a single KD-tree, where Mitchell's rule needs one for each point. Points are closer together than by
+    Mitchell's rule: with 1,000 points in a cube the nearest neighbour is on average 0.87 instead of 0.93 spacings away,
+    and at least 0.70 instead of 0.74.
     """
     rng = np.random.default_rng(seed)
     draw, volume = _sampler(shape, 0.5 * spacing, rng)
@@ -110,7 +111,8 @@ def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
 def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
     """A function that draws n points of `shape`, and the volume of the shape [m^dim].
 
-    Space is divided into boxes of size `edge`: the distance is evaluated only for points in boxes on the surface.
+    Space is divided into boxes of size `edge`; the signed distance is evaluated only for points in boxes that the
+    surface may cross.
     """
     lower, upper = shape.bounds
     dim, counts = len(lower), np.maximum(1.0, np.ceil((upper - lower) / edge))
@@ -140,7 +142,7 @@ def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
 
 
 def _apart(point: np.ndarray, least: float) -> np.ndarray:
-    """The points that are at least `least` [m] away from all earlier points that stay."""
+    """The points, in order, without those closer than `least` [m] to an earlier point that was kept."""
     close = cKDTree(point).query_pairs(least, output_type="ndarray")
     stays = np.ones(len(point), dtype=bool)
     for earlier, later in close[np.lexsort(close.T[::-1])]:
@@ -150,6 +152,6 @@ def _apart(point: np.ndarray, least: float) -> np.ndarray:
 
 
 def _in_order(point: np.ndarray, spacing: float) -> np.ndarray:
-    """Points sorted by blocks of space, so that neighbours are close in memory."""
+    """The points sorted by cubic blocks of space, so that neighbours in space are close in memory."""
     block = np.floor((point - point.min(axis=0)) / (4.0 * spacing)).astype(int)
     return point[np.lexsort([*point.T, *block.T])]

@@ -13,9 +13,10 @@ _PIECE = 300.0
 
 
 def truss_cells(shape: Truss) -> Cells:
-    """Bars of length L and section A as springs of stiffness E A / L; each end gets half of the mass.
+    """Bars of length L and cross-section A as springs of stiffness E A / L; each end gets half of the mass.
 
-    The length of a drawn piece is two thirds (pi / 4 in 2D) of the diameter of a ball (disc) of its volume.
+    A bar is drawn in pieces, each as a ball (a disc in 2D) with the volume of the piece; the length of a piece is two
+    thirds (pi / 4 in 2D) of the diameter of this ball.
     """
     piece = shape.radius * (4.0 / 3.0 if shape.joints.shape[1] == 3 else np.pi / 2.0)
     count = np.ceil(shape.length / piece)

@@ -1,4 +1,4 @@
-"""Voxel lattices: a cell is a box, its springs are its edges, the diagonals of its faces and its own diagonals."""
+"""Voxel lattices: a cell is a box; its springs are its edges, the diagonals of its faces and its space diagonals."""
 
 import itertools
 
@@ -25,7 +25,7 @@ _CELL = {2: 1e3, 3: 4e3}
 
 
 def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
-    """Boxes of about `spacing` [m] that divide the bounding box of `shape` exactly; boxes with the centre inside stay.
+    """Boxes of about `spacing` [m] that divide the bounding box of `shape` exactly, if their centre is inside `shape`.
 
     Neighbouring boxes share their corners, edges and faces.
 
@@ -75,7 +75,7 @@ def _divided(edges: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _remedy(edges: np.ndarray, spacing: float) -> str:
-    """Advice of a spacing at which cells are nearly cubes; there is one, down to a third of the thinnest edge."""
+    """Advice for a message: a finer spacing at which cells are nearly cubes, or else a thicker body."""
     coarsest = min(spacing, 1.5 * edges.min())
     finer = [float(f"{0.97**k * coarsest:.2g}") for k in range(1, 50)]
     found = (s for s in finer if 0.0 < s < spacing and _flatness(_divided(edges, s)[1]) <= _FLATTEST)
@@ -83,22 +83,24 @@ def _remedy(edges: np.ndarray, spacing: float) -> str:
 
 
 def _flatness(size: np.ndarray) -> float:
-    """Ratio of the longest edge of a box to the shortest."""
+    """Ratio of the longest edge of a box to its shortest edge."""
     return float(size.max() / size.min()) if size.min() > 0.0 else np.inf
 
 
 def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
     """Stiffness per E that a box of `size` contributes to a spring along the diagonal of its `axes`.
 
-    Let k_S be the full stiffness of a spring along the diagonal of the axes S, whose square is l_S^2 = sum a_i^2, and
-    2^(|S| - 1) the number of such diagonals per box of volume V. An affine strain gives the stress of the solid if
+    A box has the edges a_i and the volume V. Let k_S be the full stiffness of a spring along the diagonal of the axes
+    S, of length l_S with l_S^2 = sum of a_i^2 over S; a box has 2^(|S| - 1) such diagonals. An affine strain gives the
+    stress of the solid if
 
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
-    The second equation gives k_{i} once the diagonals are known; the first is divided between face diagonals and, in
-    3D, space diagonals. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are positive for
-    b_i (b_j + b_k - 3 b_i) < t < b_i b_j. Such a t exists if no b is 3 times another one; in 2D, which has no t to
-    choose, they are positive for the same b. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
+    The second equation gives the edges k_{i} once the diagonals are known; face diagonals and, in 3D, space diagonals
+    share the first. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all stiffnesses are positive if t is between
+    b_i (b_j + b_k - 3 b_i) and b_i b_j for all i, j and k. Such a t exists if no b_i is 3 times another b_j or more; in
+    2D, which has no t to choose, all stiffnesses are positive under the same condition. In dimension d, 2^(d - |S|)
+    boxes share a spring along |S| axes.
     """
     dim, V = len(size), float(np.prod(size))
 
