@@ -35,7 +35,7 @@ def joint_coupling_kernel(
     # out
     coupling_out: JointCoupling,
 ):
-    """Displacement of a contact per displacement of each joint, and of each joint per force of the contact."""
+    """Write the displacement of each contact per joint displacement, and the joint displacements per contact force."""
     w, contact = wp.tid()
     k = w * topology.contacts + contact
     if active[w] == 0 or contacts.listed[k] == 0:

@@ -26,7 +26,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
         slack: Distance up to which a node coincides with another one [m], shape (n,).
 
     Raises:
-        SceneError: There are two such bodies; it names them and their bones.
+        SceneError: There are two such bodies; the message names the bodies and their bones.
     """
     skeleton = np.append(skeletons_of(scene), -1)[bone]
     joined = {frozenset((a.first, a.second)) for a in scene.attachments}

@@ -25,10 +25,10 @@ def elastic(family: Family) -> Response:
     class Numbers:
         """Numbers that are the same at all points of an element.
 
-        k: k [Pa].
-        s: s.
-        S: S [Pa].
-        driven: 1 where there are actuators.
+        k: Stiffness k of the energy [Pa].
+        s: Second number s of the energy.
+        S: Stress S of actuators in the undeformed body [Pa].
+        driven: 1 for an element with stress actuators, else 0.
         """
 
         k: real
