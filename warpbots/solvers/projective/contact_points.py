@@ -131,7 +131,7 @@ class ContactPoints:
         launch(self._kernel, self._each, self._gather, [], model.device)
 
     def clear(self, active: wp.array, residual: wp.array) -> None:
-        """Set the residual at vertices of bone surfaces to zero, before contacts add to it in a step or in its adjoint."""
+        """Set the residual at vertices of bone surfaces to zero, before contacts add to it (in steps and adjoints)."""
         if self._vertices:
             inputs = [self._handles, self._model.topology.sizes.nodes, active]
             launch(clear_kernel, (self._model.worlds, self._vertices), inputs, [residual], self._model.device)

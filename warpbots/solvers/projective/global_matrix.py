@@ -211,7 +211,7 @@ def _wet(mesh: Mesh) -> np.ndarray:
 
 
 def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
-    """Points that may be in contact; `stiff` is the stiffness of points [N/m], `row` the row of each node in the matrix."""
+    """Points that may be in contact; `stiff` are stiffnesses of points [N/m], `row` are rows of nodes in the matrix."""
     sizes, candidates, samples = topology.sizes, topology.candidates, topology.samples
     contact, place = ContactTopology(), np.full(sizes.points, -1)
     place[candidates] = np.arange(len(candidates))

@@ -1,4 +1,4 @@
-"""The second derivative H of Phi, which a step minimises, at a point: its products and its inverse."""
+"""The second derivative H of Phi, which a step minimises, at a point: products with H and with its inverse."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ __all__ = ["SecondDerivative", "is_symmetric"]
 
 
 def is_symmetric(scene: Scene) -> bool:
-    """Whether the second derivative of a scene is symmetric: there are neither bones nor a fluid."""
+    """Whether the second derivative of a scene is symmetric: whether the scene has neither bones nor a fluid."""
     return not scene.rigid and scene.fluid is None
 
 
@@ -31,14 +31,14 @@ class SecondDerivative:
         Args:
             model: The model.
             global_step: The global step of the same step.
-            point: Where the derivative is taken.
+            point: The point at which the derivative is taken.
         """
         self._model, self._global_step, self._point = model, global_step, point
         self._factor = None if self.iterative else model.workspace.coupled
         self._islands = model.matrices.islands
 
     def evaluate(self) -> None:
-        """Evaluate its blocks, which `residual` reads."""
+        """Evaluate the blocks of H, which `residual` reads."""
         model, topology, block = self._model, self._model.topology, self._model.workspace.block
         launch(clear_kernel, block.size, [], [block], model.device)
         for kind, elements in model.elements:
@@ -147,7 +147,7 @@ def clear_kernel(
     # out
     block_out: wp.array[NODE],
 ):
-    """Zero, by a kernel: a capture does not record fills in branches."""
+    """Set all blocks to zero; done by a kernel, as a graph capture does not record fills in branches."""
     block_out[wp.tid()] = NODE()
 
 

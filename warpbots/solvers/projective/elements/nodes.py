@@ -263,7 +263,7 @@ def seed_kernel(
     u_out: wp.array[NODE],
     seed_out: wp.array[NODE],
 ):
-    """Write the displacement u = h v' of a step from the velocity v' at its end, and the gradient u* = x'* + v'* / h."""
+    """Write the displacement u = h v' of a step from the velocity v' at its end; write its gradient x'* + v'* / h."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i

@@ -161,7 +161,7 @@ def product_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Write partial products, for every chunk, of a change of the correction with the last change and the correction."""
+    """Write partial products for chunks: of changes of the correction with the last change and with the correction."""
     w, age, c, lane = wp.tid()
     if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return

@@ -215,5 +215,5 @@ def iteration(
 
 
 def chunks_of(count: int, device: wp.Device) -> int:
-    """Number of chunks into which a sum over `count` entries is divided, so that a chunk is short enough for a thread."""
+    """Number of chunks into which a sum over `count` entries is divided, each short enough for a thread."""
     return min(_CHUNKS, -(-count // (LANES * _EACH))) if parallel(device) else 1

@@ -44,7 +44,7 @@ class BlockArrays:
     block: Block of a row, shape (rows,).
     first: First row of a block, and the end of the last block, shape (blocks + 1,).
     edge: First entry of a block in `beyond`, and the end of the last block, shape (blocks + 1,).
-    beyond: Rows B of each block that are eliminated later and touch the block or a block below it.
+    beyond: Nodes B of each block that are eliminated later and touch the block or a block below it.
     place: First entry of a block in `upper`, shape (blocks,).
     upper: Row after row of (D^-1, -L^T) of a block [m/N, 1].
     """

@@ -99,7 +99,7 @@ class Criterion:
 
 
 def slope_of(energy: Objective | None) -> tuple[wp.array | None, int]:
-    """Residual of an objective and number of its entries, in the form that kernels take; None and 0 without an energy."""
+    """Residual of an objective, and number of its entries, as kernels take them; None and 0 without an energy."""
     return (None, 0) if energy is None else (energy.residual, energy.nodes)
 
 
@@ -113,7 +113,7 @@ def criterion(
     near_thin: float = 0.0,
     telling: float = 0.0,
 ) -> Criterion:
-    """The criterion with these fields; with the defaults of the last five fields, islands do not wait for Newton steps."""
+    """The criterion with these fields; by default, islands do not wait for Newton steps."""
     made = Criterion()
     made.tolerance, made.limit, made.by_edge = tolerance, limit, int(by_edge)
     made.newton_steps, made.needed, made.telling = newton_steps, needed, telling
@@ -236,7 +236,7 @@ def note(progress: IterationState, w: int, norm: wp.float64, move: wp.float64):
 
 @wp.func
 def error_of(progress: IterationState, w: int, correction: wp.float64, told: int):
-    """Estimated largest entry of the error, from Newton steps if `told`; otherwise from moves, `HUGE` before two moves."""
+    """Estimated largest entry of the error, from Newton steps if `told`, else from moves; `HUGE` before two moves."""
     if told == 1:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
     if progress.points[w] < 3:
@@ -397,7 +397,7 @@ def judge_kernel(
 
 @wp.func
 def look(islands: Islands, progress: IterationState, w: int):
-    """Write for a world: whether an island iterates, whether all have converged, whether none goes on and one converged."""
+    """Write `running`, `found` and `ended` of a world, which follow from its islands."""
     running = int(0)
     waiting = int(0)
     found = int(1)
@@ -422,7 +422,7 @@ def gather_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Write in which worlds an island iterates, in which all islands have converged, and, if `counted`, the iterations."""
+    """Write `running`, `found` and `ended` of all worlds, and count their iterations if `counted`."""
     w = wp.tid()
     progress_out.passes[w] = counted * (progress_out.passes[w] + progress_out.running[w])
     look(islands, progress_out, w)
