@@ -213,7 +213,7 @@ def anchored_in(scene: Scene, regions: dict[str, np.ndarray], count: int) -> np.
 
 
 def _basis(directions: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the space that `directions` span; the directions themselves if all are coordinate axes."""
+    """Orthonormal basis of the space that `directions` span; without rounding for coordinate axes."""
     _, size, basis = np.linalg.svd(directions)
     rank = int((size > 1e-6).sum())
     basis = basis[:rank]

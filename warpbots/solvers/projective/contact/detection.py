@@ -8,8 +8,8 @@ nodes with weights a_k (negative on the second side), and the distance is
 
 If a vertex is nearest to an edge, or to another vertex, neither of these planes is perpendicular to the shortest
 connection. If the sides of such a pair would pass through each other, they are held apart at the plane perpendicular to
-the shortest connection: first the connection at the time of passing, and then, like for all planes, at the end of the
-step (`planes`). If they would pass through each other again, the plane at that time is frozen.
+the shortest connection: first to the connection at the time of passing, later, as for all planes, to the connection at
+the end of the step (`planes`). If they would pass through each other again, the plane at that time is frozen.
 
 A pair becomes a contact when its sides would pass through each other on their path, or would be too near at the end.
 The path is followed by conservative advancement: the distance gives a time within which the sides cannot meet (Li,
@@ -121,7 +121,7 @@ def path_boxes_kernel(
 
 @wp.func
 def inside(kind: int, weight: _vec4):
-    """Whether the nearest points are inside both sides; a border that a face shares with other faces belongs to it."""
+    """Whether the nearest points are inside both sides, away from the borders; of a face, one edge is included."""
     least = wp.min(-weight[2], -weight[3])
     if kind == FACE:
         least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to take it

@@ -28,7 +28,7 @@ def deepest(
 ):  # fmt: skip
     """Largest depth of points of a face inside a solid, at the end of the path of the face and along the path [m].
 
-    The points are closely spaced. The solid has the axes R and the origin p; Paths are relative to the solid, as in
+    The points are closely spaced. The solid has the axes R and the origin p. Paths are relative to the solid, as in
     `distance_on_path`.
     """
     thin = obstacles.thinnest[s]

@@ -130,7 +130,7 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
 
 @functools.cache
 def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy) that writes the energy of each element, at its first corner."""
+    """Kernel over (worlds, elements of one energy) that writes element energies to the entries of first corners."""
     Elements, deformed, numbers, density = family.arrays, family.deformed, family.numbers, energy.density
     nodes, points = family.nodes, family.points
 
