@@ -30,11 +30,11 @@ class Skeleton:
     def __init__(
         self, model: ProjectiveModel, state: ProjectiveState, points: ContactPoints, control: wp.array, dt: float
     ):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
-            state: Where the step starts.
+            state: The state at the start of the step.
             points: Nodes and vertices of bone surfaces at the start of the step.
             control: Control signals, shape (worlds, channels).
             dt: Length of the step [s].
@@ -76,7 +76,7 @@ class Skeleton:
         launch(kernel, worlds if count is None else (worlds, count), inputs, outputs, self._device)
 
     def begin(self, z: wp.array) -> None:
-        """Initial guess of the displacements of the joints."""
+        """Write the initial guess of the displacements of the joints."""
         if self._there:
             self._launch(handles.signal_kernel, None, self._signal, [])
             inputs = [self._handles, self._tree, self._past]
@@ -203,7 +203,7 @@ def sense_bones(
         model: The model.
         state: The state to measure.
         control: Control signals, shape (worlds, channels).
-        readings_out: Where to write.
+        readings_out: The readings to write.
     """
     bones, device = model.workspace.bones, model.device
     signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]

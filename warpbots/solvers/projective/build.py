@@ -193,7 +193,7 @@ def _topology(
     worlds: int,
     device: wp.Device,
 ) -> MeshTopology:
-    """Points that may be in contact, and all sizes."""
+    """The `MeshTopology` of a scene: points that may be in contact, and all sizes."""
     fixed, (across, angular) = held[0], solid_shapes
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)

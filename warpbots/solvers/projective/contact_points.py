@@ -106,7 +106,7 @@ class ContactPoints:
 
         Args:
             model: The model.
-            state: Where the step starts.
+            state: The state at the start of the step.
             dt: Length of the step [s].
         """
         self._model, sizes = model, model.topology.sizes

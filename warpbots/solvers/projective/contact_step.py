@@ -35,7 +35,7 @@ class ContactStep:
     """
 
     def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: ContactPoints, dt: float):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.

@@ -88,7 +88,7 @@ class ContactWorkspace:
 
     @functools.cached_property
     def trees(self) -> tuple[BoxTree, BoxTree]:
-        """Trees of the paths of faces and of edges."""
+        """Box trees around the paths of faces, and around the paths of edges."""
         topology, worlds, surface = self.topology, self.topology.sizes.worlds, self.topology.surface
         tables = (topology.faces, surface.edge.numpy())
         return tuple(BoxTree.of(topology.position, table, worlds, topology.device) for table in tables)

@@ -16,7 +16,7 @@ class Detection:
     """Pairs of all worlds in a step; without contact between bodies nothing runs."""
 
     def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.

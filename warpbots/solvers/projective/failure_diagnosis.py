@@ -1,4 +1,4 @@
-"""Why a step did not converge, in words."""
+"""Explains in words why a step did not converge."""
 
 import numpy as np
 

@@ -28,7 +28,7 @@ class Gas:
     """The gas of all worlds in a step or its adjoint; without gas nothing runs."""
 
     def __init__(self, model: ProjectiveModel, solve: Callable[[wp.array, wp.array, wp.array], None]):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.

@@ -20,7 +20,7 @@ class GlobalStep:
     """Global steps of all worlds in a step from `x`."""
 
     def __init__(self, model: ProjectiveModel, matrix: GlobalMatrix, x: wp.array):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.

@@ -50,7 +50,7 @@ def implicit_step(
         model: The model.
         state: The state at the start; not changed.
         control: Control signals, shape (worlds, channels).
-        state_out: Where to write; different arrays from `state`.
+        state_out: The state to write; different arrays from `state`.
         dt: Length of the step [s].
         where: 1 for a world that takes the step, shape (worlds,).
         tolerance: Estimated error at which the step has converged [mean edges].

@@ -88,7 +88,7 @@ class SkeletalReadings(ProjectiveReadings[Array]):
         angular_velocity: Angular velocities of the bones [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass of the bones [m], shape (worlds, n_bodies), vector.
         bone_kinetic_energy: Kinetic energies of the bones, without rotors [J], shape (worlds, n_bodies).
-        bone_potential_energy: Their potential energies in the field of gravity [J], shape (worlds, n_bodies).
+        bone_potential_energy: Potential energies of the bones in the field of gravity [J], shape (worlds, n_bodies).
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
     """
 
@@ -267,7 +267,7 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
         model: From `ProjectiveDynamics.build`.
         state: The state to measure.
         control: Control signals, shape (worlds, channels).
-        readings_out: Where to write.
+        readings_out: The readings to write.
 
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
@@ -294,7 +294,7 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
 
 
 def _launches(model: ProjectiveModel, state: ProjectiveState, control: wp.array, to: ProjectiveReadings) -> list[tuple]:
-    """Launches (kernel, dim, inputs) that measure a state whose bones have been measured."""
+    """Launches (kernel, dim, inputs) that measure a state, after its bones have been measured."""
     workspace, worlds = model.workspace, model.worlds
     x, v = state.position.flatten(), state.velocity.flatten()
     point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # no reading depends on h

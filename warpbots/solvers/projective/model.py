@@ -106,8 +106,8 @@ class ProjectiveModel(ArrayModel):
         torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
         speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
-        anchor: Where nodes of fixed regions are held [m], shape (worlds, n_anchored), vector; nodes that three planes
-            hold stay where they are.
+        anchor: Positions at which fixed regions hold their nodes [m], shape (worlds, n_anchored), vector; nodes that
+            three planes hold stay where they are.
         load: Steady forces on nodes [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients of obstacles [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).

@@ -54,7 +54,7 @@ class MeshPiece:
     section: np.ndarray
 
     def volume(self, kind: str) -> np.ndarray:
-        """Volumes at rest [m^3], shape (n,)."""
+        """Volumes at rest of the elements of a kind [m^3], shape (n,)."""
         if kind in SOLIDS:
             return SOLIDS[kind].volumes(self.position, getattr(self, kind)).sum(axis=1)
         x = self.position[getattr(self, kind)]

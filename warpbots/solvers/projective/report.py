@@ -1,4 +1,4 @@
-"""How the last step ended: its iterations, residual and contact forces."""
+"""The end of the last step: its iterations, residual and contact forces."""
 
 import dataclasses
 

@@ -23,10 +23,10 @@ def is_symmetric(scene: Scene) -> bool:
 
 
 class SecondDerivative:
-    """H = -db/du of the residual b(u) at nodes, without contact."""
+    """The second derivative H = -db/du, with the residual b(u) at nodes without contact forces."""
 
     def __init__(self, model: ProjectiveModel, global_step: GlobalStep, point: Point):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
@@ -83,7 +83,7 @@ class SecondDerivative:
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
             tolerance: Norm of the residual relative to the norm of g at which an island has converged, in the norm of
-                A^-1, or of H^-1 where H is factored.
+                A^-1, or of H^-1 if H is factored.
             limit: Number of iterations after which an island has failed.
             evaluated: Whether `evaluate` has been called; if not, it is called when there is such an island.
         """
@@ -135,7 +135,7 @@ class SecondDerivative:
         coupled_cholesky.factorise(self._factor, model.nodes.mass, self._point.h, column, active, model.device)
 
     def _precondition_coupled(self, active: wp.array, r: wp.array, out: wp.array) -> None:
-        """Write H^-1 r, or A^-1 r where H is not positive definite."""
+        """Write H^-1 r, or A^-1 r in worlds in which H is not positive definite."""
         factor, device = self._factor, self._model.device
         launch(coupled_cholesky.part_kernel, self._model.worlds, [active], [factor], device)
         self.precondition(factor.others, r, out)

@@ -40,13 +40,13 @@ class ShorterSteps:
         dt: float,
         solver: Any,
     ):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
-            state: Where to start; not changed.
+            state: The state at the start; not changed.
             control: Control signals, shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: The state to write; different arrays from `state`.
             dt: Length of the step [s].
             solver: The `ProjectiveDynamics` with the tolerance and the limits of a step.
         """

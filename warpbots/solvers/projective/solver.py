@@ -244,7 +244,7 @@ class ProjectiveDynamics:
             model: From `build`.
             state: The state at the start; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: The state to write; different arrays from `state`.
             dt: Time step [s].
 
         Raises:
@@ -314,7 +314,7 @@ class ProjectiveDynamics:
             model: From `build`.
             state: The state to measure.
             control: Control signals, shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: The readings to write, from `readings`.
 
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.

@@ -43,7 +43,7 @@ def equilibrium(
     A step from rest minimises E(x) + 1/(2 dt^2) |x - x_last|_M^2, with the energy E of matter, loads and actuators, and
     with Coulomb's law at contacts. Each step divides the distance from the equilibrium by 1 + (omega dt)^2, with the
     angular frequency omega of the slowest motion. The sequence ends when no node moves further than `tolerance`.
-    Contacts are included; where friction allows several equilibria, the result is the one that bodies reach from
+    Contacts are included; if friction allows several equilibria, the result is the one that bodies reach from
     `state`. A long step of a simulation that starts at this equilibrium has the derivatives of the equilibrium.
 
     Args:

@@ -1,4 +1,4 @@
-"""Progress of worlds that take shorter steps: the time that each has reached, and its next step."""
+"""Progress of worlds that take shorter steps: the time that each world has reached, and its next step."""
 
 import warp as wp
 

@@ -1,6 +1,6 @@
 """A warning about parts that linear tetrahedra make too stiff in bending, with the excess stiffness and the remedy.
 
-A linear tetrahedron has no curvature: where matter bends it shears instead. The bending stiffness of a part of
+A linear tetrahedron has no curvature: if matter bends, it shears instead. The bending stiffness of a part of
 thickness t is too large by the fraction
 
     e = (A l^2 + B h^2) / t^2,   A = 0.92, B = 0.9,
@@ -116,7 +116,7 @@ def stiff_part(position: np.ndarray, tets: np.ndarray, bound: np.ndarray) -> Sti
 
 
 def _described(body: SoftBody, part: StiffPart) -> str:
-    """Describe a part that is too stiff."""
+    """Text that describes a part that is too stiff in bending."""
     inside = [name for name, at in regions_at(body, part.place[None], slack=0.05 * part.thickness).items() if at[0]]
     where = f" in region {inside[0]!r}" if inside else ""
     near = ", ".join(f"{x:.4g}" for x in part.place)

@@ -249,7 +249,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def scaling(self) -> wp.array:
-        """Factor of the matrix of the global step for the parameters of a world [1], shape (worlds,)."""
+        """Factor that scales the matrix of the global step for the parameters of a world [1], shape (worlds,)."""
         return self._zeros(1, real)
 
     @functools.cached_property
@@ -377,7 +377,7 @@ class ProjectiveWorkspace:
         return AdjointCache()
 
     def end(self, state_out: State) -> StepEnd | None:
-        """Storage for the end of the step to `state_out`, for its adjoint; None if there is no adjoint or no need."""
+        """Storage for the end of the step to `state_out`, for its adjoint; None if no adjoint needs it."""
         if not ((self.topology.sizes.contacts or self.skeleton) and state_out.position.requires_grad):
             return None
 

@@ -208,7 +208,7 @@ def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
 
 
 def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
-    """Velocities of all nodes at time 0 [m/s], bound nodes with their bones, shape (n_nodes, 3)."""
+    """Velocities of all nodes at time 0 [m/s], shape (n_nodes, 3); bound nodes move with their bones."""
     velocity = mesh.velocity.copy()
     launch_all(poses(skeleton, skeleton.workspace.at_rest(Articulated().state(skeleton))), skeleton.device)
     twists = skeleton.workspace.links.twist.numpy()[skeleton.tree.element.numpy()]

@@ -234,7 +234,7 @@ def place_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """Displacements of bound nodes: p + R r - x."""
+    """Write the displacements of bound nodes: p + R r - x."""
     w, b = wp.tid()
     if active[w] == 0:
         return
@@ -253,7 +253,7 @@ def handle_force_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """Force on each handle: sum of v_ic b_i."""
+    """Write the force on each handle: sum of v_ic b_i."""
     w, c = wp.tid()
     if active[w] == 0:
         return
@@ -265,7 +265,7 @@ def handle_force_kernel(
 
 @wp.func
 def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
-    """K + s G^T (v^T A v) G instead of K."""
+    """Replace K by K + s G^T (v^T A v) G, with the scaling s of the matrix A."""
     n = handles.freedom
     h = handles.handles
     for c in range(h):

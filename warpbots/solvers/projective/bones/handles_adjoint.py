@@ -117,7 +117,7 @@ def hold_kernel(
     # out
     held_out: wp.array[vec3],
 ):
-    """Copy the entries of bound nodes."""
+    """Copy the entries of bound nodes from `residual`."""
     w, b = wp.tid()
     held_out[w * handles.bound + b] = double(at(residual, w * handles.stride + handles.node[b]))
 
@@ -192,7 +192,7 @@ def velocity_kernel(
     # out
     z_out: wp.array[NODE],
 ):
-    """Velocities of bound nodes from the velocities of the joints in `z`."""
+    """Write velocities of bound nodes that follow from the joint velocities in `z`."""
     w, b = wp.tid()
     if active[w] == 0:
         return

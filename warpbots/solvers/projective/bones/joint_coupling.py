@@ -14,7 +14,7 @@ _vec = vector(3)
 
 @wp.func
 def contact_weight(handles: HandleArrays, contacts: ContactArrays, k: int, c: int):
-    """Weight with which a contact follows handle c: sum of a_k v_kc of its nodes."""
+    """Weight with which contact k follows handle c: sum of a_i v_ic over the nodes i of the contact."""
     total = scalar(0.0)
     for p in range(4):
         i = contacts.node[k][p]

@@ -67,7 +67,7 @@ class ContactArrays:
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
     condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus that of sliding friction [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1].
     skin: Compliance c of the contact itself [m/N].
     response: Displacement of a contact per force of the same contact, without its skin [m/N].
     own: Upper bound of `response` plus `skin` [m/N]: the w of the contact law.

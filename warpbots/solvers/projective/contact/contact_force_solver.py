@@ -1,4 +1,4 @@
-"""Forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
+"""Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
 
 import warp as wp
 

@@ -67,7 +67,7 @@ _ALIGNED = wp.constant(
 class SearchControl:
     """Which components to search for pairs; see `SurfaceSearch`.
 
-    check: 1 for a world in which a search is asked for, shape (worlds,).
+    check: 1 for a world in which a search is requested, shape (worlds,).
     searches: Number of earlier searches in this step, shape (worlds,).
     asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
     rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).

@@ -33,7 +33,7 @@ def order_kernel(
 
 @wp.func
 def is_spare(hits: HitArrays, first: int, p: int, made: int):
-    """Whether a pair is redundant: its vertex has a pair with a face in nearly the same plane among those `made`."""
+    """Whether pair p is redundant: one of the `made` pairs has the same vertex and a face in nearly the same plane."""
     spare = int(0)
     if hits.kind[p] == FACE:
         vertex = hits.node[p][0]

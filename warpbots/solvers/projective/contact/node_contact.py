@@ -41,7 +41,7 @@ class ObstacleArrays:
     obstacle: Obstacle of a solid, shape (solids,).
     obstacles: Number of obstacles.
     condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
-    extra: Coefficient of static friction minus that of sliding friction [1], shape (obstacles,).
+    extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for a half-space, shape (solids,).
     across: Second smallest width of a solid that surface samples may detect [m], 0 for other solids, shape (solids,).
@@ -149,7 +149,7 @@ class SolidContact:
     skin: Compliance c of the contact itself [m/N].
     condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus that of sliding friction [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1].
     closed: 1 for a contact that was closed when the step began.
     """
 
@@ -168,7 +168,7 @@ class SolidContact:
 
 @wp.func
 def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
-    """Contact number k with the displacement u and the force lambda."""
+    """Contact k with the displacement `u` and the force `lam`."""
     c = SolidContact()
     c.u = u
     c.normal = contacts.normal[k]

@@ -88,7 +88,7 @@ class SurfaceSearch:
         searches: Number of searches in this step at converged points, plus the first search, shape (worlds,).
         asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step has failed, shape
             (worlds * components,).
-        rounds: Number of searches of a component: the first, and those at the end that changed its contacts, shape
+        rounds: Number of searches of a component: the first one, and each later one that changed its contacts, shape
             (worlds * components,).
         early: Number of searches of a component before its island had converged, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).

@@ -40,7 +40,7 @@ _vec, _part = vector(3), positive_part()
 class CableArrays:
     """Pairs of segments, grouped by cables; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: End nodes of the two segments of each pair, shape (count,).
     cable: Cable of each pair, shape (count,).
     cable_first: First pair of each cable, shape (cables,).

@@ -46,7 +46,7 @@ _vec = vector(3)
 class CavityArrays:
     """Faces around cavities, grouped by cavities; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: Nodes of the corners, counter-clockwise seen from outside of the cavity, shape (count,).
     cavity: Cavity of each face, shape (count,).
     cavity_run: First face of each run of faces, and the face after the last of the run, shape (runs,).

@@ -29,7 +29,7 @@ _vec, _line = vector(3), vector(2)
 class FaceArrays:
     """Faces that are wetted by a fluid; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: Nodes of the corners, counter-clockwise seen from outside, shape (count,).
     fluid_density: Density rho of the fluid [kg/m^3], shape (worlds,).
     fluid_velocity: Velocity of the fluid [m/s], shape (worlds,).
@@ -150,7 +150,7 @@ def stiffness_kernel(
     # out
     block_out: wp.array[NODE],
 ):
-    """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
+    """K -= (df/du)^T: the adjoint needs the transpose, and df/du is not symmetric."""
     w, e = wp.tid()
     k = faces.node[e]
     d1 = span(faces.place, x, u, w, k[0], k[1])

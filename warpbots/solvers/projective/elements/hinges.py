@@ -70,7 +70,7 @@ _vec = vector(3)
 class HingeArrays:
     """Hinges; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: Nodes x_0 to x_3, shape (count,).
     bending: Flexural rigidity D [N m], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
@@ -92,7 +92,7 @@ class HingeArrays:
 
 @wp.func
 def fold_of(d1: _vec, d2: _vec, d3: _vec, weight: _vec):
-    """The jump v of the slope."""
+    """The jump v of the slope across the edge, times the length of the edge."""
     return weight[0] * d1 + weight[1] * d2 + weight[2] * d3
 
 
@@ -159,7 +159,7 @@ def swing(a: _vec, t: _vec):
 
 @wp.func
 def slopes(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real):
-    """Gradient of the energy with respect to d_1, d_2 and d_3; n depends on them through d_1 x d_2 and d_3 x d_1."""
+    """Gradient of the energy with respect to d_1, d_2 and d_3; n depends on d through d_1 x d_2 and d_3 x d_1."""
     n2, n3, m = normals_of(d1, d2, d3)
     v = fold_of(d1, d2, d3, weight)
     g = v - fold * wp.normalize(m)

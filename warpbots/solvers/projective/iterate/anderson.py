@@ -41,7 +41,7 @@ _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of the square of a change th
 
 
 def begin(it: Iteration, where: wp.array) -> None:
-    """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; the others rest."""
+    """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; other worlds rest."""
     it.progress.any.zero_()
     it.progress.any_waiting.zero_()
     launch(begin_kernel, it.units, [it.islands, it.count, where], [it.progress], it.device)

@@ -127,7 +127,7 @@ class AndersonHistory:
     """Points and corrections, all worlds in one row.
 
     z: The point, shape (worlds * n,).
-    f: Its correction, 0 in unused entries, shape (worlds * n,).
+    f: The correction at the point, 0 in unused entries, shape (worlds * n,).
     weight: Weight of each entry in products, shape (n,).
     unit: Factor that makes each entry a length, shape (n,).
     last_z: The last accepted point, shape (worlds * n,).

@@ -186,7 +186,7 @@ def measure_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Squared norm of the correction; largest entries of correction, last move and point; work along the last move."""
+    """Write the squared norm of the correction, largest entries of correction, move and point, and work of the move."""
     w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
         return

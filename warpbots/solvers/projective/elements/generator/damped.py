@@ -42,7 +42,7 @@ def damper_arrays(family: Family) -> type:
     class DamperArrays:
         """Dampers of elements; arrays that may differ between worlds hold all worlds in one row.
 
-        place: Where they are among all elements.
+        place: Location of these elements among the elements of all kinds.
         node: Nodes of the elements, shape (count,).
         damping: Time beta [s], shape (worlds * elements,).
         carried: beta/h S_0 [Pa], or beta/h P(F_0) of a linear P, shape (worlds * count * points,).

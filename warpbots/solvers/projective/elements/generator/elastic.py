@@ -18,7 +18,7 @@ _active = active_stress(3)
 
 @functools.cache
 def elastic(family: Family) -> Response:
-    """The response of matter."""
+    """The response of matter, as a `Response`."""
     Elements, mat, numbers, stressed = family.arrays, family.deformation_gradient, family.numbers, family.stressed
 
     @wp.struct

@@ -66,7 +66,7 @@ class Family:
     def arrays(self) -> type:
         """Warp struct of the elements; arrays that may differ between worlds hold all worlds in one row.
 
-        place: Where they are among all elements.
+        place: Location of these elements among the elements of all kinds.
         node: Nodes of the elements, shape (count,).
         gradient: Gradients G of the shape functions at the points [m^-1], shape (worlds * count * points,).
         volume: Volumes V of the points of quadrature [m^3], shape (worlds * count * points,).
