@@ -1,4 +1,4 @@
-"""All bodies of a scene as one mesh, with attachments, cables, motors, cavities and wetted faces."""
+"""One mesh of all bodies of a scene, with attachments, cables, motors, cavities and wetted faces."""
 
 import itertools
 
@@ -82,7 +82,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
 
 
 def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size: float) -> dict:
-    """Fields of the elements of one kind of a body."""
+    """Fields of `Mesh` for the elements of one kind in a body."""
     table = getattr(piece, kind)
     center = piece.position[table].mean(axis=1)
     inside = regions_at(body, center, slack=1e-6 * cell_size)
@@ -100,7 +100,7 @@ def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size
 
 
 def _nodes(body: SoftBody, index: int, piece: MeshPiece, elements: dict[str, dict], cell_size: float) -> dict:
-    """Fields of the nodes of a body."""
+    """Fields of `Mesh` for the nodes of a body."""
     x = piece.position
     regions = regions_at(body, x, slack=1e-6 * cell_size)
     refuse_empty(body, regions, "nodes", "use a smaller ProjectiveDynamics(cell_size=...)")
@@ -121,7 +121,7 @@ def _nodes(body: SoftBody, index: int, piece: MeshPiece, elements: dict[str, dic
 
 
 def _plates(piece: MeshPiece, triangles: dict | None) -> np.ndarray:
-    """Flexural rigidity E t^3 / (12 (1 - nu^2)) of hinges, the mean of the two sides [N m], shape (n_hinges,)."""
+    """Flexural rigidity E t^3 / (12 (1 - nu^2)) of hinges, the mean of both triangles [N m], shape (n_hinges,)."""
     if triangles is None:
         return np.zeros(0)
     plate = triangles["youngs_modulus"] * piece.thickness**3 / (12.0 * (1.0 - triangles["poissons_ratio"] ** 2))

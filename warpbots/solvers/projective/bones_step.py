@@ -1,4 +1,4 @@
-"""Bones in a step: their part in the iteration and in the adjoint; without bones nothing runs."""
+"""Bones in the iteration of a step and in its adjoint; without bones nothing runs."""
 
 import warp as wp
 
@@ -30,11 +30,11 @@ class Skeleton:
     def __init__(
         self, model: ProjectiveModel, state: ProjectiveState, points: ContactPoints, control: wp.array, dt: float
     ):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
-            state: Where the step starts.
+            state: The state at the start of the step.
             points: Nodes and vertices of bone surfaces at the start of the step.
             control: Control signals, shape (worlds, channels).
             dt: Length of the step [s].
@@ -76,7 +76,7 @@ class Skeleton:
         launch(kernel, worlds if count is None else (worlds, count), inputs, outputs, self._device)
 
     def begin(self, z: wp.array) -> None:
-        """Initial guess of the displacements of the joints."""
+        """Write the initial guess of the displacements of the joints."""
         if self._there:
             self._launch(handles.signal_kernel, None, self._signal, [])
             inputs = [self._handles, self._tree, self._past]
@@ -92,7 +92,7 @@ class Skeleton:
             self._launch(handles.place_kernel, self._handles.bound, inputs, [z])
 
     def join(self, active: wp.array) -> None:
-        """The matrix of joints and soft bodies at the present poses of bones."""
+        """Write the matrix of the joints with soft bodies at the present poses of bones."""
         if self._there:
             self._launch(handles.join_kernel, None, [self._handles, active, self._scaling], [self._bones.work[0]])
 
@@ -117,7 +117,7 @@ class Skeleton:
                 self._launch(handles.stay_kernel, component.size, inputs, outputs)
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
-        """Bones at the end `u` of a step, and the gradient with respect to the displacements of the joints."""
+        """Evaluate bones at the end `u` of a step, and write the gradient with respect to the joint displacements."""
         if not self._there:
             return
         stage, tree, everywhere = self._stage, self._tree, self._model.workspace.everywhere
@@ -130,10 +130,10 @@ class Skeleton:
         launch_own_adjoint(finish_kernel, (self._model.worlds, tree.elements), inputs, self._device)
 
     def differentiate(self, a: wp.array) -> None:
-        """The Jacobian of the joints and the inverse of their matrix, at the residual in `Workspace.residual`.
+        """Write the Jacobian of the joints and the inverse of their matrix, with the residual in `Workspace.residual`.
 
         Args:
-            a: The adjoint, zero so far.
+            a: The adjoint variables, which are still zero.
         """
         if not self._there:
             return
@@ -148,7 +148,7 @@ class Skeleton:
         self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
 
     def residual(self, active: wp.array, z: wp.array) -> None:
-        """Residual of the adjoint `z` at the joints; also writes the displacements of bound nodes in `z`."""
+        """Write the adjoint residual of `z` at the joints, and the displacements of bound nodes to `z`."""
         if self._there:
             plain, exchanged = self._bones.work
             inputs = [self._handles, active, self._bones.tangent, self._stage.x.grad, z]
@@ -157,7 +157,7 @@ class Skeleton:
             self._launch(handles_adjoint.velocity_kernel, self._handles.bound, inputs, [z])
 
     def adjoint(self, z: wp.array) -> None:
-        """Gradients with respect to the start state, the parameters and the motor signals of the bones.
+        """Add the gradients with respect to the start state, the parameters and the motor signals of the bones.
 
         `Workspace.residual` has the gradients with respect to the displacements of bound nodes.
         """
@@ -188,7 +188,7 @@ class Skeleton:
         coupling: JointCoupling,
         transposed: bool,
     ) -> None:
-        """Coupling of contacts with joints."""
+        """Write the coupling of contacts with joints."""
         if self._there:
             inputs = [topology, self._handles, self._bones.work[int(transposed)], contacts, active]
             self._launch(joint_coupling_kernel, topology.contacts, inputs, [coupling])
@@ -197,13 +197,13 @@ class Skeleton:
 def sense_bones(
     model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: ArticulatedReadings
 ) -> None:
-    """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
+    """Measure bones as `Articulated.sense` measures bodies; records the adjoint on the active tape.
 
     Args:
         model: The model.
         state: The state to measure.
         control: Control signals, shape (worlds, channels).
-        readings_out: Where to write.
+        readings_out: The readings to write.
     """
     bones, device = model.workspace.bones, model.device
     signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]

@@ -1,4 +1,4 @@
-"""How a scene becomes a `ProjectiveModel`."""
+"""Builds the `ProjectiveModel` of a scene."""
 
 import dataclasses
 
@@ -77,7 +77,8 @@ def build(
 ) -> ProjectiveModel:
     """Arrays of `scene`, with solids meshed by one kind of element of size `cell_size` [m].
 
-    If the user has not `chosen` this kind, a warning names the parts that it makes too stiff in bending.
+    If the user has not `chosen` the kind of element, a warning names the parts that this kind makes too stiff in
+    bending.
 
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
@@ -192,7 +193,7 @@ def _topology(
     worlds: int,
     device: wp.Device,
 ) -> MeshTopology:
-    """Points that may be in contact, and all sizes."""
+    """The `MeshTopology` of a scene: points that may be in contact, and all sizes."""
     fixed, (across, angular) = held[0], solid_shapes
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
@@ -215,7 +216,7 @@ def _topology(
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
-    """Parameters of the fluid; all are empty without a fluid."""
+    """Parameters of the fluid; without a fluid all arrays are empty."""
     if scene.fluid is None:
         return {"density": np.zeros(0), "velocity": np.zeros((0, 3)), "drag": np.zeros(0), "thrust": np.zeros(0)}
     tables = {name: np.array(getattr(scene.fluid, name))[:, 1] for name in ("drag", "thrust")}
@@ -233,7 +234,7 @@ def _candidates(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray) -> np.nda
 def _samples(
     mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.ndarray, components: Components
 ) -> SurfaceSamples:
-    """Samples of faces and bars that are not wholly fixed, for solids of these widths [m]."""
+    """Samples of faces and bars with a node that is not fixed, for solids with the widths `across` [m]."""
     faces = np.concatenate([*(part.faces + part.nodes.start for part in mesh.meshes), surfaces.faces + len(mesh)])
     held = np.append(fixed, np.zeros(len(surfaces), dtype=bool))
     faces, bars = (ends[~held[ends].all(axis=1)] for ends in (faces, mesh.bars))
@@ -241,18 +242,18 @@ def _samples(
 
 
 def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
-    """Room for contacts of pairs: four for every vertex of a surface, as many for edges of obstacles, and some more."""
+    """Pairs to allocate: 4 per surface vertex, 4 per end of an obstacle edge (for at most as many ends), plus 64."""
     vertices = _vertices(mesh, surfaces)
     return 64 + 4 * (vertices + min(len(edges), vertices)) if vertices else 0
 
 
 def _vertices(mesh: Mesh, surfaces: BoneSurfaces) -> int:
-    """Vertices of the surfaces of bodies."""
+    """Number of vertices of the surfaces of soft bodies and bones."""
     return sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
-    """Obstacle of each solid, and the solids; a union consists of several."""
+    """Index of the obstacle of each solid, and the solids; an obstacle that is a union consists of several solids."""
     parts = [(i, part) for i, o in enumerate(scene.obstacles) for part in parts_of(o.shape)]
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
@@ -275,7 +276,7 @@ def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces, components
 
 
 def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
-    """Raise if actuators together could shrink a length at rest to nothing."""
+    """Raise if actuators together could shrink a rest length to zero."""
     largest = {a.name: (a.region, a.max_strain) for a in scene.actuators if isinstance(a, Expansion)}
     largest |= {a.name: (a.region, 2.0 * a.amplitude) for a in oscillating(scene)}  # at u = 1
     total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
@@ -288,7 +289,7 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
 
 
 def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
-    """Raise if an obstacle, or a part of it, starts inside a body, possibly between its nodes."""
+    """Raise if an obstacle, or a solid of a union, starts inside a body, even if no node is inside the obstacle."""
     for obstacle in scene.obstacles:
         for part in parts_of(obstacle.shape):
             lower, upper = part.bounds
@@ -338,18 +339,18 @@ def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
 
 
 def _groups(scene: Scene, mesh: Mesh) -> tuple[LawGroup, ...]:
-    """Runs of solid elements with one law."""
+    """Consecutive solid elements with the same law, as groups."""
     counts = np.bincount(mesh.element_body[mesh.of(mesh.solid.name)], minlength=len(scene.bodies))
     return law_groups((b.material for b in scene.soft), counts[[part.body for part in mesh.meshes]])
 
 
 def _memory(solid: ReferenceElement) -> float:
-    """Memory of a solid element in each copy [bytes]."""
+    """Memory of a solid element in each world [bytes]."""
     return 300.0 if solid is TETRAHEDRON else 50.0 * solid.gradients[..., 0].size + 100.0 * len(solid.shares) ** 2
 
 
 def _refuse_direct(scene: Scene, topology: MeshTopology) -> None:
-    """Raise if systems of the scene are not symmetric, or there is no room for factors of all worlds."""
+    """Raise if the second derivative of the scene is not symmetric, or the factors of all worlds are too large."""
     if not is_symmetric(scene):
         bones = [body.name for body in scene.rigid]
         what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"

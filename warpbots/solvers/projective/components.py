@@ -21,11 +21,11 @@ class Components:
     """Components of one world.
 
     Attributes:
-        of: Component of each point, first the nodes, then the vertices of bone surfaces, shape (points,), int.
+        of: Component of each point; points are the nodes, then the vertices of bone surfaces; shape (points,), int.
         bones: Component of each bone, shape (n_bones,), int.
         length: Mean length of the edges of elements [m], shape (count,).
-        symmetric: Whether the second derivative of the energy is symmetric, shape (count,), bool.
-        thin: Whether there are triangles of sheets, shape (count,), bool.
+        symmetric: Whether the second derivative of each component is symmetric, shape (count,), bool.
+        thin: Whether each component has triangles of sheets, shape (count,), bool.
     """
 
     of: np.ndarray
@@ -50,7 +50,7 @@ class Components:
 
     @property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct mean edge lengths [m], and the index of the length of each component, shape (count,)."""
+        """Distinct mean edge lengths [m], and for each component the index of its length among them, shape (count,)."""
         _, first, number = np.unique(np.round(np.log(self.length) / _ALIKE), return_index=True, return_inverse=True)
         return self.length[first], number
 

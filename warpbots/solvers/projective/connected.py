@@ -17,12 +17,12 @@ __all__ = ["components_of"]
 
 
 def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Components:
-    """Components of a scene; bones that joints connect are in one component.
+    """Find the components of a scene; bones that joints connect are in one component.
 
     Args:
         scene: The scene.
         mesh: Its soft bodies.
-        surfaces: Surfaces of its bones.
+        surfaces: Surfaces of the bones of the scene.
     """
     skeleton = skeletons_of(scene) if scene.rigid else np.zeros(0, dtype=int)
     bone = np.append(mesh.bone, surfaces.bone)

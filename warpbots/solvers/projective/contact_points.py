@@ -1,7 +1,7 @@
-"""Points that may be in contact when a step begins: nodes, vertices of bone surfaces, and ends of edges of obstacles.
+"""Points that may be in contact, at the start of a step: nodes, vertices of bone surfaces, and ends of obstacle edges.
 
-The position of a vertex of a bone surface follows from the joint coordinates, and so does its gradient. Its only forces
-are contact forces. Edges of obstacles stay where they are.
+The position of a vertex of a bone surface follows from the joint coordinates, and its gradient is passed on to them.
+Only contact forces act on such a vertex. Edges of obstacles never move.
 """
 
 import warp as wp
@@ -33,7 +33,7 @@ def gather_nodes_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """Positions and velocities of points where no bone has a surface."""
+    """Write positions and velocities of points in a scene in which no bone has a surface."""
     w, i = wp.tid()
     k = w * (soft_nodes + edge_ends.shape[0]) + i
     if i < soft_nodes:
@@ -59,7 +59,7 @@ def gather_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """Positions and velocities of points; vertices of bone surfaces move with their bones."""
+    """Write positions and velocities of points; vertices of bone surfaces move with their bones."""
     w, i = wp.tid()
     k = w * handles.nodes + i
     first_end = handles.nodes - edge_ends.shape[0]
@@ -87,14 +87,14 @@ def clear_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Vertices of bone surfaces have only contact forces."""
+    """Set the residual at vertices of bone surfaces to zero: only contact forces act on them."""
     w, s = wp.tid()
     if active[w] == 1:
         residual_out[w * handles.stride + soft_nodes + s] = NODE()
 
 
 class ContactPoints:
-    """Points of all worlds in a step from `state`; if these are only its nodes, nothing runs.
+    """Points of all worlds in a step from `state`; if all points are nodes, nothing runs.
 
     Attributes:
         position: Positions [m], shape (worlds * n_points,), with a gradient if the state has one.
@@ -106,7 +106,7 @@ class ContactPoints:
 
         Args:
             model: The model.
-            state: Where the step starts.
+            state: The state at the start of the step.
             dt: Length of the step [s].
         """
         self._model, sizes = model, model.topology.sizes
@@ -131,13 +131,13 @@ class ContactPoints:
         launch(self._kernel, self._each, self._gather, [], model.device)
 
     def clear(self, active: wp.array, residual: wp.array) -> None:
-        """Set the residual at vertices of bone surfaces to zero, before contacts add to it in a step or its adjoint."""
+        """Set the residual at vertices of bone surfaces to zero, before contacts add to it (in steps and adjoints)."""
         if self._vertices:
             inputs = [self._handles, self._model.topology.sizes.nodes, active]
             launch(clear_kernel, (self._model.worlds, self._vertices), inputs, [residual], self._model.device)
 
     def adjoint(self) -> None:
-        """Gradients with respect to the state from the gradient with respect to `position`."""
+        """Add the gradients with respect to the state that follow from the gradient with respect to `position`."""
         if self._others:
             device = self._model.device
             launch_all(self._pose, device)

@@ -1,4 +1,4 @@
-"""Contacts in a step: their part in the iteration and in the adjoint; without contact nothing runs."""
+"""Contacts in the iteration of a step and in its adjoint; without contact nothing runs."""
 
 from collections.abc import Callable
 
@@ -28,14 +28,14 @@ __all__ = ["ContactStep"]
 
 
 class ContactStep:
-    """Contacts of all worlds in a step: first those with solids, then pairs.
+    """Contacts of all worlds in a step: first contacts with solids, then pairs.
 
     Attributes:
         detection: Collision detection between surfaces.
     """
 
     def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: ContactPoints, dt: float):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
@@ -66,7 +66,7 @@ class ContactStep:
             launch(kernel, (*self._each(self._sizes.capacity), *rows), inputs, outputs, self._device)
 
     def begin(self, where: wp.array) -> None:
-        """Find closed contacts with obstacles in worlds in which `where` is 1; pairs have to be searched there."""
+        """Find closed contacts with obstacles in worlds in which `where` is 1, and request a search for pairs there."""
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
         if self._sizes.solid_contacts:
@@ -96,7 +96,7 @@ class ContactStep:
         self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, f)
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
-        """In worlds with active contacts, `move` again with the corrected forces."""
+        """In worlds with active contacts, call `move` again with the corrected forces."""
         self._again(lambda pressed: self._push(pressed, f), move)
 
     def _again(self, push: Callable[[wp.array], None], move: Callable[[wp.array], None]) -> None:
@@ -126,7 +126,7 @@ class ContactStep:
         launch(solving, self._each(lanes), inputs, outputs, self._device, lanes)
 
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Distances and normals of all contacts, and compliances of active contacts."""
+        """Write distances and normals of all contacts, and compliances of active contacts."""
         contacts, columns = self._arrays.contacts, self._matrix.compliance
         self._solids(node_contact.evaluate_obstacles_kernel, [self._model.obstacles, active, self._x, z, f], [contacts])
         self._pairs(pairs.evaluate_pairs_kernel, [active, self._x, z, f], [contacts])
@@ -138,7 +138,7 @@ class ContactStep:
             launch(compliance.comply_kernel, each, inputs, [columns], self._device, columns.lanes)
 
     def _respond(self, active: wp.array, transposed: bool) -> None:
-        """Response of contacts to their forces, through soft bodies, joints and free rotations."""
+        """Write the response of contacts to their forces, by soft bodies, joints, free rotations and free normals."""
         if self._sizes.contacts:
             contacts, coupling = self._arrays.contacts, self._arrays.coupling
             self._skeleton.couple(active, self._topology, contacts, coupling, transposed)
@@ -147,7 +147,7 @@ class ContactStep:
             self._all(coulomb_law.own_kernel, inputs, [contacts])
 
     def forbid_embedded(self, where: wp.array, u: wp.array) -> None:
-        """Fail a step of chosen worlds that ends at `u` with an obstacle deep inside a face."""
+        """Fail the steps in worlds with `where` 1 that end at `u` with an obstacle deep inside a face."""
         if self._model.sharp:
             sizes, embedded = self._sizes, self._arrays.embedded
             faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
@@ -160,13 +160,13 @@ class ContactStep:
             launch(embedded_obstacles.fail_embedded_kernel, self._each(faces), inputs, [converged], self._device)
 
     def forbid_shortage(self) -> None:
-        """Fail a step, or an adjoint, without room for the compliances of all nodes in contact."""
+        """Fail the step, or the adjoint, if there is no room for the compliances of all nodes in contact."""
         if self._sizes.contacts:
             inputs, outputs = [self._matrix.compliance], [self._matrix.iteration.progress]
             launch(compliance.forbid_kernel, self._matrix.iteration.units, inputs, outputs, self._device)
 
     def keep(self, end: StepEnd, z: wp.array) -> None:
-        """Keep displacements, forces and pairs for the adjoint, but not for components whose step failed."""
+        """Store displacements, forces and pairs in `end` for the adjoint, but not for components whose step failed."""
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
@@ -175,7 +175,7 @@ class ContactStep:
         launch(nodes.drop_kernel, self._each(sizes.stride), inputs, outputs, self._device)
 
     def recall(self, end: StepEnd | None, u: wp.array) -> None:
-        """Contacts at the end `u` of a step."""
+        """Evaluate the contacts at the end `u` of a step."""
         if self._sizes.contacts:
             self.begin(self._workspace.everywhere)
             for kept, array in end.pairs(self._arrays.search):
@@ -189,14 +189,14 @@ class ContactStep:
             self._evaluate(self._workspace.everywhere, u, self._workspace.zero)
 
     def differentiate(self, u: wp.array) -> None:
-        """Derivatives of the law at the end `u` of a step."""
+        """Write the derivatives of the contact law at the end `u` of a step."""
         outputs = [self._arrays.contacts]
         self._respond(self._workspace.everywhere, transposed=True)
         self._solids(node_contact.differentiate_obstacles_kernel, [u], outputs)
         self._pairs(pairs_adjoint.differentiate_pairs_kernel, [self._x, u], outputs, 3)
 
     def refuse_detached(self, u: wp.array) -> None:
-        """Mark the adjoint as not converged where a contact at the end `u` has no gradient."""
+        """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient."""
         outputs = [self._matrix.iteration.progress]
         self._pairs(contacts_without_gradient.detached_kernel, [self._x, u, self._arrays.contacts], outputs)
 
@@ -216,11 +216,11 @@ class ContactStep:
         self._solve(contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel, active, z, f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
-        """`follow` for the adjoint at the end `u`."""
+        """Like `follow`, for the adjoint at the end `u`."""
         self._again(lambda pressed: self._pull(pressed, u, f), move)
 
     def adjoint(self, u: wp.array, z: wp.array) -> None:
-        """Gradients with respect to the start of the step, friction, and displacements of fixed nodes."""
+        """Add the gradients with respect to the start of the step, friction, and displacements of fixed nodes."""
         contacts, x_adj = self._arrays.contacts, self._x.grad
         inputs = [self._model.obstacles, u, contacts, z]
         self._solids(node_contact.adj_obstacles_kernel, inputs, [x_adj, u.grad, _flat_gradient(self._model.friction)])

@@ -22,10 +22,10 @@ class EmbeddedObstacles:
     """Depths of obstacles inside faces and bars; a bar is a face whose last two corners are the same node.
 
     Attributes:
-        corners: Points of the faces, on the host, shape (faces, 3).
-        face: The same on the device, shape (faces,).
-        depth: Depth where it is above the limit, else 0 [m], shape (worlds * faces,).
-        solid: The deepest solid where a depth is above 0, shape (worlds * faces,).
+        corners: Points at the corners of the faces, on the host, shape (faces, 3).
+        face: `corners` on the device, shape (faces,).
+        depth: Depth of an obstacle inside a face if it is above the limit, else 0 [m], shape (worlds * faces,).
+        solid: Index of the deepest solid of a face whose depth is above 0, shape (worlds * faces,).
     """
 
     corners: np.ndarray
@@ -39,7 +39,7 @@ class ContactWorkspace:
     """Arrays of contacts that a step fills anew.
 
     Attributes:
-        topology: Defines which points may be in contact.
+        topology: The tables that define which points may be in contact.
     """
 
     topology: MeshTopology
@@ -88,7 +88,7 @@ class ContactWorkspace:
 
     @functools.cached_property
     def trees(self) -> tuple[BoxTree, BoxTree]:
-        """Trees of the paths of faces and of edges."""
+        """Box trees around the paths of faces, and around the paths of edges."""
         topology, worlds, surface = self.topology, self.topology.sizes.worlds, self.topology.surface
         tables = (topology.faces, surface.edge.numpy())
         return tuple(BoxTree.of(topology.position, table, worlds, topology.device) for table in tables)

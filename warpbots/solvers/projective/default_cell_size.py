@@ -1,4 +1,4 @@
-"""The default size of cells of a scene."""
+"""The default cell size of a scene."""
 
 from warpbots.contact import cells_across
 from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union
@@ -10,7 +10,7 @@ _ACROSS, _ACROSS_BONES, _MOST = 4.0, 2.0, 1500
 
 
 def default_cell_size(scene: Scene) -> float:
-    """Size of cells [m] by the rule of `ProjectiveDynamics.sized`."""
+    """Cell size [m] by the rule of `ProjectiveDynamics.sized`."""
     if scene.task is not None and scene.task.cell_size is not None:
         return scene.task.cell_size
     shapes = [body.shape for body in scene.soft]
@@ -23,7 +23,7 @@ def default_cell_size(scene: Scene) -> float:
 
 
 def _edge(shape: Shape) -> float | None:
-    """Mean length of the edges of a shape that is a mesh already [m]; None for others."""
+    """Mean edge length of a shape that is already a mesh [m]; None for other shapes."""
     if isinstance(shape, TetMesh):
         return mean_length(shape.vertices, edges_of([shape.tets]))
     if isinstance(shape, Sheet):

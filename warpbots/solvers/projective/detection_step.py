@@ -16,7 +16,7 @@ class Detection:
     """Pairs of all worlds in a step; without contact between bodies nothing runs."""
 
     def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
@@ -34,7 +34,7 @@ class Detection:
                 setattr(self._control, name, getattr(self._search, name))
 
     def begin(self, where: wp.array) -> None:
-        """Remove all contacts of pairs in worlds in which `where` is 1, and ask for a search there."""
+        """Remove all contacts of pairs in worlds in which `where` is 1, and request a search there."""
         if self._sizes.capacity:
             search, contacts = self._search, self._contact.contacts
             outputs = [self._pairs, search.check, search.any, search.searches, search.asked, search.rounds]
@@ -44,9 +44,9 @@ class Detection:
                 corner.fill_(-1)
 
     def search(self, u: wp.array, tolerance: float) -> None:
-        """Where it is asked for, search the paths to the end `u` for pairs that would pass through one another.
+        """In worlds that request it, search the paths to the end `u` for pairs whose sides pass through each other.
 
-        Planes may have rotated by ten times the `tolerance` [1] since they were last updated.
+        Planes may rotate by up to ten times the `tolerance` [1] after their last update.
         """
         if self._sizes.capacity:
             if_then(self._search.any, lambda: self._run(u, real(10.0 * tolerance)))
@@ -67,7 +67,7 @@ class Detection:
         self._resolve(u)
 
     def _find(self, u: wp.array) -> None:
-        """List the pairs that would pass through one another."""
+        """List the pairs whose sides would pass through each other."""
         struct, search = self._pairs, self._search
         for tree in self._contact.trees:
             inputs = [struct, tree.corners, self._x, u, self._islands, search.searches, search.asked]
@@ -81,7 +81,7 @@ class Detection:
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
 
     def _make_contacts(self) -> None:
-        """Make contacts of these pairs, in an order that does not depend on threads."""
+        """Make contacts of the listed pairs, in an order that does not depend on threads."""
         search, threads = self._search, min(self._search.hits.room, _THREADS)
         self._launch(merge.order_kernel, threads, [threads], [search.hits])
         outputs = [search.hits, self._pairs, self._contact.contacts, search.added, self._islands, self._progress]
@@ -91,7 +91,7 @@ class Detection:
         self._launch(planes.same_connection_kernel, self._sizes.capacity, [search.check, search.asked], outputs)
 
     def _resolve(self, u: wp.array) -> None:
-        """End a step that had converged, unless there are new contacts or surfaces intersect."""
+        """End a step that has converged, unless there are new contacts or surfaces intersect."""
         struct, search, progress, first = self._pairs, self._search, self._progress, self._topology.solids
         inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id]
         inputs += [self._islands, search.asked, search.added, progress, search.check]
@@ -104,7 +104,7 @@ class Detection:
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
 
     def ask(self, u: wp.array) -> None:
-        """Ask for a search where a step has just converged to `u`, unless the first one shows that nothing is near."""
+        """Request a search if a step has just converged to `u`, unless the first search shows that nothing is near."""
         if self._sizes.capacity:
             search, struct, progress = self._search, self._pairs, self._progress
             inputs = [struct, search.was, progress, u, search.path]

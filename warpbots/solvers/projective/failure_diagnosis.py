@@ -1,4 +1,4 @@
-"""Why a step did not converge, in words."""
+"""Explains in words why a step did not converge."""
 
 import numpy as np
 
@@ -27,12 +27,12 @@ def diagnosis(
     """Say in one sentence why a world is lost in `after`, one step after `before`.
 
     Args:
-        model: The model; the step must be the last thing that ran with it.
+        model: The model; the step must be the last computation that ran with it.
         before: Fields of the last state as NumPy arrays.
         after: Fields of the state in which a world is lost.
         dt: Length of the step [s].
         max_iterations: Number of iterations after which a step fails.
-        memory: Number of corrections that the acceleration remembers.
+        memory: Number of corrections that Anderson's acceleration remembers.
     """
     for name, values in before.items():
         if not np.isfinite(values).all():
@@ -89,7 +89,7 @@ def diagnosis(
 
 
 def _failed_island(model: ProjectiveModel, progress: IterationState, w: int) -> int:
-    """The first island of a world that has not converged; the first island if all have."""
+    """Index of the first island of a world that has not converged; of the first island if all have converged."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)
     roots = islands.root.numpy()[own] == np.arange(count)
@@ -104,10 +104,10 @@ def _displacement(model: ProjectiveModel, dt: float, w: int) -> np.ndarray:
 
 
 def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool) -> str:
-    """Which surfaces could not be kept apart; empty for none.
+    """Sentence about surfaces that could not be kept apart; empty if there are none.
 
     Args:
-        model: Where the step ran.
+        model: The model of the step.
         w: The world.
         position: Nodes before the step [m], shape (n_nodes, 3).
         otherwise: Whether no other reason for the failure is known.
@@ -124,7 +124,7 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
 
 
 def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) -> str:
-    """Which chamber has collapsed because nothing keeps its walls apart; empty for none."""
+    """Sentence about a chamber that has collapsed because nothing keeps its walls apart; empty if there is none."""
     mesh = model.matter
     if model.topology.sizes.capacity:
         return ""
@@ -142,7 +142,7 @@ def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) ->
 
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
-    """Solid elements that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
+    """Sentence about solid elements that are inverted with nodes at `x` [m], shape (n_nodes, 3); empty if none are."""
     mesh = model.matter
     with np.errstate(all="ignore"):  # positions of a failed step may overflow
         bad = np.flatnonzero((mesh.solid.volumes(x, mesh.solids) <= 0.0).any(axis=1))
@@ -158,7 +158,7 @@ def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
 
 
 def _infinite(model: ProjectiveModel, w: int) -> str:
-    """At which nodes the residual is not finite."""
+    """Sentence about the nodes at which the residual is not finite."""
     sizes, mesh = model.topology.sizes, model.matter
     residual = model.workspace.residual.numpy().reshape(model.worlds, sizes.stride, 4)[w, : sizes.nodes, :3]
     bad = np.flatnonzero(~np.isfinite(residual).all(axis=1))

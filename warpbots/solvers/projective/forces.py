@@ -1,4 +1,4 @@
-"""Forces on nodes: quantities at rest from which they follow, and the residual of a step."""
+"""Forces on nodes: the quantities at rest from which forces follow, and the residual of a step."""
 
 import warp as wp
 
@@ -17,7 +17,7 @@ def rest_launches(model: ProjectiveModel, point: Point, step: bool = True) -> li
 
     Args:
         model: The model.
-        point: Where a step begins; its displacements have no effect.
+        point: The point at which a step begins; its displacements have no effect.
         step: Whether a step follows; if so, quantities at its start are written, too.
     """
     workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
@@ -33,11 +33,11 @@ def rest_launches(model: ProjectiveModel, point: Point, step: bool = True) -> li
 
 
 def evaluate_rest(model: ProjectiveModel, point: Point) -> None:
-    """Write shapes at rest, masses, and the scale of the global matrix, which do not depend on displacements.
+    """Write shapes at rest, masses, and the scaling of the global matrix; none of them depends on displacements.
 
     Args:
         model: The model.
-        point: Where the step begins; its displacements have no effect.
+        point: The point at which the step begins; its displacements have no effect.
     """
     workspace, device = model.workspace, model.device
     for kernel, dim, inputs in rest_launches(model, point):
@@ -67,7 +67,7 @@ def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array) -> None
 
     Args:
         model: The model; `evaluate_rest` has run.
-        point: Where forces are evaluated.
+        point: The point at which forces are evaluated.
         v: Velocities of nodes when the step began [m/s], shape (worlds * n_nodes,).
     """
     for kernel, dim, inputs in residual_launches(model, point, v):

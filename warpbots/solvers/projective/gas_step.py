@@ -1,9 +1,9 @@
 """Gas in cavities in a global step and in an adjoint: a change of volume at one wall acts on all walls.
 
 A given amount of gas adds c_k V_k' V_k'^T to the second derivative of the energy, with c_k = -dp_k/dV_k > 0. This term
-couples all nodes of the walls, not only nodes that share an element. Without it, the matrix A of the global step is a
-poor approximation for soft walls around a stiff gas, so that the gas is part of the global step, too (Woodbury's
-formula):
+couples all nodes of the walls, not only nodes that share an element. Without this term, the matrix A of the global step
+is a poor approximation for soft walls around a stiff gas. The gas is therefore part of the global step, by Woodbury's
+formula for the columns V_k' of V' and the diagonal matrix C of all c_k:
 
     (A + V' C V'^T)^-1 = A^-1 - W Q W^T,   W = A^-1 V',   Q = (C^-1 + V'^T W)^-1,
 
@@ -28,7 +28,7 @@ class Gas:
     """The gas of all worlds in a step or its adjoint; without gas nothing runs."""
 
     def __init__(self, model: ProjectiveModel, solve: Callable[[wp.array, wp.array, wp.array], None]):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
@@ -38,7 +38,7 @@ class Gas:
         self._count = int((model.matter.cavity_gas_ratio > 0.0).sum())
 
     def measure(self, point: Point) -> None:
-        """V', C, W and Q at a point."""
+        """Evaluate V', C, W and Q at a point."""
         if not self._count:
             return
         model, gas, count = self._model, self._model.workspace.gas, self._count
@@ -58,19 +58,19 @@ class Gas:
         launch(gas_stiffness.invert_kernel, model.worlds, [], [gas], self._device)
 
     def correct(self, active: wp.array, r: wp.array, f: wp.array) -> None:
-        """Make f = A^-1 r the solution for the matrix with gas: subtract W Q W^T r."""
+        """Turn f = A^-1 r into the solution for the matrix with gas: subtract W Q W^T r."""
         if self._count:
             gas = self._model.workspace.gas
             self._subtract(active, gas.moved, gas.inverse, r, f)
 
     def pull(self, active: wp.array, a: wp.array, residual: wp.array) -> None:
-        """Subtract the product V' C V'^T a with the second derivative from the residual of an adjoint."""
+        """Subtract V' C V'^T a, the product of the second derivative of the gas with `a`, from an adjoint residual."""
         if self._count:
             gas = self._model.workspace.gas
             self._subtract(active, gas.gradient, gas.slope, a, residual)
 
     def _subtract(self, active: wp.array, vectors: wp.array, middle: wp.array, b: wp.array, out: wp.array) -> None:
-        """Subtract V M V^T b for vectors V and a small matrix M."""
+        """Subtract V M V^T b from `out`, for the nodal vectors V (`vectors`) and a small matrix M (`middle`)."""
         model, gas, each = self._model, self._model.workspace.gas, (self._model.worlds, self._count)
         inputs = [model.nodes, gas, active, vectors, b]
         launch_lanes(gas_stiffness.project_kernel, each, LANES, inputs, [gas], self._device)

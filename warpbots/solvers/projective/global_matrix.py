@@ -1,4 +1,4 @@
-"""The matrix of the global step for steps of one length, with the arrays whose sizes or values depend on it."""
+"""The matrix of the global step for steps of one length, with the arrays whose sizes or values depend on the matrix."""
 
 import dataclasses
 import functools
@@ -34,8 +34,8 @@ class GlobalMatrix:
 
     Attributes:
         factor: The factored matrix.
-        stiff: Stiffness of every point by itself [N/m], on the host, shape (n_points,); for a vertex of a bone surface,
-            the mean over the nodes of its component, plus m / h^2 with the mass m of its bone.
+        stiff: Diagonal entry of the matrix for every point [N/m], on the host, shape (n_points,); for a vertex of a
+            bone surface, the mean over the nodes of its component, plus m / h^2 with the mass m of its bone.
         iteration: The iteration of a step and of its adjoint.
         compliance: Columns of the inverse matrix for points in contact.
         rotation: Free rotations of unconstrained bodies.
@@ -64,7 +64,7 @@ class GlobalMatrices:
         topology: Which nodes share elements, and which points may be in contact.
         skeleton: The bones, or None.
         splitting: Whether a diagonal replaces the stiffness of the elements.
-        slots: Changes that the acceleration remembers.
+        slots: Number of changes that Anderson's acceleration remembers.
         linear_solver: How the symmetric systems of Newton steps and adjoints are solved, see `ProjectiveDynamics`.
     """
 
@@ -89,7 +89,7 @@ class GlobalMatrices:
         return self._assembled(viscous=True)
 
     def _assembled(self, viscous: bool) -> csr_matrix:
-        """Sum of the blocks of all viscous kinds, or of all others."""
+        """Sum of the blocks of all kinds that are `viscous`, or of all kinds that are not."""
         nodes, topology = self.topology.sizes.nodes, self.topology
         blocks = [topology.blocks[k.name] * (k.viscous == viscous) for k in topology.kinds]
         values = np.concatenate([b.reshape(-1) for b in blocks])
@@ -97,14 +97,14 @@ class GlobalMatrices:
 
     @functools.cached_property
     def islands(self) -> Islands:
-        """Parts of each world that nothing couples in a step."""
+        """The islands of all worlds: parts of a world that nothing couples in a step."""
         topology = self.topology
         sizes = topology.sizes
         others = topology.other_components
         return islands_of(topology.components, others, sizes.capacity, sizes.worlds, topology.device)
 
     def has(self, dt: float) -> bool:
-        """Whether a step of `dt` [s] has asked for its matrix."""
+        """Whether the matrix for steps of `dt` [s] already exists."""
         return dt in self._of
 
     def of(self, dt: float) -> GlobalMatrix:
@@ -144,7 +144,7 @@ class GlobalMatrices:
         )
 
     def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
-        """Stiffness of every point by itself [N/m], shape (n_points,)."""
+        """`GlobalMatrix.stiff` [N/m], shape (n_points,)."""
         components, bone, nodes = self.topology.components, self.topology.bone_surfaces.bone, len(factor.diagonal)
         of_nodes = components.of[:nodes]
         means = np.array([factor.diagonal[of_nodes == c].mean() for c in range(len(components))])
@@ -155,7 +155,7 @@ class GlobalMatrices:
 
 
 def _rotation(topology: MeshTopology, A: csc_matrix) -> RotationArrays:
-    """Free rotations for a matrix of the global step; without bodies in a fluid, which resists their rotation."""
+    """Free rotations for a matrix of the global step; none for bodies in a fluid, as the fluid resists rotation."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     solid = np.zeros(sizes.nodes, dtype=bool)
     solid[mesh.solids.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
@@ -182,7 +182,7 @@ def _rotation(topology: MeshTopology, A: csc_matrix) -> RotationArrays:
 
 
 def _normals(topology: MeshTopology) -> NormalArrays:
-    """Free normals of nodes that nothing holds and whose elements all have `Kind.normal_bounds`, without bones."""
+    """Free normals of nodes that are not held and whose elements all have `Kind.normal_bounds`; none with bones."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     component = topology.components.of[: sizes.nodes]
     free = ~topology.fixed & ~np.isin(component, component[mesh.bone >= 0])
@@ -211,7 +211,7 @@ def _wet(mesh: Mesh) -> np.ndarray:
 
 
 def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
-    """Points that may be in contact, for these stiffnesses of points [N/m] and these rows of nodes in the matrix."""
+    """Points that may be in contact; `stiff` are stiffnesses of points [N/m], `row` are rows of nodes in the matrix."""
     sizes, candidates, samples = topology.sizes, topology.candidates, topology.samples
     contact, place = ContactTopology(), np.full(sizes.points, -1)
     place[candidates] = np.arange(len(candidates))

@@ -1,4 +1,4 @@
-"""The global step: a solve with the matrix and the stiffness of gas, and rotations of free bodies by their inertia."""
+"""The global step: a solve with the matrix and the stiffness of gas, plus rotations of unconstrained bodies."""
 
 import warp as wp
 
@@ -20,11 +20,11 @@ class GlobalStep:
     """Global steps of all worlds in a step from `x`."""
 
     def __init__(self, model: ProjectiveModel, matrix: GlobalMatrix, x: wp.array):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
-            matrix: Its matrix for the length of the step.
+            matrix: The matrix of the model for the length of the step.
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """
         self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
@@ -34,11 +34,11 @@ class GlobalStep:
         self._bodies = model.worlds, matrix.rotation.count
 
     def measure(self, v: wp.array, point: Point) -> None:
-        """Gains of the rotations of unconstrained bodies, their angles in free flight, and the stiffness of gas.
+        """Write gains of the rotations of unconstrained bodies, their angles in free flight, and the stiffness of gas.
 
         Args:
             v: Velocities of nodes at the start of the step [m/s], shape (worlds * n_nodes,).
-            point: Where gas is measured.
+            point: The point at which the stiffness of gas is evaluated.
         """
         self.gas.measure(point)
         if self._rotation.count:
@@ -47,7 +47,7 @@ class GlobalStep:
             launch_lanes(free_rotation.gain_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
 
     def shorten_flight(self, z: wp.array) -> None:
-        """Shorten the free flight `z` so that it tears no element, and add the rotations of free bodies."""
+        """Shorten the free flight `z` so that it tears no element, and rotate unconstrained bodies in it."""
         worlds, sizes, flight = self._model.worlds, self._sizes, self._workspace.flight
         islands = self._model.matrices.islands
         for kind, elements in self._model.elements:
@@ -68,13 +68,13 @@ class GlobalStep:
             self._guides.project(f)
 
     def place(self, active: wp.array, z: wp.array) -> None:
-        """Where unconstrained bodies are at the point `z`."""
+        """Write the centres of mass of unconstrained bodies, and the arms of their nodes, at the point `z`."""
         if self._rotation.count:
             inputs = [self._model.nodes.mass, active, self._x, z]
             launch_lanes(free_rotation.place_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
 
     def free_normals(self, point: Point) -> None:
-        """Normals of sheets at a point, and how far forces move nodes along them."""
+        """Write normals of sheets at a point, and the displacement of nodes along these normals per force."""
         if self._normals.count:
             model, each = self._model, (self._model.worlds, self._normals.count)
             inputs = [point.active, point.x, point.u]

@@ -1,13 +1,13 @@
-"""Nodes that constraints hold to lines or planes: their displacements are orthogonal to the normals of their guides.
+"""Guides: lines or planes to which constraints hold nodes, whose displacements are orthogonal to the guide's normals.
 
-With a row of N for each normal, the matrix A of the global step and a right-hand side r, the minimum of 1/2 f.A f - r.f
-under N f = 0 is at
+With a row of N for each normal of each guided node, the matrix A of the global step and a right-hand side r, the
+minimum of 1/2 f.A f - r.f under N f = 0 is at
 
     f = A^-1 r - A^-1 N^T S^-1 N A^-1 r,   S = N A^-1 N^T.
 
 A couples nodes but not their coordinates, so that S_ij = n_i . n_j (A^-1)_ij for any directions. S is inverted once;
 the constraints cost a second solve with A in each iteration. Forces of guides have no effect on f, so that neither the
-residual nor the law of contacts needs to know them. Corrections are projected once more, against rounding.
+residual nor the contact law needs these forces. Corrections are projected once more, to remove rounding errors.
 """
 
 import numpy as np
@@ -30,16 +30,16 @@ _MOST = 4000
 class GuideArrays:
     """Guided nodes; arrays that differ between worlds hold all worlds in one row.
 
-    count: Normals of all guided nodes.
+    count: Number of normals of all guided nodes.
     stride: Entries of an iterate of one world.
     node: The guided nodes, shape (guided,).
-    first: First normal of each of them, one more for the end, shape (guided + 1,).
-    owner: Guided node of a normal, shape (count,).
+    first: First normal of each guided node, and the end of the last node, shape (guided + 1,).
+    owner: Index of the guided node of each normal, shape (count,).
     normal: Orthonormal normals of each node, shape (count,).
     inverse: S^-1 [N/m], shape (count, count).
     gap: N A^-1 r [m], shape (worlds * count,).
-    force: Forces of the guides at their nodes [N], 0 elsewhere, shape (worlds * stride,).
-    moved: Displacements by these forces [m], shape (worlds * stride,).
+    force: Forces of the guides on the guided nodes [N], 0 for other nodes, shape (worlds * stride,).
+    moved: Displacements by the forces of the guides [m], shape (worlds * stride,).
     """
 
     count: int
@@ -61,7 +61,7 @@ def project_kernel(
     # out
     f_out: wp.array[NODE],
 ):
-    """f - n (n . f) for the normals of a node."""
+    """Replace f of guided nodes by f - n (n . f), for all normals n of the node."""
     w, g = wp.tid()
     k = w * guides.stride + guides.node[g]
     f = at(f_out, k)
@@ -151,7 +151,7 @@ class Guides:
         arrays.force, arrays.moved = (wp.zeros(worlds * stride, dtype=NODE, device=device) for _ in range(2))
 
     def project(self, f: wp.array) -> None:
-        """Remove the parts along the normals from displacements, or forces, of guided nodes."""
+        """Remove the components along the normals from displacements, or forces, of guided nodes."""
         launch(project_kernel, (self._worlds, self.arrays.node.size), [self.arrays], [f], self._device)
 
     def hold(self, active: wp.array, scaling: wp.array, f: wp.array, nodes: int) -> None:
@@ -172,21 +172,21 @@ class Guides:
 
 
 def _rows(factor: Factor) -> np.ndarray:
-    """Row of each node in the matrix of free nodes, before its permutation."""
+    """Row of each node in the matrix of free nodes, before the permutation of the factorisation."""
     return np.where(factor.free, np.cumsum(factor.free) - 1, -1)
 
 
 def normals_of(scene: Scene, regions: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
     """Orthonormal directions in which constraints hold nodes, each of shape (1, 2 or 3, 3).
 
-    Where regions of constraints overlap, all of them hold.
+    A node in the regions of several constraints obeys all of them.
 
     Args:
         scene: The scene.
-        regions: For every region which nodes are in it, each of shape (n_nodes,), bool.
+        regions: For every region, which nodes are in the region, each of shape (n_nodes,), bool.
 
     Raises:
-        SceneError: Lines and planes hold more nodes than their dense matrix has room for.
+        SceneError: Lines and planes hold more nodes than the dense matrix S has room for.
     """
     held: dict[int, list[np.ndarray]] = {}
     for constraint in scene.constraints:
@@ -207,13 +207,13 @@ def normals_of(scene: Scene, regions: dict[str, np.ndarray]) -> dict[int, np.nda
 
 
 def anchored_in(scene: Scene, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """Which of `count` nodes a constraint holds at a point, not only on a line or plane; bool."""
+    """Which of `count` nodes a constraint holds at a point, rather than on a line or plane, shape (count,), bool."""
     held = (regions[c.region] for c in scene.constraints if c.direction is None)
     return np.logical_or.reduce([np.zeros(count, dtype=bool), *held])
 
 
 def _basis(directions: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the space that directions span; the directions themselves where they are coordinate axes."""
+    """Orthonormal basis of the space that `directions` span; without rounding for coordinate axes."""
     _, size, basis = np.linalg.svd(directions)
     rank = int((size > 1e-6).sum())
     basis = basis[:rank]

@@ -1,9 +1,9 @@
 """Which components of a world take shorter steps, while the others keep the end of the full step.
 
-Components whose step failed take shorter steps, together with all components that they might touch: those whose boxes
-overlap with theirs. The box of a component contains its positions at the start of the step, after free flight and at
-the end of the step, with a margin of a few edges. If a component leaves its box nevertheless, the whole world starts
-again in shorter steps.
+Components whose step failed take shorter steps, together with all components that they might touch. These have a box
+that overlaps with the box of a component whose step failed, or of one that joins it in this way. The box of a component
+contains its positions at the start of the step, after free flight and at the end of the step, with a margin of a few
+edges. If a component leaves its box nevertheless, the whole world starts again in shorter steps.
 """
 
 import warp as wp
@@ -47,7 +47,7 @@ def choose_members_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Components whose step failed; all components of a lost world."""
+    """Mark the components whose step failed, and all components of a lost world."""
     w, c = wp.tid()
     u = w * islands.count + c
     outcome = clock_out.outcome[w]
@@ -70,7 +70,7 @@ def box_kernel(
     # out
     boxes_out: Boxes,
 ):
-    """Boxes of components; `x`, `v` and `ended` are given for nodes only, which are the first points."""
+    """Write the boxes of components; `x`, `v` and `ended` are given for nodes only, which are the first points."""
     w, c = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
@@ -105,7 +105,7 @@ def join_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Add components whose box overlaps with the box of a member, until there are no more."""
+    """Make each component whose box overlaps with the box of a member a member, too, until no more are found."""
     w = wp.tid()
     first = w * islands.count
     if clock_out.outcome[w] == HALVED:
@@ -137,7 +137,7 @@ def stray_kernel(
     # out
     strayed_out: wp.array[int],
 ):
-    """Whether a node of a member has left the box of its component in a world in which others rest."""
+    """Note whether a node of a member has left the box of its component in a world in which other components rest."""
     w, i = wp.tid()
     if clock.where[w] == 0:
         return
@@ -159,14 +159,14 @@ def members_kernel(
     # out
     members_out: wp.array[int],
 ):
-    """1 for entries of components that are members."""
+    """Write 1 for entries of components that are members, else 0."""
     w, i = wp.tid()
     members_out[w * component.shape[0] + i] = clock.members[w * islands.count + component[i]]
 
 
 @wp.kernel(enable_backward=False)
 def others_kernel(members: wp.array[int], others_out: wp.array[int]):
-    """1 for all other entries."""
+    """Write 1 for all entries that are not of members, else 0."""
     i = wp.tid()
     others_out[i] = 1 - members[i]
 
@@ -180,7 +180,7 @@ def member_worlds_kernel(
     # out
     worlds_out: wp.array[int],
 ):
-    """1 for worlds with a member."""
+    """Write 1 for worlds with a member, else 0."""
     w = wp.tid()
     some = int(0)
     for c in range(islands.count):

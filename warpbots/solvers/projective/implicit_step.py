@@ -1,4 +1,4 @@
-"""One step of implicit Euler of chosen worlds, whose end is found by iteration."""
+"""One step of implicit Euler in chosen worlds; an iteration solves for the end of the step."""
 
 import dataclasses
 
@@ -42,15 +42,15 @@ def implicit_step(
     tolerance: float,
     limit: int,
 ) -> wp.array:
-    """One step, without its adjoint.
+    """Take one step, without recording its adjoint.
 
     Worlds in which `where` is 0, and components that do not move or whose step fails, stay as they are.
 
     Args:
         model: The model.
-        state: Where to start; not changed.
+        state: The state at the start; not changed.
         control: Control signals, shape (worlds, channels).
-        state_out: Where to write; different arrays from `state`.
+        state_out: The state to write; different arrays from `state`.
         dt: Length of the step [s].
         where: 1 for a world that takes the step, shape (worlds,).
         tolerance: Estimated error at which the step has converged [mean edges].

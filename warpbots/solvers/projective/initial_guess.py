@@ -1,10 +1,10 @@
-"""The initial guess of a step: free flight, or as much of it as tears no element.
+"""The initial guess of a step: free flight, or the fraction of free flight that tears no element.
 
 Free flight is a good guess for matter that moves freely, and a bad one for matter that is held: a bar that is fixed to
-a wall falls by h^2 g except at its root, in a step of one second by 200 times the length of an element. From there the
-iteration converges to a wrong end, inverted or snapped through, or not at all. With the deformation gradient F at the
-start of the step and its change dF in free flight, without the rotation of an unconstrained body, the iteration begins
-after the part
+a wall falls by h^2 g except at its root, which in a step of one second may be 200 times the length of an element. From
+such a guess the iteration converges to a wrong end, inverted or snapped through, or not at all. With the deformation
+gradient F at the start of the step and its change dF in free flight, without the rotation of an unconstrained body, the
+iteration begins after the fraction
 
     min(1, most / |dF F^+|)
 
@@ -48,7 +48,7 @@ def change(place: Place, rotation: RotationArrays, u: wp.array[NODE], e: _vec, w
 
 @wp.func
 def shorten(square: real, islands: Islands, w: int, i: int, flight: wp.array[real]):
-    """Limit the part of free flight of the component of a node by the square of |dF F^+|."""
+    """Limit the fraction of free flight of the component of node i by `square`, the square of |dF F^+|."""
     if square > _MOST * _MOST:
         wp.atomic_min(flight, w * islands.count + islands.component[i], _MOST / wp.sqrt(square))
 
@@ -74,7 +74,7 @@ def _part_of(m: int) -> wp.Function:
 
 @functools.cache
 def flight_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements) that limits the part of free flight; the loop over points is not unrolled."""
+    """Kernel over (worlds, elements) that limits the fraction of free flight; the loop over points is not unrolled."""
     Elements, nodes, points, mat = family.arrays, family.nodes, family.points, family.deformation_gradient
     square_of = _part_of(family.columns)
 
@@ -91,7 +91,7 @@ def flight_kernel(family: Family) -> wp.Kernel:
         # out
         flight_out: wp.array[real],
     ):
-        """|dF F^+| with F = sum_a (x_a - x_0) G_a^T."""
+        """Limit the fraction of free flight by |dF F^+| with F = sum_a (x_a - x_0) G_a^T."""
         w, e = wp.tid()
         node = elements.node[e]
         for i in range(count):
@@ -119,7 +119,7 @@ def shorten_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """Scale displacements of nodes and joints to a part of free flight; fixed nodes stay at their anchors."""
+    """Scale displacements of nodes and joints to the fraction of free flight; fixed nodes stay at their anchors."""
     w, i = wp.tid()
     part = flight[w * islands.count + islands.component[i]]
     if part == real(1.0) or (i < nodes and held[i] >= 0):

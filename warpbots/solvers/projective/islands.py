@@ -1,10 +1,11 @@
 """Islands: parts of a world that nothing couples in the present step, each of which is iterated on its own.
 
-An island is a component (`components`) with all others to which pairs of surfaces in contact connect it in this step.
-It has its own correction, error, memory of the acceleration and Newton steps: the rest of its world has no effect on
-them.
+An island is a component (`components`) with all other components to which pairs of surfaces in contact connect it in
+this step. Each island has its own correction, error, memory of the acceleration and Newton steps: the rest of its world
+has no effect on these.
 
-An island has the number of its first component; island and component c of world w are entry w * count + c.
+The index of an island is the index of its first component; island c, or component c, of world w has the entry w * count
++ c.
 """
 
 import numpy as np
@@ -33,22 +34,22 @@ class Islands:
     count: Components of one world.
     entries: Entries of an iterate before the contacts of pairs.
     pairs: Room for pairs of one world.
-    component: Component of each of these entries, shape (entries,).
-    first: First run of points of a component, one more for the end, shape (count + 1,).
-    run: First point of a run and the one after its last, shape (runs,).
+    component: Component of each entry of an iterate before the contacts of pairs, shape (entries,).
+    first: First entry in `run` of each component, and the end of the last one, shape (count + 1,).
+    run: First point of each run of consecutive points of one component, and the point after the last, shape (runs,).
     own_length: Mean length of the edges of a component [m], shape (count,).
-    own_symmetric: 1 if its second derivative is symmetric, shape (count,).
-    own_thin: 1 if it has sheets, shape (count,).
+    own_symmetric: 1 if the second derivative of a component is symmetric, shape (count,).
+    own_thin: 1 if a component has sheets, shape (count,).
     pair: Component of a pair of surfaces, shape (worlds * pairs,).
     root: Island of a component.
     length: Smallest mean edge length of the components of an island [m].
-    symmetric: 1 if its second derivative is symmetric.
-    thin: 1 if it has sheets.
-    touching: Number of its pairs of surfaces.
+    symmetric: 1 if the second derivative of an island is symmetric.
+    thin: 1 if an island has sheets.
+    touching: Number of pairs of surfaces in contact in an island.
     changed: 1 for a component with a contact that the last search added or changed.
-    moves: 1 for a component that takes the present step; others of its world rest where they are.
+    moves: 1 for a component that takes the present step; other components of its world stay where they are.
     sound: 1 for a component whose last step succeeded.
-    strayed: 1 for a world in which a component that moves came near one that rests, shape (worlds,).
+    strayed: 1 for a world in which a component that moves has left its box or touched one that rests, shape (worlds,).
     """
 
     count: int
@@ -73,7 +74,7 @@ class Islands:
 
 
 def islands_of(components: Components, others: np.ndarray, pairs: int, worlds: int, device: wp.Device) -> Islands:
-    """Islands of one component each.
+    """Islands that consist of one component each.
 
     Args:
         components: The components.
@@ -155,7 +156,7 @@ def separate_kernel(
     # out
     islands_out: Islands,
 ):
-    """Every component of chosen worlds is an island."""
+    """Make every component of chosen worlds an island of its own."""
     w, c = wp.tid()
     if where[w] == 0:
         return
@@ -176,7 +177,7 @@ def rest_kernel(
     # out
     z_out: wp.array[NODE],
 ):
-    """Components that do not take a step stay where they are."""
+    """Set displacements of components that do not take the step to zero."""
     w, i = wp.tid()
     if islands.moves[w * islands.count + component_of(islands, w, i)] == 0:
         z_out[w * stride + i] = NODE()
@@ -189,7 +190,7 @@ def conclude_kernel(
     # out
     islands_out: Islands,
 ):
-    """Components whose step succeeded."""
+    """Mark the components whose step succeeded."""
     w, c = wp.tid()
     u = w * islands_out.count + c
     islands_out.sound[u] = islands_out.moves[u] * converged[root_of(islands_out, w, c)]

@@ -1,4 +1,4 @@
-"""Measurements of soft bodies, and of the bones in them: energies, momenta, strain, stress, and the air in cavities."""
+"""Measurements of soft bodies and their bones: energies, momenta, strain, stress, and the air in cavities."""
 
 import dataclasses
 from collections.abc import Callable
@@ -42,8 +42,8 @@ _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity",
 class ProjectiveReadings(ArrayFields[Array]):
     """Measurements of a state in the axes of the world; energies and momenta are sums over all bodies, bones included.
 
-    Contact forces are not a function of a state: they are unknowns of the step that led to it, and another step to the
-    same state has other forces. `ProjectiveDynamics.report` has the forces of the last step.
+    Contact forces are not a function of a state: they are unknowns of the step that led to the state, and a different
+        step to the same state has different forces. `ProjectiveDynamics.report` has the forces of the last step.
 
     Attributes:
         kinetic_energy: Kinetic energy [J], shape (worlds,).
@@ -72,7 +72,7 @@ class ProjectiveReadings(ArrayFields[Array]):
     pressure: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ProjectiveReadings(*map(make, self.fields()))
 
 
@@ -82,12 +82,13 @@ class SkeletalReadings(ProjectiveReadings[Array]):
 
     Attributes:
         position: Origins of the bones' frames [m], shape (worlds, n_bodies), vector.
-        rotation: Their axes, as columns [1], shape (worlds, n_bodies), matrix.
-        velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
+        rotation: Rotation matrices, whose columns are the axes of the bones' frames [1], shape (worlds, n_bodies),
+            matrix.
+        velocity: Velocities of the origins of the bones' frames [m/s], shape (worlds, n_bodies), vector.
         angular_velocity: Angular velocities of the bones [rad/s], shape (worlds, n_bodies), vector.
         center: Centres of mass of the bones [m], shape (worlds, n_bodies), vector.
         bone_kinetic_energy: Kinetic energies of the bones, without rotors [J], shape (worlds, n_bodies).
-        bone_potential_energy: Their potential energies in the field of gravity [J], shape (worlds, n_bodies).
+        bone_potential_energy: Potential energies of the bones in the field of gravity [J], shape (worlds, n_bodies).
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
     """
 
@@ -101,7 +102,7 @@ class SkeletalReadings(ProjectiveReadings[Array]):
     torque: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "SkeletalReadings[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return SkeletalReadings(*map(make, self.fields()))
 
 
@@ -130,7 +131,7 @@ def node_kernel(
     # out
     terms_out: wp.array[_terms],
 ):
-    """m/2 v^2, -m g . x, m v and x x m v of a node."""
+    """Write m/2 v^2, -m g . x, m v and x x m v of a node."""
     w, i = wp.tid()
     k = w * nodes.count + i
     m = wp.float64(nodes.mass[k])
@@ -157,7 +158,7 @@ def bone_kernel(
     # out
     terms_out: wp.array2d[_terms],
 ):
-    """The same terms for a bone, with the momentum p = m v_c and the angular momentum c x p + R I R^T w."""
+    """Write the terms of `node_kernel` for a bone, with momentum p = m v_c and angular momentum c x p + R I R^T w."""
     w, b = wp.tid()
     k = w * robot.tree.bodies + b
     o = angular_velocity[w, b]
@@ -179,7 +180,7 @@ def run_of_terms_kernel(
     # out
     sums_out: wp.array2d[_terms],
 ):
-    """Sum of a run of terms."""
+    """Write the sum of each run of terms."""
     w, r = wp.tid()
     total = _terms()
     for i in range(r * _RUN, wp.min((r + 1) * _RUN, count)):
@@ -195,7 +196,7 @@ def run_of_energies_kernel(
     # out
     sums_out: wp.array2d[wp.float64],
 ):
-    """Sum of a run of energies."""
+    """Write the sum of each run of energies."""
     w, r = wp.tid()
     total = wp.float64(0.0)
     for i in range(r * _RUN, wp.min((r + 1) * _RUN, count)):
@@ -234,7 +235,7 @@ def total_kernel(
     momentum_out: wp.array[_vec],
     angular_momentum_out: wp.array[_vec],
 ):
-    """Sums over all nodes, bones and elements."""
+    """Write the sums over all nodes, bones and elements."""
     w = wp.tid()
     t = total_of(terms, w) + total_of(bones, w)
     kinetic_energy_out[w] = real(t[0])
@@ -252,7 +253,7 @@ def cavity_kernel(
     volume_out: wp.array2d[real],
     pressure_out: wp.array2d[real],
 ):
-    """V and p of a cavity."""
+    """Copy V and p of each cavity to the readings."""
     w, c = wp.tid()
     k = w * cavities.cavity_runs.shape[0] + c
     volume_out[w, c] = real(cavities.volume[k])
@@ -260,13 +261,13 @@ def cavity_kernel(
 
 
 def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings) -> None:
-    """Measure a state; records its adjoint on the active tape.
+    """Measure a state; records the adjoint of the measurement on the active tape.
 
     Args:
         model: From `ProjectiveDynamics.build`.
         state: The state to measure.
         control: Control signals, shape (worlds, channels).
-        readings_out: Where to write.
+        readings_out: The readings to write.
 
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
@@ -293,7 +294,7 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
 
 
 def _launches(model: ProjectiveModel, state: ProjectiveState, control: wp.array, to: ProjectiveReadings) -> list[tuple]:
-    """Launches (kernel, dim, inputs) that measure a state whose bones have been measured."""
+    """Launches (kernel, dim, inputs) that measure a state, after its bones have been measured."""
     workspace, worlds = model.workspace, model.worlds
     x, v = state.position.flatten(), state.velocity.flatten()
     point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # no reading depends on h

@@ -23,9 +23,9 @@ class BodySurface:
 
     Attributes:
         body: Index of the body in the scene.
-        nodes: Its nodes among all.
-        faces: Nodes of the faces of its surface, counter-clockwise from outside, and of its sheets, counted from the
-            first node of the body, shape (n, 3).
+        nodes: Range of the nodes of the body among all nodes.
+        faces: Nodes of the faces of the surface, counter-clockwise seen from outside, and of the sheets; indices are
+            relative to the first node of the body; shape (n, 3).
     """
 
     body: int
@@ -57,16 +57,17 @@ class Mesh(Matter):
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
         thickness: Thickness of the triangles [m], shape (n_triangles,).
         bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
-        plate: Flexural rigidity of a plate of the material of each hinge [N m], shape (n_hinges,).
+        plate: Flexural rigidity that a plate of the same material and thickness has at each hinge [N m], shape
+            (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,), int.
         fibres: Nodes of the solids of fibres, shape (n_fibres, n_nodes), int.
         fibre_direction: Directions of the fibres at rest [1], shape (n_fibres, 3).
-        fibre_contraction: Part of its length that a fibre loses at u = 1 [1], shape (n_fibres,).
+        fibre_contraction: Fraction of its length by which a fibre shortens at u = 1 [1], shape (n_fibres,).
         fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
         fibre_channel: Control channels of the fibres, shape (n_fibres,), int.
         pneumatic: Nodes of the solids that are pneumatic cells, shape (n_cells, n_nodes), int.
-        cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (n_cells,).
+        cell_expansion: Fraction of its volume by which a cell grows at u = 1 [1], shape (n_cells,).
         cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
         cell_channel: Control channels of the cells, shape (n_cells,), int.
         cables: Nodes of the pairs of segments of cables, shape (n_pairs, 4), int.
@@ -76,41 +77,44 @@ class Mesh(Matter):
         cable_channel: Control channels of the cables, shape (n_cables,), int.
         cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
         cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
-        cable_rounding: Slack up to which they count as just taut in derivatives [m], shape (n_cables,).
+        cable_rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (n_cables,).
         attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8), int.
-        attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
+        attachment_weight: Weights of the nodes in `attachments`, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
         motors: Nodes of the sides of motors, side after side, shape (n, 1), int.
         motor_side: Side of each entry of `motors`: stator, rotor of the first motor, and so on, shape (n,), int.
-        motor_first: First of each side, one more for the end, shape (2 * n_motors + 1,), int.
+        motor_first: First entry of each side in `motors`, and the end of the last side, shape (2 * n_motors + 1,), int.
         motor_end: Nodes of the elements at both ends of each axis, shape (n_motors, 8), int.
-        motor_weight: Their weights, negative for the first end [1], shape (n_motors, 8).
+        motor_weight: Weights of the nodes in `motor_end`, negative for the first end [1], shape (n_motors, 8).
         motor_channel: Control channels of the motors, shape (n_motors,), int.
         motor_node: Nodes that any motor drives, shape (n_driven,), int.
-        motor_row: First entry of each driven node in `motor_item`, one more for the end, shape (n_driven + 1,), int.
+        motor_row: First entry of each driven node in `motor_item`, and the end of the last node, shape (n_driven + 1,),
+            int.
         motor_item: Indices of the driven nodes in `motors`, shape (n,), int.
-        motor_slope: Torque at standstill over speed without load of the motors [N m s], shape (n_motors,).
+        motor_slope: Torque at standstill divided by speed without load, of each motor [N m s], shape (n_motors,).
         motor_resistance: Resistance of `motors` in the matrix of the global step [N s/m], shape (n,).
         faces: Nodes of the wetted faces, shape (n_faces, 3), int; sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
         thrust_at: Sines of the angles of attack of the table of thrust [1], shape (n,).
-        cavities: Nodes of the faces around cavities, cavity after cavity, counter-clockwise seen from outside of them,
-            shape (n_walls, 3), int.
+        cavities: Nodes of the faces around cavities, cavity after cavity, counter-clockwise seen from outside of the
+            cavity, shape (n_walls, 3), int.
         cavity: Cavity of each face, shape (n_walls,), int.
-        cavity_run: First face of each run of such faces, and the one after its last, shape (n_runs, 2), int.
-        cavity_runs: First run of each cavity, and the one after its last, shape (n_cavities, 2), int.
+        cavity_run: First face of each run of faces of one cavity, and the face after its last, shape (n_runs, 2), int.
+        cavity_runs: First run of each cavity, and the run after its last, shape (n_cavities, 2), int.
         cavity_channel: Control channels of the cavities, shape (n_cavities,), int.
-        cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (n_cavities,),
-            int.
-        cavity_gas_ratio: Amount of gas at u = 1 over that at u = 0 [1], 0 for a given pressure, shape (n_cavities,).
+        cavity_number: Index of each cavity among the cavities of given pressure, or among those of given gas, shape
+            (n_cavities,), int.
+        cavity_gas_ratio: Amount of gas at u = 1 divided by the amount at u = 0 [1], 0 for a given pressure, shape
+            (n_cavities,).
         cavity_least_volume: Volume below which the walls of a cavity have passed through one another [m^3], shape
             (n_cavities,).
         cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
         cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
         ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
-        shapes: Shape of each soft body; its mesh of tetrahedra where another machine would mesh it differently.
+        shapes: Shape of each soft body, replaced by its mesh of tetrahedra if another machine could mesh it
+            differently.
         meshes: Surfaces of the bodies.
-        edges: Ends of the edges of linear tetrahedra, triangles and bars, each once, shape (n_edges, 2), int.
+        edges: Ends of the edges of linear tetrahedra, triangles and bars, each edge once, shape (n_edges, 2), int.
         edge: Mean length of the edges [m].
     """
 
@@ -189,7 +193,7 @@ class Mesh(Matter):
 
     @property
     def solid(self) -> ReferenceElement:
-        """The kind of all solid elements; linear tetrahedra if there are none."""
+        """The reference element of all solid elements; the linear tetrahedron if there are no solids."""
         return next((e for name, e in SOLIDS.items() if len(getattr(self, name))), TETRAHEDRON)
 
     @property
@@ -204,32 +208,32 @@ class Mesh(Matter):
 
     @property
     def damped(self) -> bool:
-        """Whether any material has damping; then all elements have dampers."""
+        """Whether any material has damping; if so, all elements with a material have dampers."""
         return bool((self.damping > 0.0).any())
 
     @property
     def damped_tets(self) -> np.ndarray:
-        """Nodes of the dampers of tetrahedra, of all or none, shape (n, 4), int."""
+        """Nodes of the dampers of tetrahedra: of all tetrahedra, or empty without damping, shape (n, 4), int."""
         return self.tets if self.damped else self.tets[:0]
 
     @property
     def damped_quadratic_tets(self) -> np.ndarray:
-        """Nodes of the dampers of quadratic tetrahedra, of all or none, shape (n, 10), int."""
+        """Nodes of the dampers of quadratic tetrahedra: of all, or empty without damping, shape (n, 10), int."""
         return self.quadratic_tets if self.damped else self.quadratic_tets[:0]
 
     @property
     def damped_hexahedra(self) -> np.ndarray:
-        """Nodes of the dampers of hexahedra, of all or none, shape (n, 8), int."""
+        """Nodes of the dampers of hexahedra: of all hexahedra, or empty without damping, shape (n, 8), int."""
         return self.hexahedra if self.damped else self.hexahedra[:0]
 
     @property
     def damped_triangles(self) -> np.ndarray:
-        """Nodes of the dampers of triangles, of all or none, shape (n, 3), int."""
+        """Nodes of the dampers of triangles: of all triangles, or empty without damping, shape (n, 3), int."""
         return self.triangles if self.damped else self.triangles[:0]
 
     @property
     def damped_bars(self) -> np.ndarray:
-        """Nodes of the dampers of bars, of all or none, shape (n, 2), int."""
+        """Nodes of the dampers of bars: of all bars, or empty without damping, shape (n, 2), int."""
         return self.bars if self.damped else self.bars[:0]
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":

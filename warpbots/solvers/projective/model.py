@@ -76,11 +76,11 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 
 @dataclasses.dataclass(frozen=True)
 class ProjectiveModel(ArrayModel):
-    """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+    """A scene as arrays. `dataclasses.replace` makes a changed copy.
 
     Attributes:
         scene: The scene.
-        worlds: Number of independent copies.
+        worlds: Number of independent copies of the scene.
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
         groups: Which solid elements follow which law.
@@ -98,31 +98,33 @@ class ProjectiveModel(ArrayModel):
         attachment_stiffness: Spring constants of points of attachments [N/m], shape (worlds, n_points).
         cavity_pressure: Gauge pressures at u = 1 [Pa], shape (worlds, n_cavities of given pressure).
         cavity_gas: Amounts of gas n R T at u = 0 [J], shape (worlds, n_cavities of given gas).
-        ambient_pressure: Absolute pressures outside of these cavities [Pa], shape (worlds, n_cavities of given gas).
+        ambient_pressure: Absolute pressures outside of cavities of given gas [Pa], shape (worlds, n_cavities of given
+            gas).
         amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
         frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
         torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
         speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
-        anchor: Where nodes of fixed regions are held [m], shape (worlds, n_anchored), vector; nodes that three planes
-            hold stay where they are.
-        load: Steady forces [N], shape (worlds, n_nodes), vector.
-        friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
+        anchor: Positions at which fixed regions hold their nodes [m], shape (worlds, n_anchored), vector; nodes that
+            three planes hold stay where they are.
+        load: Steady forces on nodes [N], shape (worlds, n_nodes), vector.
+        friction: Coulomb coefficients of obstacles [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without a fluid.
         fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without a fluid, vector.
-        drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
-        thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
+        drag: Coefficients of drag at the angles of `Scene.fluid` [1], shape (worlds, n).
+        thrust: Coefficients of thrust at the angles of `Scene.fluid` [1], shape (worlds, n).
         activation: Stress actuators of solid elements, as a Warp struct.
         growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
             refer to `signals`.
-        signals: The signals that these actuators follow, as a Warp struct.
+        signals: The signals that the actuators of `growth` follow, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,), int.
-        condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
-        extra: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
+        condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
+        extra: Coefficient of static friction minus coefficient of sliding friction of each obstacle [1], shape
+            (n_obstacles,).
         skeleton: The bones, or None; its parameters are also parameters of this model.
         topology: Tables that never change.
         matrices: Matrices of the global step.
@@ -178,11 +180,11 @@ class ProjectiveModel(ArrayModel):
 
     @property
     def robot(self) -> ArticulatedRobot | None:
-        """The bones and their joints; None without any. Their contacts are in `ProjectiveDynamics.report`."""
+        """The bones and their joints; None without bones. `ProjectiveDynamics.report` has their contact forces."""
         return dataclasses.replace(self.skeleton.robot, contact_points=None) if self.skeleton else None
 
     def summary(self) -> str:
-        """Number of nodes and elements, their mean edge, and number of bones."""
+        """Text with the number of nodes and elements, the mean edge length, and the number of bones."""
         counts = *((name, e.title) for name, e in SOLIDS.items()), ("triangles", "triangles"), ("bars", "bars")
         parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.matter, kind))]
         if self.robot:
@@ -200,7 +202,7 @@ class ProjectiveModel(ArrayModel):
         }  # fmt: skip
 
     def places(self, per: str) -> Places | None:
-        """Where nodes, elements, whole surfaces and the parts of the skeleton are at rest; None for all others."""
+        """Places at rest of nodes, elements, whole surfaces or parts of the skeleton; None for any other `per`."""
         if per == "surface":
             return self._surfaces()
         bones = self.skeleton.places(per) if self.skeleton and per not in self.tables else None
@@ -209,7 +211,7 @@ class ProjectiveModel(ArrayModel):
         return dataclasses.replace(bones, body=_numbers(self.scene, RigidBody)[bones.body])
 
     def _surfaces(self) -> Places:
-        """Soft bodies, then bones with a surface: corners of their bounding boxes."""
+        """Corners of the bounding boxes of soft bodies, then of bones with a surface."""
         bones = self.topology.bone_surfaces.bones
         body = np.append(_numbers(self.scene, SoftBody), _numbers(self.scene, RigidBody)[bones])
         boxes = [b.shape.bounds for b in self.scene.soft] + [self.scene.rigid[k].bounds for k in bones]
@@ -244,9 +246,10 @@ class ProjectiveModel(ArrayModel):
     def parameters(self) -> dict[str, Parameter]:
         """Differentiable parameters: field name -> unit, range and meaning.
 
-        Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
-        sheets, sections without bars, damping where no material has any, parameters of oscillations, motors, fibres,
-        cells, cables, cavities and the fluid without these, and friction without contacts on which it acts.
+        Parameters that the scene does not use are left out. For example, there are no anchors without fixed nodes, no
+        thickness and bending without sheets, no sections without bars, no damping if no material has any, no parameters
+        of oscillations, motors, fibres, cells, cables, cavities or the fluid if the scene has none, and no friction
+        without contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
@@ -267,7 +270,7 @@ class ProjectiveModel(ArrayModel):
         return pairs
 
     def of_kind(self, name: str) -> object:
-        """Elements of the kind of this name as a Warp struct."""
+        """Elements of the kind `name` as a Warp struct."""
         return next(elements for kind, elements in self.elements if kind.name == name)
 
     @functools.cached_property
@@ -296,7 +299,7 @@ class ProjectiveModel(ArrayModel):
         return obstacles
 
     def grown(self) -> Self | None:
-        """The model with room for all pairs in contact, at least doubled up to a limit; None if the room was enough."""
+        """The model with room for all pairs in contact, at least doubled up to a limit; None if room sufficed."""
         capacity, most = self.topology.sizes.capacity, self.topology.sizes.most
         if not capacity or capacity >= most:
             return None

@@ -1,4 +1,4 @@
-"""Nodes and elements of single bodies, before they have materials and numbers in a scene."""
+"""Nodes and elements of single bodies, before these have materials and indices in a scene."""
 
 import dataclasses
 
@@ -26,7 +26,8 @@ class MeshPiece:
 
     Attributes:
         position: Nodes [m], shape (n, 3).
-        faces: Nodes of the surface, counter-clockwise from outside, and of sheets, shape (n_faces, 3), int.
+        faces: Nodes of the faces of the surface, counter-clockwise seen from outside, and of sheets, shape (n_faces,
+            3), int.
         tets: Nodes of the linear tetrahedra, shape (n_tets, 4), int.
         quadratic_tets: Nodes of the quadratic tetrahedra, shape (n_quadratic_tets, 10), int.
         hexahedra: Nodes of the hexahedra, shape (n_hexahedra, 8), int.
@@ -53,7 +54,7 @@ class MeshPiece:
     section: np.ndarray
 
     def volume(self, kind: str) -> np.ndarray:
-        """Volumes at rest [m^3], shape (n,)."""
+        """Volumes at rest of the elements of a kind [m^3], shape (n,)."""
         if kind in SOLIDS:
             return SOLIDS[kind].volumes(self.position, getattr(self, kind)).sum(axis=1)
         x = self.position[getattr(self, kind)]
@@ -69,7 +70,7 @@ class MeshPiece:
 
 
 def _made(**fields: np.ndarray) -> MeshPiece:
-    """A piece with these fields; the others are empty."""
+    """A piece with the fields `fields`; all other fields are empty."""
     widths = {"faces": 3, "triangles": 3, "hinges": 4, "sides": 2, "bars": 2}
     widths |= {name: len(e.shares) for name, e in SOLIDS.items()}
     empty = {n: np.zeros((0, k), dtype=int) for n, k in widths.items()}
@@ -78,7 +79,7 @@ def _made(**fields: np.ndarray) -> MeshPiece:
 
 
 def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece:
-    """The elements of a shape: of a truss, or of its sheets and its solid parts."""
+    """The elements of a shape: of a truss, or of the sheets and the solid parts of the shape."""
     truss = bars_of(shape)
     if truss is not None:
         return _made(position=truss.joints, bars=truss.bars, section=truss.section)
@@ -103,7 +104,7 @@ def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece
 
 
 def hollow(piece: MeshPiece, bone: np.ndarray) -> MeshPiece:
-    """A piece without the solid elements inside a bone, which replaces them, and without nodes that only these use."""
+    """A piece without the solid elements inside a bone, which replaces these elements, and without unused nodes."""
     tables = {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
     for name in SOLIDS:
         table = getattr(piece, name)
@@ -129,7 +130,7 @@ def _cloth(sheet: Sheet) -> MeshPiece:
 
 
 def with_tetrahedra(shape: Shape, cell_size: float) -> Shape:
-    """The shape, its solid part replaced by its mesh if another machine would mesh it differently."""
+    """The shape, with its solid part replaced by the mesh of this part if another machine could mesh it differently."""
     solid = None if bars_of(shape) is not None else without_sheets(shape)
     if solid is None or repeatable(solid):
         return shape

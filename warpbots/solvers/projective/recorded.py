@@ -1,8 +1,8 @@
 """Parameters of projective dynamics in the records of its scene.
 
-Only parameters that do not enter the constant matrix of the global step are recorded: with another matrix a step takes
-other iterations, and ends at the same state only within its tolerance. Stiffness therefore stays in the fields of the
-scene, as do the frames and masses of bones, to which nodes are bound.
+Only parameters that do not enter the constant matrix of the global step are recorded: with a different matrix a step
+takes different iterations, and ends at the same state only within its tolerance. Stiffness therefore stays in the
+fields of the scene, as do the frames and masses of bones, to which nodes are bound.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ Values = Mapping[str, np.ndarray]
 def with_records(
     scene: Scene, robot: ArticulatedRobot | None, bones: np.ndarray, values: Values, never: float
 ) -> Scene:
-    """`scene` with other cables, oscillations, friction of bodies, fluid, and joints and motors of bones.
+    """`scene` with other parameters of cables, oscillations, body friction, the fluid, joints and motors of bones.
 
     Args:
         scene: The scene.
-        robot: Its bones and joints.
+        robot: The bones and joints of the scene.
         bones: Indices of the bones with a surface, shape (n,).
         values: Parameters by name.
-        never: Value of a joint limit that stands for no limit [rad or m].
+        never: Value of a joint limit that means no limit [rad or m].
     """
     scene = with_actuators(scene, Cable, {"cable_length": "rest_length"}, values)
     scene = with_actuators(scene, Oscillation, {name: name for name in ("amplitude", "frequency", "phase")}, values)

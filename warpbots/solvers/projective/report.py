@@ -1,4 +1,4 @@
-"""How the last step ended: its iterations, residual and contact forces."""
+"""The end of the last step: its iterations, residual and contact forces."""
 
 import dataclasses
 
@@ -19,11 +19,12 @@ class StepReport:
     Attributes:
         iterations: Number of iterations, of all attempts together, shape (worlds,). Uncoupled parts of a world iterate
             at the same time, and rest when they have converged.
-        shorter_steps: Number of shorter steps that replaced the last step, 0 where it converged as a whole, shape
+        shorter_steps: Number of shorter steps that replaced the last step, 0 if the step converged without them, shape
             (worlds,). The attributes below describe the last shorter step.
-        correction: Largest displacement of a node by the last correction, or its estimated error if that is larger
-            [m], shape (worlds,). A step has converged when it is at most the tolerance. Uncoupled parts of a world have
-            tolerances in proportion to their own edges: this is the largest ratio to a tolerance, times `tolerance`.
+        correction: Largest displacement of a node by the last correction, or its estimated error if that is larger [m],
+            shape (worlds,). A step has converged when `correction` is at most the tolerance. Uncoupled parts of a world
+            have tolerances in proportion to their own edges: `correction` is the largest ratio of a part to its
+            tolerance, times `tolerance`.
         tolerance: The tolerance of the part with the shortest edges [m].
         residual: Largest residual force on a node before the last correction [N], shape (worlds,).
         contacts: Number of active contacts, shape (worlds,).
@@ -84,7 +85,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
 
 
 def _worst(model: ProjectiveModel, progress: IterationState, w: int) -> float:
-    """The largest last correction, or estimated error, of an island of a world [tolerances]."""
+    """Largest last correction, or estimated error, of an island of a world, as a multiple of its tolerance [1]."""
     islands, count = model.matrices.islands, len(model.topology.components)
     own = slice(w * count, (w + 1) * count)
     roots = (islands.root.numpy()[own] == np.arange(count)) & (islands.moves.numpy()[own] == 1)
@@ -100,7 +101,7 @@ def _nodal(model: ProjectiveModel, iterate: wp.array) -> np.ndarray:
 
 
 def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
-    """Say which bodies could not be kept apart in the last step of a world, and where.
+    """Text that says which bodies could not be kept apart in the last step of a world, and where.
 
     Args:
         model: The model of the step; it has at least one pair in contact, or an edge that intersects a face.
@@ -123,7 +124,7 @@ def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
 
 
 def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
-    """Say which obstacle is inside which body after the last step of a world, and where; empty if none is.
+    """Text that says which obstacle is inside which body after the last step of a world, and where; empty if none is.
 
     Args:
         model: The model.
@@ -160,7 +161,7 @@ def _numbers(model: ProjectiveModel) -> np.ndarray:
 
 
 def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndarray) -> str:
-    """The mean of some points before a step."""
+    """Text with the mean position of `points` before a step."""
     if model.topology.sizes.points > model.topology.sizes.nodes:
         position = model.workspace.start[0].numpy().reshape(model.worlds, -1, 3)[w]
     return "(" + ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0)) + ")"

@@ -1,4 +1,4 @@
-"""The second derivative H of Phi, which a step minimises, at a point: its products and its inverse."""
+"""The second derivative H of Phi, which a step minimises, at a point: products with H and with its inverse."""
 
 from collections.abc import Callable
 
@@ -18,27 +18,27 @@ __all__ = ["SecondDerivative", "is_symmetric"]
 
 
 def is_symmetric(scene: Scene) -> bool:
-    """Whether the second derivative of a scene is symmetric: there are neither bones nor a fluid."""
+    """Whether the second derivative of a scene is symmetric: whether the scene has neither bones nor a fluid."""
     return not scene.rigid and scene.fluid is None
 
 
 class SecondDerivative:
-    """H = -db/du of the residual b(u) at nodes, without contact."""
+    """The second derivative H = -db/du, with the residual b(u) at nodes without contact forces."""
 
     def __init__(self, model: ProjectiveModel, global_step: GlobalStep, point: Point):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
             global_step: The global step of the same step.
-            point: Where the derivative is taken.
+            point: The point at which the derivative is taken.
         """
         self._model, self._global_step, self._point = model, global_step, point
         self._factor = None if self.iterative else model.workspace.coupled
         self._islands = model.matrices.islands
 
     def evaluate(self) -> None:
-        """Evaluate its blocks, which `residual` reads."""
+        """Evaluate the blocks of H, which `residual` reads."""
         model, topology, block = self._model, self._model.topology, self._model.workspace.block
         launch(clear_kernel, block.size, [], [block], model.device)
         for kind, elements in model.elements:
@@ -83,7 +83,7 @@ class SecondDerivative:
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
             tolerance: Norm of the residual relative to the norm of g at which an island has converged, in the norm of
-                A^-1, or of H^-1 where H is factored.
+                A^-1, or of H^-1 if H is factored.
             limit: Number of iterations after which an island has failed.
             evaluated: Whether `evaluate` has been called; if not, it is called when there is such an island.
         """
@@ -135,7 +135,7 @@ class SecondDerivative:
         coupled_cholesky.factorise(self._factor, model.nodes.mass, self._point.h, column, active, model.device)
 
     def _precondition_coupled(self, active: wp.array, r: wp.array, out: wp.array) -> None:
-        """Write H^-1 r, or A^-1 r where H is not positive definite."""
+        """Write H^-1 r, or A^-1 r in worlds in which H is not positive definite."""
         factor, device = self._factor, self._model.device
         launch(coupled_cholesky.part_kernel, self._model.worlds, [active], [factor], device)
         self.precondition(factor.others, r, out)
@@ -147,7 +147,7 @@ def clear_kernel(
     # out
     block_out: wp.array[NODE],
 ):
-    """Zero, by a kernel: a capture does not record fills in branches."""
+    """Set all blocks to zero; done by a kernel, as a graph capture does not record fills in branches."""
     block_out[wp.tid()] = NODE()
 
 

@@ -1,8 +1,8 @@
-"""Shorter steps in the worlds in which a step fails, with their adjoint.
+"""Shorter steps in the worlds in which a step fails, and the adjoint of these steps.
 
 A step that fails is replaced by two steps of half its length. Each of these is halved in turn if it fails, down to a
 limit. Every world counts its own time, in units of the shortest step, so that worlds do not depend on one another. The
-next step of a world is the longest that a recursive halving would take at its time.
+next step of a world is the longest step that recursive halving would take at the time of this world.
 
 The adjoint repeats the shorter steps, bit by bit the same, and then goes back through them one by one.
 """
@@ -29,7 +29,7 @@ _PATIENCE = 0.25
 
 
 class ShorterSteps:
-    """A step of all worlds, divided into shorter ones where necessary."""
+    """A step of all worlds, divided into shorter steps in worlds in which this is necessary."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class ShorterSteps:
         dt: float,
         solver: Any,
     ):
-        """Nothing runs yet.
+        """Collect the arrays; nothing runs yet.
 
         Args:
             model: The model.
-            state: Where to start; not changed.
+            state: The state at the start; not changed.
             control: Control signals, shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: The state to write; different arrays from `state`.
             dt: Length of the step [s].
             solver: The `ProjectiveDynamics` with the tolerance and the limits of a step.
         """
@@ -81,7 +81,7 @@ class ShorterSteps:
     def _step(
         self, state: ProjectiveState, out: ProjectiveState, level: int
     ) -> tuple[IterationState, wp.array, wp.array]:
-        """One step of the length of a level, in chosen worlds; returns how it ended, and where room was missing."""
+        """Take a step of a level in chosen worlds; returns how it ended, and where there was no room for contacts."""
         h, where = self._length(level), self._clock.where
         limit = self._solver.max_iterations
         if level < self._halvings:
@@ -126,12 +126,12 @@ class ShorterSteps:
         self._each(step_clock.choose_kernel, [int(first), int(last)], [self._clock])
 
     def _march(self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None) -> None:
-        """Take the shorter steps from the start to the end of the step, in worlds that take them; the end is in `here`.
+        """Take the shorter steps from the start to the end of the step, in worlds that take them; `here` holds the end.
 
         Args:
-            here: The state before a shorter step, and the end.
-            there: The state after a shorter step.
-            kept: Called after each step with its level.
+            here: The state before each shorter step; at the end, the end of the step.
+            there: The state after each shorter step.
+            kept: Function that is called after each step with its level.
         """
         clock = self._clock
         for level in range(1, self._halvings + 1):
@@ -166,7 +166,7 @@ class ShorterSteps:
         while_loop(clock.any, pass_levels)
 
     def adjoint(self) -> None:
-        """Gradients of the step from the gradient at its end, which is cleared where the step was halved or lost."""
+        """Pass the gradient at the end of the step back; clears it in components that were halved or lost."""
         taken = self._taken
         rarely(taken.unusual, self._hide)
         self._step_adjoint(self._state, self._out, 0)
@@ -188,7 +188,7 @@ class ShorterSteps:
         copy_rows(self._members[0], [None], [self._out.velocity])
 
     def _recall(self) -> None:
-        """Recall which components took shorter steps, or were lost with their world."""
+        """Restore which components took shorter steps, or were lost with their world."""
         copy(self._clock.outcome, self._taken.outcome)
         copy(self._clock.members, self._taken.members)
 
@@ -197,7 +197,7 @@ class ShorterSteps:
         return self._model.workspace.scratch(self._state, gradient=True)[2].motion()
 
     def _go_back(self) -> None:
-        """Gradients of halved or lost worlds: back through the shorter steps, or straight to the start where lost."""
+        """Pass gradients of halved worlds back through shorter steps, and of lost worlds straight to the start."""
         clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
         here, there, _ = workspace.scratch(self._state, gradient=True)
         self._recall()
@@ -242,7 +242,7 @@ class ShorterSteps:
         self._copy(shelf, out)
 
     def _rest(self, here: ProjectiveState, there: ProjectiveState, ends: list[wp.array]) -> None:
-        """Valid states for worlds that take no part in the adjoint of a shorter step."""
+        """Write valid states for worlds that take no part in the adjoint of a shorter step."""
         for state in (here, there):
             for a, b in zip(self._state.motion(), state.motion(), strict=True):
                 copy(b, a)

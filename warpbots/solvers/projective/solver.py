@@ -49,64 +49,67 @@ class ProjectiveDynamics:
     2017).
 
     Elements are tetrahedra of solids, triangles and hinges of a `Sheet`, and bars of a `Truss`. Whatever the law of
-    their material, sheets and bars follow Hooke's law in a corotated frame; bending has its own rigidity, which does
-    not change with Young's modulus. The middle surface of a sheet and the joints of a truss are in contact with
-    obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
-    vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive the nodes of regions, cavities
-    press on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not
-    the folding of sheets. A step of thin cloth that buckles has many solutions, and may be divided into shorter ones.
+    their material, sheets and bars follow Hooke's law in a corotated frame; the bending rigidity is a separate
+    parameter, which does not change with Young's modulus. Contact with obstacles takes place at the middle surface of a
+    sheet and at the joints of a truss: half the thickness is ignored. Sheets of one `Union` are sewn to each other and
+    to its solids where vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive the nodes of
+    regions, cavities press on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping
+    resists strain, but not the folding of sheets. A step of thin cloth that buckles has many solutions, and may be
+    divided into shorter ones.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
     The surface of a bone outside of its soft body is in contact with obstacles and with other bodies, with edges of
     about `cell_size` and the friction of `RigidBody`; bones never collide with their own soft body or their joint
-    neighbours. Where several contacts hold the same matter, between soft surfaces, at bones and in corners of
-    obstacles, each contact has a compliance of up to a hundredth of the compliance of a node, or of the bone with its
-    mass.
+    neighbours. If several contacts hold the same matter (between soft surfaces, at bones, and in corners of obstacles),
+    each contact has a compliance of up to a hundredth of the compliance of a node, or of a bone with its mass.
 
     Coulomb's law holds to 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing creeps below
     the angle of friction. On a slope at exactly the angle of friction a moving body does not stop, and keeps the
     velocity that sudden loads give it: a block of 1 MPa to which gravity is applied suddenly is compressed, oscillates
     and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
 
-    Constraints hold exactly; where the regions of several overlap, all of them hold. Nodes of fixed regions go to their
-    `anchor`. Nodes on lines and planes stay on the line or plane through their position at the start of a step, and do
-    not move where three planes leave no direction. Motors use their speed at the end of a step, so that they are stable
-    in long steps, and their axis and arms at its start. Their error is of second order in the rotation w h per step,
-    like that of implicit Euler itself, by which spinning matter loses (w h)^2 of its angular momentum in a step.
+    Constraints hold exactly; a node in the regions of several constraints obeys all of them. Nodes of fixed regions go
+    to their `anchor`. Nodes on lines and planes stay on the line or plane through their position at the start of a
+    step, and do not move at all if constraints leave no direction. Motors use their speed at the end of a step, so that
+    they are stable in long steps, and their axis and arms at the start of the step. The error of motors is of second
+    order in the rotation w h per step. So is the error of implicit Euler itself: spinning matter loses the fraction (w
+    h)^2 of its angular momentum in a step.
 
-    No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite there, but no motion
-    leads to such a state, and the result would depend on the path of the iteration.
+    No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite in an inverted
+    element, but no motion leads to such a state, and the result would depend on the path of the iteration.
 
-    A gradient through a contact whose plane was frozen within a step, as is rarely necessary for corners on edges, is
-    refused.
+    A gradient through a contact whose plane was frozen within a step is refused; corners on edges rarely need a frozen
+    plane.
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
     faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction only.
-    Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that would end with
-    an edge that intersects the face of another surface, or with an obstacle deep inside a face, fails with the place in
-    its message.
+    Samples of faces and bars detect round obstacles that are less than two edges wide. A step that would end with an
+    edge that intersects the face of another surface, or with an obstacle deep inside a face, fails, and the message
+    names the place.
 
     Attributes:
         margin: Safe fraction of the stability bound [1]; the method is implicit and has no bound.
         cell_size: Edge length for shapes that are not meshes yet [m]; None to choose it for a scene (`sized`).
             Tetrahedra, sheets and trusses stay as they are.
         tolerance: A step has converged when neither the last correction nor the estimated error of a node exceeds this
-            [mean edges]; it shrinks in proportion to the length of steps below 10 ms. None for 1e-5 in single and 1e-8
-            in double precision; at least 5e-7 and 1e-15. The adjoint has converged at this error relative to its
-            solution, or, without contact, at this residual relative to its first one.
-        max_iterations: Number of iterations after which a step has failed; a quarter of it where it can be halved.
-        memory: Number of corrections that the acceleration remembers.
-        max_halvings: How often a step that fails is halved, in the worlds in which it fails: two steps of half its
-            length replace it, each of which may be halved in turn. 0 for never.
+            value [mean edges]. For steps shorter than 10 ms, the tolerance shrinks in proportion to their length. None
+            for 1e-5 in single and 1e-8 in double precision; at least 5e-7 and 1e-15. The adjoint has converged when its
+            error is this fraction of its solution, or, without contact, when its residual is this fraction of the
+            initial residual.
+        max_iterations: Number of iterations after which a step has failed; a quarter of this number for steps that can
+            still be halved.
+        memory: Number of corrections that Anderson's acceleration remembers.
+        max_halvings: How often a step that fails is halved, in the worlds in which it fails: two steps of half the
+            length replace the step, each of which may be halved in turn. 0 for never.
         collisions: Whether there is contact between soft bodies and bones, and self-contact of soft bodies; otherwise
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
             iterations.
         elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending.
-            None takes these, and warns of slender parts and walls with so few of them across that the bending stiffness
-            is too large by a fifth or more; the warning gives the figure, the place and the remedy.
+            None takes linear tetrahedra, and warns of slender parts and walls with so few elements across that the
+            bending stiffness is too large by a fifth or more; the warning gives the figure, the place and the remedy.
             ``"quadratic_tetrahedra"`` have ten nodes, the corners and the middles of the edges of the same mesh, and
             bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill a `Box` (also `Posed`) with one
             element for each cell. All actuators act on all kinds.
@@ -168,7 +171,7 @@ class ProjectiveDynamics:
 
     @property
     def lost_gradient(self) -> str:
-        """Why gradients may not be finite within a step, and the remedy."""
+        """Text that says why gradients may not be finite within a step, and what the remedy is."""
         return (
             f"the adjoint of a step did not converge in {self.max_iterations} iterations: use a shorter step, a "
             f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64; or soft surfaces are in contact "
@@ -177,11 +180,11 @@ class ProjectiveDynamics:
         )
 
     def sized(self, scene: Scene) -> "ProjectiveDynamics":
-        """A solver with a `cell_size`: the given one, the one of the scene's task, or one from the shapes.
+        """A solver with a `cell_size`: the given one, the one of the scene's task, or a default for the shapes.
 
-        Where all soft bodies are meshes already, this is the mean length of their edges. Otherwise there are 4 cells
-        across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across the width of
-        the thinnest bone; fewer where there would be more than 1,500 cells.
+        If all soft bodies are meshes already, the default is the mean length of their edges. Otherwise there are 4
+        cells across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across the
+        width of the thinnest bone; there are fewer cells across if there would be more than 1,500 cells in all.
         """
         return self if self.cell_size else dataclasses.replace(self, cell_size=default_cell_size(scene))
 
@@ -224,7 +227,7 @@ class ProjectiveDynamics:
         Args:
             model: From `build`.
             before: Fields of the last state as NumPy arrays.
-            after: Fields of the bad state.
+            after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         return diagnosis(model, before, after, dt, self.max_iterations, self.memory)
@@ -232,16 +235,16 @@ class ProjectiveDynamics:
     def step(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
     ) -> None:
-        """Advance by `dt` [s]; records its adjoint on the active tape.
+        """Advance by `dt` [s]; records the adjoint of the step on the active tape.
 
-        A step that fails is divided into shorter ones, see `max_halvings`. Worlds in which the shortest steps fail,
-        too, stay as they are and are `lost` from then on; `warpbots.Simulation` gives the reason.
+        A step that fails is divided into shorter steps, see `max_halvings`. Worlds in which the shortest steps fail,
+        too, stay as they are and are marked `lost` from then on; `warpbots.Simulation` gives the reason.
 
         Args:
             model: From `build`.
-            state: Where to start; not changed.
+            state: The state at the start; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            state_out: Where to write; different arrays from `state`.
+            state_out: The state to write; different arrays from `state`.
             dt: Time step [s].
 
         Raises:
@@ -276,7 +279,7 @@ class ProjectiveDynamics:
         steps: int,
         tolerance: float | None = None,
     ) -> ProjectiveState[wp.array]:
-        """Where bodies rest; see `warpbots.solvers.projective.equilibrium`."""
+        """The static equilibrium of the bodies; see `warpbots.solvers.projective.equilibrium`."""
         return equilibrium(self, model, control, state, dt, steps, tolerance).state
 
     def report(self, model: ProjectiveModel, dt: float) -> StepReport:
@@ -287,7 +290,7 @@ class ProjectiveDynamics:
             dt: Length of the step [s].
 
         Raises:
-            RuntimeError: The last thing that ran was not a step of this length.
+            RuntimeError: The last computation with the model was not a step of this length.
         """
         return report_of(model, dt, self.tolerance_of(dt))
 
@@ -299,19 +302,19 @@ class ProjectiveDynamics:
         return model.grown()
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
-        """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""
+        """Fresh arrays for `sense`; `SkeletalReadings` if the scene has bones."""
         return readings(model, requires_grad)
 
     def sense(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings
     ) -> None:
-        """Measure energies, momenta, strain, stress, cavities and bones; records its adjoint on the active tape.
+        """Measure energies, momenta, strain, stress, cavities and bones; records the adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: The state to measure.
             control: Control signals, shape (worlds, channels).
-            readings_out: Where to write, from `readings`.
+            readings_out: The readings to write, from `readings`.
 
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.

@@ -10,7 +10,7 @@ __all__ = ["NodalState", "ProjectiveState", "SkeletalState"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NodalState(ArrayFields[Array]):
-    """Nodes in motion.
+    """Positions and velocities of nodes.
 
     Attributes:
         position: Positions [m], shape (worlds, n_nodes), vector.
@@ -21,17 +21,17 @@ class NodalState(ArrayFields[Array]):
     velocity: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "NodalState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return NodalState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProjectiveState(NodalState[Array]):
-    """Nodes in motion, and the time.
+    """Positions and velocities of nodes, the time, and the record of failed steps.
 
     Attributes:
         time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
-        lost: 1 where a step failed; such a world stays as it was before that step [1], shape (worlds,).
+        lost: 1 for a world in which a step failed; such a world stays as it was before that step [1], shape (worlds,).
         shorter_steps: Number of shorter steps taken so far in place of failed ones [1], shape (worlds,).
     """
 
@@ -40,17 +40,17 @@ class ProjectiveState(NodalState[Array]):
     shorter_steps: Array
 
     def motion(self) -> list[Array]:
-        """All arrays that move."""
+        """All arrays that describe motion, without the record of failed steps."""
         return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return ProjectiveState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SkeletalState(ProjectiveState[Array]):
-    """Nodes and bones in motion; joints in double precision.
+    """Positions and velocities of nodes and of the joints of bones; joints are in double precision.
 
     Attributes:
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
@@ -62,5 +62,5 @@ class SkeletalState(ProjectiveState[Array]):
     qd: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "SkeletalState[Other]":
-        """A copy with `make` of each field."""
+        """A copy with `make` applied to each field."""
         return SkeletalState(*map(make, self.fields()))

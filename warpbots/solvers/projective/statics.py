@@ -1,4 +1,4 @@
-"""Static equilibrium: where bodies rest under their loads, actuators and contacts."""
+"""Static equilibrium of bodies under their loads, actuators and contacts."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ class Equilibrium:
 
     Attributes:
         state: The state, without motion, as Warp arrays.
-        residual: Largest unbalanced force on a node, with contact forces [N], shape (worlds,).
+        residual: Largest unbalanced force on a node, including contact forces [N], shape (worlds,).
         moved: Largest displacement of a node in the last step [m], shape (worlds,).
         steps: Number of steps.
     """
@@ -38,19 +38,19 @@ def equilibrium(
     steps: int = 200,
     tolerance: float | None = None,
 ) -> Equilibrium:
-    """The equilibrium that long steps of implicit Euler lead to, each started without motion.
+    """The equilibrium to which long steps of implicit Euler lead, each of which starts with zero velocities.
 
     A step from rest minimises E(x) + 1/(2 dt^2) |x - x_last|_M^2, with the energy E of matter, loads and actuators, and
     with Coulomb's law at contacts. Each step divides the distance from the equilibrium by 1 + (omega dt)^2, with the
     angular frequency omega of the slowest motion. The sequence ends when no node moves further than `tolerance`.
-    Contacts are included; where friction allows several equilibria, the result is the one that bodies reach from
-    `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
+    Contacts are included; if friction allows several equilibria, the result is the one that bodies reach from
+    `state`. A long step of a simulation that starts at this equilibrium has the derivatives of the equilibrium.
 
     Args:
         solver: The `ProjectiveDynamics` with the tolerance of a step.
         model: The model.
         control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
-        state: Where to start; None for rest. Its velocities are ignored.
+        state: The state at the start; None for bodies at rest. Velocities in the state are ignored.
         dt: Length of a step [s]. A body that only contact and friction hold may need shorter steps.
         steps: Number of steps after which to give up.
         tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.

@@ -41,9 +41,9 @@ def step_adjoint(
 
     Args:
         model: The model.
-        state: Where the step began.
+        state: The state at the start of the step.
         control: Control signals, shape (worlds, channels).
-        state_out: Where the step ended.
+        state_out: The state at the end of the step.
         dt: Length of the step [s].
         tolerance: Relative tolerance of the adjoint.
         limit: Number of iterations after which the adjoint has failed.
@@ -108,10 +108,10 @@ def solve_adjoint(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = u*: by MINRES where H is symmetric, else by the iteration of the step.
+    """Solve H a = u*: by MINRES if H is symmetric, otherwise by the iteration of the step.
 
-    For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones. The
-    residual at nodes that are bound to bones stays in `Workspace.residual`.
+    For this linear problem the iteration of the step is linear, too. H is symmetric if there is no contact, no fluid
+    and no bone. The residual at nodes that are bound to bones stays in `Workspace.residual`.
     """
     workspace, it = model.workspace, matrix.iteration
     a, f = it.history.z, it.history.f

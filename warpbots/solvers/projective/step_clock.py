@@ -1,4 +1,4 @@
-"""Progress of worlds that take shorter steps: the time that each has reached, and its next step."""
+"""Progress of worlds that take shorter steps: the time that each world has reached, and its next step."""
 
 import warp as wp
 
@@ -34,17 +34,17 @@ class StepClock:
     """Progress of all worlds; steps of level k have 2^-k of the length of the full step.
 
     outcome: `FOUND`, `HALVED` or `LOST`, shape (worlds,).
-    unusual: Number of worlds that are `HALVED` or `LOST`, shape (1,).
+    unusual: Number of worlds whose outcome is `HALVED` or `LOST`, shape (1,).
     where: 1 for a world that takes the present step, shape (worlds,).
-    here: Number of such worlds, shape (1,).
+    here: Number of worlds that take the present step, shape (1,).
     going: 1 while a world has not reached the end of the full step, shape (worlds,).
-    any: Number of such worlds, shape (1,).
+    any: Number of worlds that have not reached the end of the full step, shape (1,).
     level: Level of the next step of a world, or of the last step that it tried, shape (worlds,).
     ticks: Time that a world has reached, in units of the shortest step, shape (worlds,).
-    took: 1 if the last step was accepted, shape (worlds,).
+    took: 1 for a world whose last step was accepted, shape (worlds,).
     taken: Level of the last accepted step, shape (worlds,).
     steps: Number of accepted steps so far, shape (worlds,).
-    before: The same before the last of them, shape (worlds,).
+    before: Number of steps accepted before the last step, shape (worlds,).
     iterations: Number of iterations so far, shape (worlds,).
     members: 1 for a component that takes shorter steps, shape (worlds * components,).
     again: 1 for a world that has just restarted with all of its components, shape (worlds,).
@@ -68,7 +68,7 @@ class StepClock:
 
 
 def step_clock(worlds: int, components: int, device: wp.Device) -> StepClock:
-    """Arrays for a number of worlds with `components` each."""
+    """Arrays for `worlds` worlds with `components` components each."""
     clock = StepClock()
     for name in StepClock.vars:
         size = {"unusual": 1, "here": 1, "any": 1, "members": worlds * components}.get(name, worlds)
@@ -84,7 +84,7 @@ def begin_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Worlds that are not lost try the full step."""
+    """Let all worlds that are not lost try the full step."""
     w = wp.tid()
     clock_out.where[w] = wp.where(lost[w] == real(0.0), 1, 0)
     clock_out.level[w] = 0
@@ -104,7 +104,7 @@ def judge_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Outcome of the full step; it is not halved where there was no room for its contacts."""
+    """Write the outcome of the full step; a step without room for its contacts is not halved."""
     w = wp.tid()
     outcome = HALVED
     if progress.found[w] == 1:
@@ -126,7 +126,7 @@ def choose_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Choose worlds by the outcome of their step."""
+    """Choose the worlds whose outcome is between `first` and `last`."""
     w = wp.tid()
     outcome = clock_out.outcome[w]
     clock_out.where[w] = wp.where(outcome >= first and outcome <= last, 1, 0)
@@ -138,7 +138,7 @@ def set_off_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Worlds whose step failed start with steps of half its length, only with their members."""
+    """Let worlds whose step failed start with steps of half the length, in which only members take part."""
     w = wp.tid()
     islands_out.strayed[w] = 0
     for c in range(islands_out.count):
@@ -171,7 +171,7 @@ def at_level_kernel(
 
 @wp.func
 def some_rest(islands: Islands, w: int):
-    """Whether components of a world rest while others take shorter steps."""
+    """Whether some components of a world rest while other components take shorter steps."""
     rest = bool(False)
     for c in range(islands.count):
         if islands.moves[w * islands.count + c] == 0:
@@ -205,7 +205,7 @@ def advance_kernel(
     islands_out: Islands,
     clock_out: StepClock,
 ):
-    """Advance after a step of this level: to the next step of a recursive halving, or to half the length."""
+    """Advance after a step of this level: to the next step of the halving, or to half the length if it failed."""
     w = wp.tid()
     clock_out.again[w] = 0
     if clock_out.where[w] == 0:
@@ -266,7 +266,7 @@ def turn_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Worlds that have reached the end start to go back."""
+    """Let worlds that have reached the end start to go back, for the adjoint."""
     w = wp.tid()
     if clock_out.outcome[w] == HALVED:
         clock_out.before[w] = clock_out.steps[w] - 1
@@ -297,7 +297,7 @@ def step_back_kernel(
     # out
     clock_out: StepClock,
 ):
-    """Chosen worlds have gone back by a step."""
+    """Note that the chosen worlds have gone back by one step."""
     w = wp.tid()
     if clock_out.where[w] == 1:
         clock_out.steps[w] = clock_out.steps[w] - 1
@@ -311,5 +311,5 @@ def move_all_kernel(
     # out
     islands_out: Islands,
 ):
-    """All components take part, as in an adjoint."""
+    """Let all components take part, as in an adjoint."""
     islands_out.moves[wp.tid()] = 1

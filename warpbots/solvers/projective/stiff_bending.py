@@ -1,12 +1,12 @@
-"""A warning of parts that linear tetrahedra make too stiff in bending, with the excess and the remedy.
+"""A warning about parts that linear tetrahedra make too stiff in bending, with the excess stiffness and the remedy.
 
-A linear tetrahedron has no curvature: where matter bends it shears instead. The bending stiffness of a part of
+A linear tetrahedron has no curvature: if matter bends, it shears instead. The bending stiffness of a part of
 thickness t is too large by the fraction
 
     e = (A l^2 + B h^2) / t^2,   A = 0.92, B = 0.9,
 
-with the sizes l along the part and h through it (`warpbots.meshing.elements_across`): 2.5 / n^2 with n cubes across.
-The constants come from cantilevers, and hold within a quarter for any Poisson's ratio up to 0.49
+with the sizes of the elements l along the part and h through the part (`warpbots.meshing.elements_across`): 2.5 / n^2
+with n cubes across. The constants come from cantilevers, and hold within a quarter for any Poisson's ratio up to 0.49
 (docs/design/projective.md).
 """
 
@@ -38,10 +38,10 @@ class StiffPart(NamedTuple):
 
     Attributes:
         excess: Excess of the bending stiffness, relative to the correct one [1].
-        thickness: Its thickness [m].
-        layers: Elements across it.
-        place: A point of its surface, shape (3,).
-        faces: Number of its faces.
+        thickness: Thickness of the part [m].
+        layers: Number of elements across the part.
+        place: A point of the surface of the part [m], shape (3,).
+        faces: Number of faces of the part.
     """
 
     excess: float
@@ -57,11 +57,11 @@ def excess_stiffness(across: Across) -> np.ndarray:
 
 
 def warn_of_stiff_bending(scene: Scene, mesh: Mesh) -> None:
-    """Warn, once for a scene, of slender parts of its bodies that have too few linear tetrahedra across.
+    """Warn, in one message for a scene, of slender parts of bodies that have too few linear tetrahedra across.
 
     Args:
         scene: The scene.
-        mesh: Its bodies, of linear tetrahedra.
+        mesh: The soft bodies of the scene, of linear tetrahedra.
     """
     owner = mesh.body[mesh.tets[:, 0]] if len(mesh.tets) else np.zeros(0, dtype=int)
     said = []
@@ -84,7 +84,7 @@ def warn_of_stiff_bending(scene: Scene, mesh: Mesh) -> None:
 
 
 def stiff_part(position: np.ndarray, tets: np.ndarray, bound: np.ndarray) -> StiffPart | None:
-    """The slender part of a body with the most faces, whose bending is too stiff; None if there is none.
+    """Of the slender parts of a body that are too stiff in bending, the one with the most faces; None if there is none.
 
     Args:
         position: Vertices [m], shape (n, 3).
@@ -116,7 +116,7 @@ def stiff_part(position: np.ndarray, tets: np.ndarray, bound: np.ndarray) -> Sti
 
 
 def _described(body: SoftBody, part: StiffPart) -> str:
-    """Describe a part that is too stiff."""
+    """Text that describes a part that is too stiff in bending."""
     inside = [name for name, at in regions_at(body, part.place[None], slack=0.05 * part.thickness).items() if at[0]]
     where = f" in region {inside[0]!r}" if inside else ""
     near = ", ".join(f"{x:.4g}" for x in part.place)

@@ -22,7 +22,7 @@ __all__ = ["ProjectiveSizes", "MeshTopology", "constant_array"]
 
 
 def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.array:
-    """Values of the host in the precision of `dtype` on a device."""
+    """Array on a device of values from the host, in the precision of `dtype`."""
     integer = getattr(dtype, "_wp_scalar_type_", dtype) in (int, wp.int32)
     return wp.array(values.astype(np.int32 if integer else real_numpy), dtype=dtype, device=device)
 
@@ -37,15 +37,15 @@ class ProjectiveSizes:
 
     Attributes:
         worlds: Number of worlds.
-        nodes: Nodes.
-        vertices: Vertices of bone surfaces.
-        edge_ends: Ends of sharp edges of obstacles.
-        freedom: Velocities of the joints.
-        candidates: Points that may be in contact.
-        samples: Surface samples that may be in contact with thin solids.
-        solids: Solids of the obstacles.
-        capacity: Room for contacts of pairs, which grows as needed.
-        most: Contacts of pairs above which a step fails, whatever the room.
+        nodes: Number of nodes.
+        vertices: Number of vertices of bone surfaces.
+        edge_ends: Number of ends of sharp edges of obstacles.
+        freedom: Number of joint velocities.
+        candidates: Number of points that may be in contact.
+        samples: Number of surface samples that may be in contact with thin solids.
+        solids: Number of solids of the obstacles.
+        capacity: Number of pairs for which there is room, which grows as needed.
+        most: Number of pairs above which a step fails, even if there is room.
     """
 
     worlds: int
@@ -61,32 +61,32 @@ class ProjectiveSizes:
 
     @property
     def points(self) -> int:
-        """Nodes, vertices of bone surfaces, and ends of edges of obstacles."""
+        """Number of nodes, vertices of bone surfaces, and ends of edges of obstacles."""
         return self.nodes + self.vertices + self.edge_ends
 
     @property
     def contact_points(self) -> int:
-        """Points and surface samples that may be in contact with a solid."""
+        """Number of points and surface samples that may be in contact with a solid."""
         return self.candidates + self.samples
 
     @property
     def solid_contacts(self) -> int:
-        """Contacts with solids, open ones included."""
+        """Number of contacts with solids, including open contacts."""
         return self.contact_points * self.solids
 
     @property
     def contacts(self) -> int:
-        """All contacts, open ones included."""
+        """Number of all contacts, including open contacts."""
         return self.solid_contacts + self.capacity
 
     @property
     def first_contact(self) -> int:
-        """Entry of the first contact in an iterate."""
+        """Index of the first contact in an iterate."""
         return self.points + self.freedom
 
     @property
     def stride(self) -> int:
-        """Entries of an iterate."""
+        """Number of entries of an iterate of one world."""
         return self.first_contact + self.contacts
 
 
@@ -99,12 +99,13 @@ class MeshTopology:
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         obstacle_edges: Sharp edges of obstacles.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
-        anchored: Which of them have an anchor; lines and planes that leave no direction hold the others in place. Shape
-            (n_nodes,), bool.
-        guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
+        anchored: Which fixed nodes have an anchor, shape (n_nodes,), bool; the other fixed nodes are held in place by
+            lines and planes that leave no direction.
+        guided: Normals of nodes that are held to lines or planes, by index of the node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
-        across: Second smallest widths of the solids that surface samples may find [m], 0 for others, shape (n_solids,).
+        across: Second smallest widths of the solids that surface samples may detect [m], 0 for other solids, shape
+            (n_solids,).
         angular: Whether a solid protrudes only at edges that detect contact themselves, shape (n_solids,), bool.
         components: Parts of a world that only contact couples.
         of_joints: Components of the coordinates and of the velocities of joints.
@@ -145,17 +146,17 @@ class MeshTopology:
 
     @property
     def corners(self) -> int:
-        """Corners of all elements of one world."""
+        """Number of corners of all elements of one world."""
         return len(self._corners)
 
     @functools.cached_property
     def blocks(self) -> dict[str, np.ndarray]:
-        """Stiffness of elements in the matrix of the global step [N/m], by kinds, shape (n, corners, corners)."""
+        """Stiffness of elements in the matrix of the global step [N/m], by kind name, shape (n, corners, corners)."""
         return {k.name: k.blocks(self.mesh) for k in self.kinds}
 
     @functools.cached_property
     def elements(self) -> dict[str, dict[str, object]]:
-        """Fields that never change of the structs of all kinds, by the names of the kinds."""
+        """Constant fields of the structs of all kinds, by name of the kind."""
         fields, corner, pair = {}, 0, 0
         for kind in self.kinds:
             table = self._table(kind)
@@ -173,12 +174,12 @@ class MeshTopology:
 
     @property
     def _materials(self) -> int:
-        """Elements of one world that have a material."""
+        """Number of elements of one world that have a material."""
         return len(self.mesh.youngs_modulus)
 
     @functools.cached_property
     def nodes(self) -> dict[str, object]:
-        """Fields that never change of the struct of nodes."""
+        """Constant fields of the struct of nodes."""
         corners, count = self._corners, self.sizes.nodes
         anchors = int(self.anchored.sum())
         held = np.where(self.fixed, anchors, -1)
@@ -216,7 +217,7 @@ class MeshTopology:
 
     @functools.cached_property
     def other_components(self) -> np.ndarray:
-        """Components of entries of an iterate after the points that move: fixed ends, joints, contacts with solids."""
+        """Components of the entries of an iterate after the moving points: ends of edges, joints, solid contacts."""
         _, velocities = self.of_joints
         ends = np.zeros(self.sizes.edge_ends, dtype=int)
         return np.concatenate([ends, velocities, np.repeat(self._of_contact_points, self.sizes.solids)])
@@ -242,23 +243,23 @@ class MeshTopology:
 
     @functools.cached_property
     def point_edge(self) -> np.ndarray:
-        """Mean edge of the component of each point, or that an obstacle's edge is made for [m], shape (n_points,)."""
+        """Mean edge of the component of each point, or for which an obstacle edge is made [m], shape (n_points,)."""
         return np.append(self.components.edge, self.obstacle_edges.edge)
 
     @functools.cached_property
     def point_size(self) -> np.ndarray:
-        """Index of that mean edge among the distinct ones, shape (n_points,), int."""
+        """Index of the `point_edge` of each point among the distinct mean edges, shape (n_points,), int."""
         lengths, number = self.components.sizes
         return np.append(number[self.components.of], np.searchsorted(lengths, self.obstacle_edges.edge))
 
     @property
     def pairs(self) -> int:
-        """Pairs of nodes that share an element."""
+        """Number of pairs of nodes that share an element."""
         return self.pattern.nnz
 
     @functools.cached_property
     def row(self) -> wp.array:
-        """First pair of every node, one more for the end, shape (n_nodes + 1,)."""
+        """First pair of every node, and the end of the last node, shape (n_nodes + 1,)."""
         return self._array(self.pattern.indptr, int)
 
     @functools.cached_property
@@ -268,20 +269,20 @@ class MeshTopology:
 
     @functools.cached_property
     def corner_pairs(self) -> tuple[wp.array, wp.array]:
-        """Pairs of corners, grouped by pairs of nodes: first of each group, shape (pairs + 1,); the pairs, (n,)."""
+        """Pairs of corners, grouped by pairs of nodes: start of each group, shape (pairs + 1,); corner pairs, (n,)."""
         pair = np.asarray(self.pattern[self.node_pairs]).reshape(-1).astype(int) - 1
         first, order = _grouped(pair, self.pairs)
         return self._array(first, int), self._array(order, int)
 
     @functools.cached_property
     def faces(self) -> np.ndarray:
-        """Points of the faces of all bodies, shape (n_faces, 3)."""
+        """Points at the corners of the faces of all bodies, shape (n_faces, 3)."""
         soft = [part.faces + part.nodes.start for part in self.mesh.meshes]
         return np.concatenate([*soft, self.bone_surfaces.faces + self.sizes.nodes])
 
     @functools.cached_property
     def position(self) -> np.ndarray:
-        """Points at rest [m], shape (n_points, 3)."""
+        """Positions of points at rest [m], shape (n_points, 3)."""
         return np.concatenate([self.mesh.position, self.bone_surfaces.position, self.obstacle_edges.position])
 
     @functools.cached_property
@@ -292,7 +293,7 @@ class MeshTopology:
 
     @functools.cached_property
     def outer_faces(self) -> tuple[wp.array, wp.array]:
-        """Faces with an outer side (of solids and bones) around every point: first, shape (n_points + 1,); all."""
+        """Faces of solids and bones, grouped by points: starts of groups, shape (n_points + 1,); faces, shape (n,)."""
         sheets = {tuple(sorted(t)) for t in self.mesh.triangles.tolist()}
         outer = np.array([k for k, f in enumerate(self.faces.tolist()) if tuple(sorted(f)) not in sheets], dtype=int)
         first, order = _grouped(self.faces[outer].reshape(-1), self.sizes.points)
@@ -300,10 +301,10 @@ class MeshTopology:
 
     @functools.cached_property
     def edge_ends(self) -> wp.array:
-        """Ends of edges of obstacles [m], shape (edge_ends,)."""
+        """Positions of the ends of edges of obstacles [m], shape (edge_ends,)."""
         return self._array(self.obstacle_edges.position, vector(3))
 
 
 def _grouped(key: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Entries grouped by keys below `count`: the first of each key and the end, (count + 1,); all entries in order."""
+    """Entries grouped by keys below `count`: start of each group, shape (count + 1,), and the entries in this order."""
     return np.searchsorted(np.sort(key), np.arange(count + 1)), np.argsort(key, kind="stable")

@@ -39,13 +39,13 @@ class StepEnd:
     """The end of a step, as its adjoint needs it.
 
     Attributes:
-        z: Displacements and forces of contacts, shape (worlds * stride,).
+        z: Displacements, and forces of contacts, shape (worlds * stride,).
         count: Number of pairs, shape (worlds,).
-        kind: Their kinds, shape (worlds * capacity,).
-        node: Their nodes, shape (worlds * capacity,).
-        side: Their sides, shape (worlds * capacity,).
-        normal: Their normals, shape (worlds * capacity,).
-        weight: Their weights, shape (worlds * capacity,).
+        kind: Kind of each pair, shape (worlds * capacity,).
+        node: Nodes of each pair, shape (worlds * capacity,).
+        side: Sign of the normal of each pair, as in `PairArrays`, shape (worlds * capacity,).
+        normal: Normal of each pair, shape (worlds * capacity,).
+        weight: Weights of each pair, shape (worlds * capacity,).
         spare: 1 for redundant pairs, shape (worlds * capacity,).
     """
 
@@ -72,7 +72,7 @@ class Taken:
     """How a step was taken, as its adjoint needs it.
 
     Attributes:
-        outcome: See `StepClock`, shape (worlds,).
+        outcome: Outcome of the step, see `StepClock`, shape (worlds,).
         unusual: Number of worlds that were halved or lost, shape (1,).
         members: 1 for a component that was halved or lost, shape (worlds * components,).
     """
@@ -87,8 +87,8 @@ class StepPath:
     """All shorter steps that replaced one; each array has a slot for each shorter step.
 
     Attributes:
-        states: Arrays of `ProjectiveState.motion` before each step, and at the end.
-        steps: Their levels, shape (slots, worlds), and the arrays of `StepEnd` after each.
+        states: Arrays of `ProjectiveState.motion` before each shorter step, and at the end.
+        steps: Levels of the shorter steps, shape (slots, worlds), and the arrays of `StepEnd` after each shorter step.
     """
 
     states: list[wp.array]
@@ -103,7 +103,7 @@ class ProjectiveWorkspace:
         topology: The tables from which the sizes follow.
         skeleton: The bones, or None.
         motors: Channels of the actuators that drive joints.
-        signals: Number of signals that strains at rest follow, 0 without oscillations.
+        signals: Number of signals that control strains at rest, 0 without oscillations.
     """
 
     topology: MeshTopology
@@ -132,7 +132,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def _evaluated(self) -> dict[str, dict[str, wp.array]]:
-        """Fields of the structs of all kinds that are written with their forces, each with a gradient."""
+        """Fields of the structs of all kinds that are written when forces are evaluated, each with a gradient."""
         mesh = self.topology.mesh
         return {
             k.name: {n: self._zeros(len(getattr(mesh, of)), t, gradient=True) for n, (t, of) in k.evaluated.items()}
@@ -146,7 +146,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def signal(self) -> wp.array:
-        """Signals that strains at rest follow where there are oscillations, with a gradient, shape (worlds, n)."""
+        """Signals that control strains at rest in scenes with oscillations, with a gradient, shape (worlds, n)."""
         shape = (self.topology.sizes.worlds, self.signals)
         return wp.zeros(shape, dtype=real, device=self.topology.device, requires_grad=True)
 
@@ -157,7 +157,7 @@ class ProjectiveWorkspace:
 
     @property
     def evaluated(self) -> list[wp.array]:
-        """Arrays between a point and the forces there, each with a gradient."""
+        """Intermediate arrays in the evaluation of forces at a point, each with a gradient."""
         return [self.force, *(array for fields in self._evaluated.values() for array in fields.values())]
 
     def struct(self, kind: Kind) -> object:
@@ -188,7 +188,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def energy(self) -> wp.array:
-        """Energy of every element, at its first corner [J], shape (worlds * corners,), with a gradient."""
+        """Energy of every element, in the entry of its first corner [J], shape (worlds * corners,), with a gradient."""
         return self._zeros(self.topology.corners, real, gradient=True)
 
     @functools.cached_property
@@ -226,7 +226,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def seed(self) -> wp.array:
-        """Gradient with respect to the displacement, shape (worlds * stride,)."""
+        """Gradient with respect to `displacement` at the end of a step, shape (worlds * stride,)."""
         return self._iterate()
 
     @functools.cached_property
@@ -236,7 +236,7 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def krylov(self) -> Krylov:
-        """The iteration that solves the adjoint without contact."""
+        """The MINRES iteration, which solves adjoints and Newton steps without contact."""
         sizes = self.topology.sizes
         return krylov(sizes.worlds, len(self.topology.components), sizes.nodes, sizes.stride, self.topology.device)
 
@@ -249,19 +249,19 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def scaling(self) -> wp.array:
-        """Factor of the matrix of the global step for the parameters of a world [1], shape (worlds,)."""
+        """Factor that scales the matrix of the global step for the parameters of a world [1], shape (worlds,)."""
         return self._zeros(1, real)
 
     @functools.cached_property
     def ratios(self) -> wp.array:
-        """Largest ratio of stiffnesses in each part [1], shape (worlds, parts); `scaling` if there is one part."""
+        """Partial maxima of stiffness over nominal stiffness [1], shape (worlds, parts); `scaling` if parts is 1."""
         if not parallel(self.topology.device):
             return self.scaling.reshape((self.topology.sizes.worlds, 1))
         return wp.zeros((self.topology.sizes.worlds, _PARTS), dtype=real, device=self.topology.device)
 
     @functools.cached_property
     def flight(self) -> wp.array:
-        """Part of free flight with which the iteration of a component begins [1], shape (worlds * components,)."""
+        """Fraction of free flight with which the iteration of a component begins [1], shape (worlds * components,)."""
         return self._zeros(len(self.topology.components), real)
 
     @functools.cached_property
@@ -281,12 +281,12 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def column(self) -> wp.array:
-        """Second derivative of the elastic energy [N/m]: three columns for each pair, shape (worlds * pairs * 3,)."""
+        """Second derivative of the elastic energy [N/m]: three columns per node pair, shape (worlds * pairs * 3,)."""
         return self._zeros(3 * self.topology.pairs, NODE)
 
     @functools.cached_property
     def start(self) -> tuple[wp.array, wp.array]:
-        """Positions [m], with a gradient, and velocities [m/s] of points at the start, shape (worlds * n_points,)."""
+        """Positions [m], with a gradient, and velocities [m/s] of points before a step, shape (worlds * n_points,)."""
         points = self.topology.sizes.points
         return self._zeros(points, vector(3), gradient=True), self._zeros(points, vector(3))
 
@@ -328,7 +328,7 @@ class ProjectiveWorkspace:
     def members(self) -> tuple[wp.array, ...]:
         """1 for nodes, joint coordinates, joint velocities and worlds that take shorter steps; last, 1 for other nodes.
 
-        Each has one row for all worlds.
+        Five arrays; each has all worlds in one row.
         """
         counts = [component.size for component in self.topology.state_components]
         return tuple(self._zeros(count, int) for count in (*counts, 1, counts[0]))
@@ -377,7 +377,7 @@ class ProjectiveWorkspace:
         return AdjointCache()
 
     def end(self, state_out: State) -> StepEnd | None:
-        """Storage for the end of the step to `state_out`, for its adjoint; None if there is no adjoint or no need."""
+        """Storage for the end of the step to `state_out`, for its adjoint; None if no adjoint needs it."""
         if not ((self.topology.sizes.contacts or self.skeleton) and state_out.position.requires_grad):
             return None
 
@@ -389,5 +389,5 @@ class ProjectiveWorkspace:
 
 
 def _slots(count: int, like: wp.array) -> wp.array:
-    """Room for `count` copies of an array."""
+    """An array with room for `count` copies of `like`."""
     return wp.zeros((count, *like.shape), dtype=like.dtype, device=like.device)

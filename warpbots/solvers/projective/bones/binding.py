@@ -1,4 +1,4 @@
-"""Bones: which nodes of soft bodies are bound to which rigid body, and their joints, on the host."""
+"""Bones and their joints, and the nodes of soft bodies that are bound to each bone, on the host."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ _NEAR = 1e-6
 
 
 def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> np.ndarray:
-    """Index of the bone that contains each point, the bone in which it is deepest if there are several; -1 for none.
+    """Index of the bone that contains each point; of several, the one in which the point is deepest; -1 for none.
 
     Args:
-        bones: Rigid bodies where all joints are at zero.
+        bones: Rigid bodies, with all joints at zero.
         position: Points [m], shape (n, 3).
-        slack: Points up to this far outside belong to a bone, too [m].
+        slack: Distance from a bone up to which points outside count as inside [m].
     """
     distance = np.full((len(position), len(bones) + 1), slack)
     for k, bone in enumerate(bones):
@@ -48,7 +48,7 @@ def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> 
 
 
 def motors_of(scene: Scene) -> list[int]:
-    """Channels of the actuators that drive joints."""
+    """Control channels of the actuators that drive joints."""
     return [i for i, a in enumerate(scene.actuators) if isinstance(a, Torque | Servo)]
 
 
@@ -60,7 +60,8 @@ def refuse_unbound(scene: Scene, mesh: object) -> None:
         mesh: The soft bodies, a `Mesh`.
 
     Raises:
-        SceneError: No nodes are bound to a bone, a joint does not start at zero, or the scene has a `Contact`.
+        SceneError: A bone is bound to fewer than three nodes that are not in line, a joint does not start at zero, or
+            the scene has a `Contact`.
     """
     if scene.rigid:
         _refuse_contacts(scene)
@@ -83,7 +84,7 @@ def skeleton_of(
         device: Device of the arrays.
 
     Raises:
-        SceneError: Soft bodies on one skeleton touch but are not joined.
+        SceneError: Two soft bodies that are bound to one skeleton touch, but no attachment joins them.
     """
     if not scene.rigid:
         return None
@@ -99,7 +100,7 @@ def skeleton_of(
 
 
 def _soft_matter(mesh: object, own: np.ndarray) -> Moments:
-    """Mass, centre and moments of inertia of these nodes, which a limit of a joint may have to stop."""
+    """Mass, centre of mass and inertia matrix of the nodes `own`; the stiffness of joint limits allows for them."""
     m, x = (mesh.density * mesh.volume)[own], mesh.position[own]
     center = m @ x / m.sum()
     second = np.einsum("n,ni,nj->ij", m, x - center, x - center)
@@ -109,14 +110,14 @@ def _soft_matter(mesh: object, own: np.ndarray) -> Moments:
 def handles_of(
     skeleton: ArticulatedModel, mesh: object, bone_surfaces: BoneSurfaces, A: csc_matrix, factor: Factor, sizes: object
 ) -> HandleArrays:
-    """Bones as handles of all nodes, and of the vertices of their surfaces.
+    """Bones as handles that all nodes, and the vertices of bone surfaces, follow.
 
     Args:
         skeleton: The bones.
         mesh: The soft bodies, a `Mesh`.
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
-        factor: Its factors for nodes that are neither fixed nor bound.
+        factor: The factors of `A` for nodes that are neither fixed nor bound to bones.
         sizes: Sizes of one world, `ProjectiveSizes`.
     """
     bones, ends = len(skeleton.scene.rigid), np.full(sizes.edge_ends, -1)
@@ -148,14 +149,16 @@ class BoneWorkspace:
 
     Attributes:
         motor: Channels of the motors, shape (motors,).
-        control: Their signals, shape (worlds, motors), with a gradient.
+        control: Control signals of the motors, shape (worlds, motors), with a gradient.
         gravity: Gravitational acceleration in double precision [m/s^2], shape (worlds,), with a gradient.
-        work: Arrays of a global step, and the same with rows and columns exchanged for its adjoint.
-        tangent: Transpose of the Jacobian of the joints, shape (worlds * freedom * freedom,).
+        work: Arrays of a global step, and the same arrays with `rows` and `columns` exchanged, for the adjoint.
+        tangent: Transpose of the Jacobian of the residual of the joints, with soft bodies, shape (worlds * freedom *
+            freedom,).
         pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
         moved: Gradients with respect to the displacements of bound nodes, shape (worlds * bound,).
-        power: Powers at bound nodes [W], shape (worlds * bound,), with a gradient.
-        readings: Measurements of the bones, as buffers for readings that are not asked for.
+        power: Power whose gradients are the gradients of a step, at each bound node [W], shape (worlds * bound,), with
+            a gradient.
+        readings: Buffers for measurements of the bones that the caller does not ask for.
     """
 
     def __init__(self, skeleton: ArticulatedModel, bound: int, motor: list[int]):
@@ -205,7 +208,7 @@ def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
 
 
 def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
-    """Velocities of all nodes at time 0 [m/s], bound nodes with their bones, shape (n_nodes, 3)."""
+    """Velocities of all nodes at time 0 [m/s], shape (n_nodes, 3); bound nodes move with their bones."""
     velocity = mesh.velocity.copy()
     launch_all(poses(skeleton, skeleton.workspace.at_rest(Articulated().state(skeleton))), skeleton.device)
     twists = skeleton.workspace.links.twist.numpy()[skeleton.tree.element.numpy()]
@@ -224,7 +227,7 @@ def _refuse_contacts(scene: Scene) -> None:
 
 
 def _refuse_starts(scene: Scene) -> None:
-    """Raise if a joint does not start at zero, where soft bodies are at rest."""
+    """Raise if a joint does not start at zero: soft bodies are at rest with all joints at zero."""
     for joint in scene.joints:
         if joint.start is not None and not np.allclose(joint.start, JOINTS[joint.kind].zero, atol=1e-9):
             raise SceneError(
@@ -235,7 +238,7 @@ def _refuse_starts(scene: Scene) -> None:
 
 
 def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
-    """Raise if a bone is bound to fewer than three nodes that are not in line."""
+    """Raise if a bone is not bound to at least three nodes that are not in line."""
     carriers = {j.parent for j in scene.joints}
     for k, body in enumerate(scene.rigid):
         if body.shape is None and body.name in carriers:

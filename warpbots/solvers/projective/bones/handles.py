@@ -1,20 +1,21 @@
-"""Bones as handles of soft bodies: a global step that moves both together.
+"""Bones as handles of soft bodies: a global step that moves bones and soft bodies together.
 
 A bone with the orientation R and the origin p is a handle with the four columns T = (R, p). The global matrix A gives
-every node i a weight v_ic for each column c of all bones, with which it follows them when no other forces act: for a
-bound node its position (r, 1) in the frame of its bone, for the others -A_ff^-1 A_fb times the weights of bound nodes.
-The global step
+every node i a weight v_ic for each column c of all bones: the node follows the columns with these weights if no other
+forces act. For a bound node they are its position (r, 1) in the frame of its bone; for all other nodes they are
+-A_ff^-1 A_fb times the weights of the bound nodes. The global step
 
     B^T A B dz = B^T b,   B = (1, v G)
 
 of the soft multi-body paper (section 4, eq. 8 and 16) then separates into the solve y = A_ff^-1 b_f, without bones, and
-a small dense one for the joints,
+a small dense system for the joints,
 
     (K + G^T (v^T A v) G) dx = G^T v^T b - r,   du = y + v G dx,
 
-with the residual r and the Jacobian K of the articulated bodies alone, and the derivative G of the handles with respect
-to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G changes. Rows belong to
-velocities of joints and columns to their displacements, which differ for ball joints (`articulated.joints`).
+with the residual r and the Jacobian K of the articulated bodies without soft bodies, and the derivative G of the
+handles with respect to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G
+changes. Rows of the system belong to velocities of joints, and columns to displacements of joints; the two differ for
+ball joints (`articulated.joints`).
 """
 
 import warp as wp
@@ -57,15 +58,15 @@ class HandleArrays:
 
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
-    freedom: Number of velocities of joints.
+    freedom: Number of joint velocities.
     handles: Number of handles, four for each bone.
     bone_of: Bone that each point is bound to, -1 for none, shape (nodes,).
     bound: Number of points that are bound to bones, all vertices of bone surfaces included.
     node: Bound points, shape (bound,).
-    bone: Their bones, shape (bound,).
-    place: Their positions in the frame of their bone [m], shape (bound,).
+    bone: Bone of each bound point, shape (bound,).
+    place: Position of each bound point in the frame of its bone [m], shape (bound,).
     weight: Weights v_ic [m, 1], handle after handle, shape (handles * nodes,).
-    stiffness: Their product v^T A v [N m, N, N/m], shape (handles * handles,).
+    stiffness: The product v^T A v of the weights v with the matrix A [N m, N, N/m], shape (handles * handles,).
     """
 
     nodes: int
@@ -86,16 +87,17 @@ class HandleWork:
     """Arrays of a global step, all worlds in one row.
 
     rows: Derivative of each handle with respect to velocities of joints, shape (worlds * handles * freedom,).
-    columns: The same with respect to their displacements, shape (worlds * handles * freedom,).
-    carried: Product of the stiffness of the handles with the columns, shape (worlds * handles * freedom,).
+    columns: Derivative of each handle with respect to displacements of joints, shape (worlds * handles * freedom,).
+    carried: Product of `HandleArrays.stiffness` with `columns`, shape (worlds * handles * freedom,).
     force: Force on each handle, v^T b, shape (worlds * handles,).
     moved: Correction of each handle, shape (worlds * handles,).
     residual: Residual of the articulated bodies without soft bodies, -r [N m or N], shape (worlds * freedom,).
-    matrix: Their Jacobian K, then the factors of the whole matrix, shape (worlds * freedom * freedom,).
-    pivot: Rows that were exchanged, shape (worlds * freedom,).
-    inverse: Inverse of the whole matrix, shape (worlds * freedom * freedom,).
+    matrix: Jacobian K of the articulated bodies without soft bodies, then the factors of K + G^T (v^T A v) G, shape
+        (worlds * freedom * freedom,).
+    pivot: Rows that the factorisation exchanged, shape (worlds * freedom,).
+    inverse: Inverse of K + G^T (v^T A v) G, shape (worlds * freedom * freedom,).
     torque: Residual with soft bodies, G^T v^T b - r [N m or N], shape (worlds * freedom,).
-    step: Right-hand side and solution, shape (worlds * freedom,).
+    step: Right-hand side, then solution, of the system for the joints, shape (worlds * freedom,).
     """
 
     rows: wp.array[vec3]
@@ -113,13 +115,13 @@ class HandleWork:
 
 @wp.func
 def double(a: _vec):
-    """A vector of nodes in the precision of bones."""
+    """Convert a vector from the precision of nodes to the precision of bones."""
     return vec3(scalar(a[0]), scalar(a[1]), scalar(a[2]))
 
 
 @wp.func
 def single(a: vec3):
-    """A vector of bones in the precision of nodes."""
+    """Convert a vector from the precision of bones to the precision of nodes."""
     return _vec(real(a[0]), real(a[1]), real(a[2]))
 
 
@@ -134,7 +136,7 @@ def signal_kernel(
     control_out: wp.array2d[scalar],
     gravity_out: wp.array[vec3],
 ):
-    """Signals of motors, and gravity, in the precision of bones."""
+    """Convert the control signals of motors, and gravity, to the precision of bones."""
     w = wp.tid()
     for m in range(motor.shape[0]):
         control_out[w, m] = scalar(control[w, motor[m]])
@@ -152,7 +154,7 @@ def begin_joints_kernel(
     stage_out: ImplicitStage,
     u_out: wp.array[NODE],
 ):
-    """State of the joints before a step, and the initial guess of their displacements."""
+    """Write the state of the joints before a step, and the initial guess of their displacements."""
     w = wp.tid()
     stage_out.c[w] = inverse_length(past, w)
     for e in range(tree.elements):
@@ -166,7 +168,7 @@ def begin_joints_kernel(
 
 @wp.func
 def handle_rate(R: mat33, p: vec3, c: int, twist: Twist):
-    """Rate of column c of (R, p) for a twist of its bone."""
+    """Rate of change of column c of (R, p) if the bone moves with `twist`."""
     rate = wp.cross(angular(twist), p) + linear(twist)
     if c < 3:
         rate = wp.cross(angular(twist), vec3(R[0, c], R[1, c], R[2, c]))
@@ -187,7 +189,7 @@ def pose_kernel(
     work_out: StepArrays,
     handle_out: HandleWork,
 ):
-    """Bones at the displacements of joints in `u`: residual, Jacobian, and derivatives of the handles."""
+    """Evaluate bones at the joint displacements in `u`: residual, Jacobian, and derivatives of the handles."""
     w = wp.tid()
     if active[w] == 0:
         return
@@ -232,7 +234,7 @@ def place_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """Displacements of bound nodes: p + R r - x."""
+    """Write the displacements of bound nodes: p + R r - x."""
     w, b = wp.tid()
     if active[w] == 0:
         return
@@ -251,7 +253,7 @@ def handle_force_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """Force on each handle: sum of v_ic b_i."""
+    """Write the force on each handle: sum of v_ic b_i."""
     w, c = wp.tid()
     if active[w] == 0:
         return
@@ -263,7 +265,7 @@ def handle_force_kernel(
 
 @wp.func
 def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
-    """K + s G^T (v^T A v) G instead of K."""
+    """Replace K by K + s G^T (v^T A v) G, with the scaling s of the matrix A."""
     n = handles.freedom
     h = handles.handles
     for c in range(h):
@@ -283,7 +285,7 @@ def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
 
 @wp.func
 def invert(handle: HandleWork, w: int, n: int):
-    """Write the inverse of the matrix."""
+    """Write the inverse of the factored matrix."""
     factorise(handle.matrix, handle.pivot, w, n)
     for j in range(n):
         for i in range(n):
@@ -304,7 +306,7 @@ def join_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """The matrix of joints and soft bodies at the present poses of bones, and its inverse."""
+    """Write the matrix of the joints with soft bodies at the present poses of bones, and its inverse."""
     w = wp.tid()
     if active[w] == 1:
         assemble(handles, handle_out, scalar(scaling[w]), w)
@@ -321,7 +323,7 @@ def joint_step_kernel(
     handle_out: HandleWork,
     f_out: wp.array[NODE],
 ):
-    """Corrections of joints and of handles."""
+    """Write the corrections of joints and of handles."""
     w = wp.tid()
     if active[w] == 0:
         return
@@ -356,7 +358,7 @@ def follow_kernel(
     # out
     f_out: wp.array[NODE],
 ):
-    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, or write it for bound nodes."""
+    """Add sum of v_ic dT_c to the corrections of free nodes, and write this sum as the corrections of bound nodes."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -379,7 +381,7 @@ def stay_kernel(
     # out
     after_out: wp.array[scalar],
 ):
-    """Coordinates, or velocities, of joints stay as they are where the step of their component failed."""
+    """Restore the coordinates, or velocities, of joints in components whose step failed."""
     w, i = wp.tid()
     if islands.sound[w * islands.count + component[i]] == 0:
         k = w * component.shape[0] + i

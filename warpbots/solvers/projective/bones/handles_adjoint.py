@@ -32,7 +32,7 @@ _vec = vector(3)
 
 @wp.func
 def tangent_of(handles: HandleArrays, tree: JointTree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
-    """Derivative of the force of soft bodies along velocity j by displacement l, for constant forces on nodes."""
+    """Derivative of the force of soft bodies on joint velocity j by joint displacement l, for constant nodal forces."""
     n = handles.freedom
     S = work.axis[w * n + j]
     e = tree.of_dof[j]
@@ -62,7 +62,7 @@ def tangent_kernel(
     # out
     tangent_out: wp.array[scalar],
 ):
-    """The transpose of K minus the derivative of the forces of soft bodies, whose moments are in `force`."""
+    """Write the transpose of K minus the derivative of the forces of soft bodies; `handle.force` has their moments."""
     w, j, l = wp.tid()
     n = handles.freedom
     slope = work.jacobian[(w * n + j) * n + l] - tangent_of(handles, tree, work, handle, w, j, l)
@@ -103,7 +103,7 @@ def weigh_joints_kernel(
     # out
     weight_out: wp.array[scalar],
 ):
-    """Virtual velocities of joints, -a; the gradients of their power are the gradients of the step."""
+    """Write the virtual joint velocities -a; the gradients of the power of all forces in them are those of the step."""
     w, j = wp.tid()
     weight_out[w * handles.freedom + j] = -scalar(z[w * handles.stride + handles.nodes + j][0])
 
@@ -117,7 +117,7 @@ def hold_kernel(
     # out
     held_out: wp.array[vec3],
 ):
-    """Copy the entries of bound nodes."""
+    """Copy the entries of bound nodes from `residual`."""
     w, b = wp.tid()
     held_out[w * handles.bound + b] = double(at(residual, w * handles.stride + handles.node[b]))
 
@@ -151,7 +151,7 @@ def soft_body_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """Position of a bound node times its gradient t, minus force times virtual velocity."""
+    """Position of a bound node times t, the gradient by its displacement, minus force times virtual velocity."""
     w, b = wp.tid()
     X = carried_to(handles, tree, links, w, b)
     L = sweep[w * tree.elements + tree.element[handles.bone[b]]]
@@ -169,7 +169,7 @@ def gather_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """Moments of the forces on the bound nodes of each bone only, sum of b_i (r_i, 1)_c, in place of `force`."""
+    """Write to `force` the moments of the forces on the bound nodes of each bone only: sum of b_i (r_i, 1)_c."""
     w, c = wp.tid()
     total = vec3()
     for b in range(handles.bound):
@@ -192,7 +192,7 @@ def velocity_kernel(
     # out
     z_out: wp.array[NODE],
 ):
-    """Velocities of bound nodes from the velocities of the joints in `z`."""
+    """Write velocities of bound nodes that follow from the joint velocities in `z`."""
     w, b = wp.tid()
     if active[w] == 0:
         return

@@ -14,7 +14,7 @@ _vec = vector(3)
 
 @wp.func
 def contact_weight(handles: HandleArrays, contacts: ContactArrays, k: int, c: int):
-    """Weight with which a contact follows handle c: sum of a_k v_kc of its nodes."""
+    """Weight with which contact k follows handle c: sum of a_i v_ic over the nodes i of the contact."""
     total = scalar(0.0)
     for p in range(4):
         i = contacts.node[k][p]
@@ -35,7 +35,7 @@ def joint_coupling_kernel(
     # out
     coupling_out: JointCoupling,
 ):
-    """Displacement of a contact per displacement of each joint, and of each joint per force of the contact."""
+    """Write the displacement of each contact per joint displacement, and the joint displacements per contact force."""
     w, contact = wp.tid()
     k = w * topology.contacts + contact
     if active[w] == 0 or contacts.listed[k] == 0:

@@ -26,7 +26,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
         slack: Distance up to which a node coincides with another one [m], shape (n,).
 
     Raises:
-        SceneError: There are two such bodies; it names them and their bones.
+        SceneError: There are two such bodies; the message names the bodies and their bones.
     """
     skeleton = np.append(skeletons_of(scene), -1)[bone]
     joined = {frozenset((a.first, a.second)) for a in scene.attachments}
@@ -47,7 +47,7 @@ def refuse_torn(scene: Scene, position: np.ndarray, body: np.ndarray, bone: np.n
 
 
 def skeletons_of(scene: Scene) -> np.ndarray:
-    """Number of the skeleton of each rigid body, shape (n,); joints connect the bodies of a skeleton."""
+    """Index of the skeleton of each rigid body, shape (n,); joints connect the bodies of a skeleton."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = np.array([(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None], dtype=int)
     row, column = ends.reshape(-1, 2).T

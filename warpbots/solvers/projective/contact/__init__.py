@@ -1,3 +1,3 @@
-"""Contact: detection, Coulomb's law, the forces of all contacts of a world, and their adjoint."""
+"""Contact: detection, Coulomb's law, the solver for the contact forces of a world, and the adjoint of contacts."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""Bone surfaces: the parts of the surfaces of bones that are outside of their soft bodies, on the host.
+"""Bone surfaces: the faces of bones that are outside of the soft bodies bound to these bones, on the host.
 
-Their vertices are points like the nodes of soft bodies: contacts use both; everything else, states included, uses nodes
-only. A vertex moves with its bone.
+The vertices of bone surfaces are points like the nodes of soft bodies: contacts use vertices and nodes; everything
+else, states included, uses nodes only. A vertex moves with its bone.
 """
 
 import dataclasses
@@ -31,12 +31,12 @@ _ASIDE = (0.31, 0.59, 0.74)
 
 @dataclasses.dataclass(frozen=True)
 class BoneSurfaces:
-    """The surfaces of all bones of a scene outside of their soft bodies, where all joints are at zero.
+    """The surfaces of all bones of a scene outside of their soft bodies, with all joints at zero.
 
     Attributes:
         position: Vertices [m], shape (n, 3).
         bone: Index in `Scene.rigid` of the bone of each vertex, ascending, shape (n,).
-        faces: Vertices of the faces, counter-clockwise from outside, shape (m, 3).
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3).
     """
 
     position: np.ndarray
@@ -45,7 +45,7 @@ class BoneSurfaces:
 
     @classmethod
     def none(cls) -> "BoneSurfaces":
-        """No bone has a surface."""
+        """Surfaces of a scene in which no bone has a surface."""
         return cls(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros((0, 3), dtype=int))
 
     def __len__(self) -> int:
@@ -58,9 +58,9 @@ class BoneSurfaces:
 
 
 def distance_to_body(body: SoftBody | RigidBody, x: np.ndarray) -> np.ndarray:
-    """Signed distance of points from a body where all joints are at zero [m], shape (n,).
+    """Signed distance of points from a body, with all joints at zero [m], shape (n,).
 
-    It is infinite for bodies without an inside: sheets, trusses, and rigid bodies without a shape.
+    The distance is infinite for bodies without an inside: sheets, trusses, and rigid bodies without a shape.
 
     Args:
         body: The body.
@@ -83,7 +83,7 @@ def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float) -> BoneSurfac
         cell_size: Approximate length of the edges [m].
 
     Raises:
-        SceneError: A bone has no surface.
+        SceneError: A bone has a shape without a surface.
     """
     inside = _inside(scene, mesh)
     parts, first = [BoneSurfaces.none()], 0
@@ -111,8 +111,8 @@ def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float) -> BoneSurfac
 def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
     """Which pairs of bodies are never in contact, soft bodies first, then bones with a surface, shape (n, n), bool.
 
-    These are soft bodies that are attached to one another, a bone and itself, a bone and soft bodies with nodes that
-    are bound to it, and bones that a joint connects, directly or through bodies without a shape.
+    These pairs are: two soft bodies that are attached to one another; a bone and itself; a bone and a soft body with
+        nodes bound to this bone; two bones that a joint connects, directly or through bodies without a shape.
 
     Args:
         scene: The scene with the bodies.
@@ -132,7 +132,7 @@ def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) ->
 
 
 def body_of(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
-    """Number of the body of every point, soft bodies first, then bones with a surface.
+    """Index of the body of every point; soft bodies are counted first, then bones with a surface.
 
     Args:
         scene: The scene with the bodies.
@@ -153,7 +153,7 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
         cell_size: Approximate length of the edges [m].
 
     Raises:
-        SceneError: It does; the message names both bodies.
+        SceneError: A bone starts inside another body or intersects its surface; the message names both bodies.
     """
     if not len(bone_surfaces):
         return
@@ -190,13 +190,13 @@ def _penetration(bone: RigidBody, other: object, how: str) -> SceneError:
 
 
 def _inside(scene: Scene, mesh: object) -> list[list[int]]:
-    """For each bone the soft bodies, by their number among these, with nodes that are bound to it."""
+    """For each bone, the indices (among soft bodies) of the soft bodies with nodes that are bound to this bone."""
     of_body = np.searchsorted([p.body for p in mesh.meshes], mesh.body)
     return [np.unique(of_body[mesh.bone == k]).tolist() for k in range(len(scene.rigid))]
 
 
 def _joined(scene: Scene) -> list[set[int]]:
-    """For each bone the bones that joints connect it with, also through bodies without a shape."""
+    """For each bone, the bones that joints connect with it, directly or through bodies without a shape."""
     number = {b.name: k for k, b in enumerate(scene.rigid)}
     ends = [(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None]
     next_to = [{b for a, b in (*ends, *((b, a) for a, b in ends)) if a == k} for k in range(len(number))]

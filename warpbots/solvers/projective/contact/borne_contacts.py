@@ -1,15 +1,18 @@
-"""Contacts at bones only, solved together by Newton's method for the displacements of joints.
+"""Contacts that move only with bones, solved together by Newton's method for the displacements of joints.
 
-Such contacts are coupled through joints only. For given displacements y of the joints, the law of each contact with its
-skin gives its force in closed form, lambda_i = l_i(q_i + J_i y), which leaves
+Such contacts are coupled through joints only. The skin is the compliance c of a contact itself (`coulomb_law`). For
+given displacements y of the joints, the law of contact i with its skin gives its force in closed form, lambda_i =
+l_i(q_i + J_i y), with the displacement J_i of the contact per joint displacement and the displacement R_i of the joints
+per contact force. This leaves
 
     y = sum R_i lambda_i(y)
 
-with as many unknowns as there are velocities of joints, however many contacts there are. Sweeps over single contacts
-would be slow: each contact moves the whole bone, so that a sweep removes only a thousandth of the error in the
-distribution of a load.
+with as many unknowns as there are joint velocities, however many contacts there are. Sweeps over single contacts would
+be slow: each contact moves the whole bone, so that a sweep removes only a thousandth of the error in the distribution
+of a load.
 
-The law is piecewise smooth; its derivative is taken on the present piece. The adjoint is linear: one step solves it.
+The law is piecewise smooth; Newton's method takes the derivative on the present piece. The adjoint is linear: one step
+solves it.
 """
 
 import warp as wp
@@ -35,7 +38,7 @@ _CLOSE = wp.constant(scalar(1e-4))  # step relative to the deepest skin at which
 
 @wp.func
 def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scalar, closed: int):
-    """Force l of the law `coulomb_law.law` for w = c, without differences of large numbers, and dl/dq."""
+    """Force l of `coulomb_law.law` with w = c, without differences of large numbers, and its derivative dl/dq."""
     one = wp.identity(n=3, dtype=scalar)
     across = q - wp.dot(q, n) * n
     depth = -wp.dot(q, n)
@@ -66,7 +69,7 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
 
 @wp.func
 def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int):
-    """q of entry i of the list of active contacts after displacements of joints: a difference of large numbers."""
+    """q of entry i in the list of active contacts after joint displacements; its large terms nearly cancel."""
     total = vec3(contacts.gap[i])
     for j in range(coupling.freedom):
         m = w * coupling.freedom + j
@@ -77,7 +80,7 @@ def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, 
 
 @wp.func
 def respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int, lam: _vec):
-    """Change of the force of a contact at the present guess, and its derivative with respect to q."""
+    """Write the change of the force of a contact at the present guess, and the derivative of the force by q."""
     l, slope = on_skin(
         displaced(contacts, coupling, w, i, k), vec3(contacts.normal[k]), scalar(contacts.skin[k]),
         contacts.condition[k], scalar(contacts.friction[k]), scalar(contacts.extra[k]), contacts.closed[k],
@@ -90,7 +93,7 @@ def respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k:
 
 @wp.func
 def adj_respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int, nu: _vec):
-    """The same for nu of the adjoint, and for B^T nu, which takes the place of the force."""
+    """`respond` for nu in place of the force in the adjoint; B^T nu is what moves the joints."""
     B = mat33(wp.transpose(contacts.by_displacement[k]))
     K = wp.inverse(wp.identity(n=3, dtype=scalar) - mat33(wp.transpose(contacts.by_force[k])))
     change = _vec(K @ displaced(contacts, coupling, w, i, k) - vec3(nu))
@@ -104,7 +107,7 @@ def write_rest(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write the residual of the equations: sum R dlambda - dy."""
+    """Write the residual of the equations for y: sum R dlambda - dy."""
     n = coupling.freedom
     first = w * topology.contacts
     for b in range(lane, n, lanes):
@@ -122,7 +125,7 @@ def write_system(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write the matrix of the equations, 1 - sum R (dl/dq) J."""
+    """Write the matrix of the equations for y: 1 - sum R (dl/dq) J."""
     n = coupling.freedom
     first = w * topology.contacts
     for b in range(lane, n, lanes):
@@ -140,7 +143,7 @@ def write_system(
 
 @wp.func
 def reach(topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int):
-    """How far contacts move in a step [m]."""
+    """Largest displacement of a contact in the step of the joints in `coupling.step` [m]."""
     n = coupling.freedom
     first = w * topology.contacts
     most = scalar(0.0)
@@ -159,7 +162,7 @@ def find_step(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write Newton's step; returns how far contacts move in it [m]."""
+    """Write the Newton step; returns the largest displacement of a contact in this step [m]."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
     write_system(topology, contacts, coupling, w, count, lane, lanes)
     eliminate(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom, lane, lanes)
@@ -174,7 +177,7 @@ def left(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """How far contacts would move in another step with the same matrix [m]."""
+    """Largest displacement of a contact in another step with the same matrix [m]: a measure of the remaining error."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
     if lane == 0:
         solve(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom)
@@ -184,7 +187,7 @@ def left(
 
 @wp.func
 def take(coupling: JointCoupling, w: int, part: scalar, lane: int, lanes: int):
-    """Take a part of Newton's step."""
+    """Add the fraction `part` of the Newton step to the guess."""
     for j in range(lane, coupling.freedom, lanes):
         m = w * coupling.freedom + j
         coupling.guess[m] += part * coupling.way[m]
@@ -196,7 +199,7 @@ def begin(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Start from no further displacement; returns the number of contacts that move only with bones."""
+    """Set the guess to zero; returns the number of active contacts that move only with bones."""
     for j in range(lane, coupling.freedom, lanes):
         coupling.guess[w * coupling.freedom + j] = scalar(0.0)
     sync()
@@ -212,7 +215,7 @@ def respond_all(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, adjoint: bool, lane: int, lanes: int,
 ):  # fmt: skip
-    """`respond` for all contacts that move only with bones."""
+    """Call `respond`, or `adj_respond`, for all active contacts that move only with bones."""
     first = w * topology.contacts
     for i in range(lane, count, lanes):
         c = contacts.order[first + i]
@@ -231,7 +234,7 @@ def deepest(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int,
 ):  # fmt: skip
-    """The deepest skin at the present guess [m]."""
+    """Largest compression c |lambda| of the skin of a contact at the present guess [m]."""
     first = w * topology.contacts
     most = real(0.0)
     for i in range(count):
@@ -248,7 +251,7 @@ def accept(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, f: wp.array[NODE], w: int, count: int,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Update the forces, and displacements of joints; returns the number of contacts and their largest change [m]."""
+    """Add the changes to forces and joint displacements; returns the number of contacts and the largest change [m]."""
     first = w * topology.contacts
     size = real(0.0)
     solved = int(0)
@@ -272,9 +275,9 @@ def solve_borne(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """Solve for the forces of contacts at bones only; returns their number and the largest change [m].
+    """Solve for the forces of contacts that move only with bones; returns their number and the largest change [m].
 
-    Returns 0 if Newton's method does not converge: no force changes.
+    If Newton's method does not converge, no force changes and the number is 0.
     """
     if begin(topology, contacts, coupling, w, count, lane, lanes) == 0:
         return 0, real(0.0)
@@ -301,7 +304,7 @@ def adj_solve_borne(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, lane: int, lanes: int,
 ):  # fmt: skip
-    """The same for nu of the adjoint."""
+    """`solve_borne` for nu in place of the forces in the adjoint."""
     if begin(topology, contacts, coupling, w, count, lane, lanes) == 0:
         return 0, real(0.0)
     respond_all(topology, contacts, coupling, z, f, w, count, True, lane, lanes)

@@ -1,4 +1,4 @@
-"""Arrays of contacts for kernels: points that may be in contact, state of contacts, coupling with joints."""
+"""Arrays of contacts for kernels: points that may be in contact, states of contacts, and coupling with joints."""
 
 import warp as wp
 
@@ -15,19 +15,22 @@ class ContactTopology:
     """Points that may be in contact, the same in all worlds.
 
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
-    first: Entry of the first contact in an iterate of one world.
+    first: Index of the first contact in an iterate of one world.
     stride: Entries of an iterate of one world.
-    contacts: Room for contacts of one world: of nodes with solids, of surface samples with solids, and of pairs.
-    solids: Contacts with solids among them.
-    point: Nodes of points that may be in contact with solids: a node, or the corners of a surface sample, -1 for none,
-        shape (points,).
-    share: Their weights [1], shape (points,).
+    contacts: Number of contacts for which one world has room: of nodes with solids, of surface samples with solids, and
+        of pairs.
+    solids: Number of these that are contacts with solids.
+    point: Nodes of each point that may be in contact with solids: the node itself, or the corners of a surface sample,
+        padded with -1, shape (points,).
+    share: Weights of the nodes in `point` [1], shape (points,).
     node: Points that may be in contact, shape (n,).
-    skin: Part of each point in the compliance of a contact that shares its force with others [m/N], shape (n,).
+    skin: What each point of `node` adds to the compliance c of a contact that shares its force with other contacts
+        [m/N], shape (n,).
     row: Row of each point of `node` in the factored matrix, -1 for points bound to bones, shape (n,).
-    place: Index of a point in `node`, -1 for a point that is fixed or inside a body, shape (nodes,).
-    sample: First corner of a surface sample at each point of `node`, one more for the end, shape (n + 1,).
-    corner: These corners: four times the number of the sample, plus the number of its corner, shape (corners,).
+    place: Index in `node` of each point, -1 for a point that is fixed or inside a body, shape (nodes,).
+    sample: First entry in `corner` of each point of `node`, and the end of the last one, shape (n + 1,).
+    corner: Corners of surface samples, grouped by their points: 4 * (index of the sample) + (index of the corner in the
+        sample), shape (corners,).
     """
 
     nodes: int
@@ -50,35 +53,38 @@ class ContactArrays:
     """Contacts at a point of the iteration, all worlds in one row; shape (worlds * contacts,) unless given.
 
     pressed: 1 for a world that iterates and has active contacts, shape (worlds,).
-    any: Number of such worlds, shape (1,).
+    any: Number of worlds with `pressed` 1, shape (1,).
     listed: 1 for an active contact.
     closed: 1 for a contact with a solid that was closed when the step began.
     borne: 1 for an active contact that moves only with bones.
-    shared: 1 for a contact with a solid that may share its force with others: at a bone, or in a corner.
-    node: Nodes of a contact, -1 for none.
-    weight: Their weights a_k [1].
+    shared: 1 for a contact with a solid that may share its force with other contacts: at a bone, at a surface sample,
+        or with several solids near.
+    node: Nodes of a contact, padded with -1.
+    weight: Weights a_k of these nodes [1].
     distance: Distance phi at the end of the step [m].
-    slope: Its derivative along the normal for a solid [1].
-    normal: Outward normal n there [1].
-    curvature: Its derivative for a solid, transposed [1/m].
-    condition: Code of the condition.
+    slope: Derivative of the distance along the normal, for a contact with a solid [1].
+    normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
+    curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
+    condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus that of sliding friction [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1].
     skin: Compliance c of the contact itself [m/N].
-    response: Displacement of a contact per force of its own, without its skin [m/N].
-    own: Upper bound of the same with its skin [m/N]: the w of its law.
-    order: Active contacts, one after the other.
+    response: Displacement of a contact per force of the same contact, without its skin [m/N].
+    own: Upper bound of `response` plus `skin` [m/N]: the w of the contact law.
+    order: Indices of the active contacts, one after the other.
     count: Number of active contacts, shape (worlds,).
-    parts: Parts of the contacts of a world, each of which one thread lists.
+    parts: Number of parts into which the contacts of a world are divided; one thread lists each part.
     part: Number of active contacts in a part, shape (worlds * parts,).
-    gap: Their q [m], in order; in the adjoint their sum a_k a.
-    by_displacement: dl/dq, or B of a contact with a solid [N/m].
-    by_node: B_k of each node [N/m], shape (worlds * contacts * 4,).
-    by_force: L [1].
-    pull: Force on each node [N], or its counterpart in the adjoint, shape (worlds * contacts * 4,).
-    head: First corner of a pair at a point that may be in contact, -1 for none, shape (worlds * n,).
-    tail: The last one, shape (worlds * n,).
-    next: The corner after one, -1 for none, shape (worlds * contacts * 4,).
+    gap: q of the active contacts [m], in the order of `order`; in the adjoint their sum a_k a.
+    by_displacement: Derivative dl/dq for a pair, or B = dl/du for a contact with a solid [N/m].
+    by_node: Derivative B_k = dl/du_k by the displacement of each node [N/m], shape (worlds * contacts * 4,).
+    by_force: Derivative L = dl/dlambda [1].
+    pull: Force of a contact on each of its nodes [N], or its counterpart in the adjoint, shape (worlds * contacts *
+        4,).
+    head: First corner (4 * contact + index of the node in it) in the linked list of corners of pairs at each point of
+        `ContactTopology.node`, -1 for none, shape (worlds * n,).
+    tail: Last corner in that list, -1 for none, shape (worlds * n,).
+    next: Next corner in the list after each corner, -1 for none, shape (worlds * contacts * 4,).
     """
 
     pressed: wp.array[int]
@@ -117,18 +123,19 @@ class ContactArrays:
 class JointCoupling:
     """Coupling of contacts with joints of bones, all worlds in one row.
 
-    freedom: Number of velocities of joints, 0 without bones.
+    freedom: Number of joint velocities, 0 without bones.
     jacobian: Displacement of a contact per displacement of each joint [m, m/rad], shape (worlds * contacts * freedom,).
     response: Displacement of each joint per force of a contact [m/N, rad/N], shape (worlds * contacts * freedom,).
-    displacement: Displacement of the joints in a sweep [m, rad], shape (worlds * freedom,).
+    displacement: Displacement of the joints by the changes of contact forces in the present solve [m, rad], shape
+        (worlds * freedom,).
     guess: Correction of `displacement` by Newton's method [m, rad], shape (worlds * freedom,).
-    way: Last step of Newton's method [m, rad], shape (worlds * freedom,).
-    step: Residual of its equations, then another step [m, rad], shape (worlds * freedom,).
-    matrix: Its system, then the factors, shape (worlds * freedom * freedom,).
+    way: Last Newton step [m, rad], shape (worlds * freedom,).
+    step: Residual of the equations of Newton's method, then the solution for it [m, rad], shape (worlds * freedom,).
+    matrix: Matrix of Newton's method, then its factors, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
     change: Change of the force of a contact that moves only with bones [N], shape (worlds * contacts,).
-    push: The same, or its counterpart in the adjoint, shape (worlds * contacts,).
-    slope: Its derivative with respect to the displacement of the contact [N/m], shape (worlds * contacts,).
+    push: `change`, or B^T times the change of nu in the adjoint [N], shape (worlds * contacts,).
+    slope: Derivative of `push` with respect to the displacement of the contact [N/m], shape (worlds * contacts,).
     """
 
     freedom: int

@@ -1,4 +1,4 @@
-"""Forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
+"""Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
 
 import warp as wp
 
@@ -31,7 +31,7 @@ _NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration c
 
 @wp.func
 def moved(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], f: wp.array[NODE], w: int, c: int):
-    """Sum a_k u_k of a contact after an iteration."""
+    """Displacement sum a_k u_k of a contact at the point z + f."""
     total = _vec()
     for p in range(4):
         i = contacts.node[c][p]
@@ -43,7 +43,7 @@ def moved(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE],
 
 @wp.func
 def part_of(topology: ContactTopology, contacts: ContactArrays, part: int):
-    """First contact of a part of the contacts of a world, and the one after its last."""
+    """Index of the first contact of a part of the contacts of a world, and the index after its last contact."""
     length = (topology.contacts + contacts.parts - 1) / contacts.parts
     return part * length, wp.min((part + 1) * length, topology.contacts)
 
@@ -69,7 +69,7 @@ def count_kernel(
 
 @wp.func
 def before(contacts: ContactArrays, w: int, part: int):
-    """Number of active contacts in the parts before one."""
+    """Number of active contacts in all parts before `part`."""
     count = int(0)
     for k in range(part):
         count += contacts.part[w * contacts.parts + k]
@@ -78,7 +78,7 @@ def before(contacts: ContactArrays, w: int, part: int):
 
 @wp.func
 def press(contacts: ContactArrays, w: int, part: int, count: int):
-    """Write the number of active contacts of a world, with its last part, and whether it has any."""
+    """In the last part of a world, write its number of active contacts, and whether there are any."""
     if part == contacts.parts - 1:
         contacts.count[w] = count
         contacts.pressed[w] = wp.min(count, 1)
@@ -96,7 +96,7 @@ def list_kernel(
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """List the active contacts with their q, and correct the forces of all others to zero."""
+    """List the active contacts with their q, and write corrections that set the forces of other contacts to zero."""
     w, part = wp.tid()
     count = int(0)
     if active[w] == 1:
@@ -128,7 +128,7 @@ def adj_list_kernel(
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """List the active contacts with their sums a_k a."""
+    """List the active contacts with the sum a_k a of each over its nodes, for the adjoint a."""
     w, part = wp.tid()
     count = int(0)
     if active[w] == 1:
@@ -154,7 +154,7 @@ def mutual_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the compliances of all active contacts, if there is room for them."""
+    """Write the mutual compliances of all active contacts of a world, if there is room for them."""
     w, i, lane = wp.tid()
     count = contacts.count[w]
     if i >= count or count > compliance_out.side:
@@ -171,7 +171,7 @@ def mutual_kernel(
 def between(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, w: int, count: int, i: int, j: int
 ):  # fmt: skip
-    """Displacement of number j of the active contacts per force of number i [m/N]: stored, if there was room."""
+    """Displacement of active contact number j per force of active contact number i [m/N]; read if it is stored."""
     share = real(0.0)
     if count <= compliance.side:
         share = compliance.mutual[(w * compliance.side + i) * compliance.side + j]
@@ -188,7 +188,7 @@ def spread(
     rotation: RotationArrays, normals: NormalArrays, scaling: real, w: int, count: int, i: int, change: _vec,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Move active contacts, joints and bodies for a change of the force of active contact number i."""
+    """Move contacts, joints and unconstrained bodies by a `change` of the force of active contact number i."""
     first = w * topology.contacts
     scaled = change / scaling
     for j in range(lane, count, lanes):
@@ -217,7 +217,7 @@ def carried(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays,
     normals: NormalArrays, w: int, i: int,
 ):  # fmt: skip
-    """Displacement of number i of the active contacts by joints and free rotations."""
+    """Displacement of active contact number i by joints, free rotations and free normals."""
     first = w * topology.contacts
     k = (first + contacts.order[first + i]) * coupling.freedom
     total = _vec()
@@ -240,7 +240,7 @@ def carried(
 
 @wp.func
 def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, lane: int, lanes: int):
-    """Set displacements of joints and rotations of bodies to zero."""
+    """Set displacements of joints, rotations of bodies and displacements along free normals to zero."""
     for j in range(lane, coupling.freedom, lanes):
         coupling.displacement[w * coupling.freedom + j] = real(0.0)
     for b in range(lane, rotation.count, lanes):
@@ -251,7 +251,7 @@ def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArray
 
 @wp.func
 def settle(contacts: ContactArrays, k: int, q: _vec, lam: _vec):
-    """Change of the force of a contact after which it obeys the law, if all others stay as they are."""
+    """Change of the force of a contact after which the contact obeys the law, if all other forces stay constant."""
     change = _vec()
     for _ in range(_INNER):
         l = law(
@@ -283,9 +283,9 @@ def gauss_seidel_kernel(
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """Find forces that obey the law, contact after contact, and write their changes.
+    """Solve for forces that obey the law, contact after contact, and write the changes of the forces.
 
-    Every thread of a world finds the change of a force, and moves a share of the contacts by it.
+    Every thread of a world computes the change of each force, and moves its share of the contacts by this change.
     """
     w, lane = wp.tid()
     count = contacts_out.count[w]
@@ -329,7 +329,7 @@ def gauss_seidel_kernel(
 
 @wp.func
 def settle_adjoint(contacts: ContactArrays, k: int, residual: _vec):
-    """Change of nu of a contact after which its residual is zero, if all others stay as they are."""
+    """Change of nu of a contact after which the residual of its adjoint equation is zero, other nu being constant."""
     K = wp.transpose(contacts.by_force[k]) + contacts.response[k] @ wp.transpose(contacts.by_displacement[k])
     return wp.inverse(wp.identity(n=3, dtype=real) - K) @ residual
 
@@ -352,7 +352,7 @@ def adj_gauss_seidel_kernel(
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write their changes."""
+    """Solve nu = sum a_k a + L^T nu for nu of all contacts, one after the other, and write the changes of nu."""
     w, lane = wp.tid()
     count = contacts_out.count[w]
     if active[w] == 0 or count == 0:

@@ -1,8 +1,9 @@
-"""Contacts without a gradient: their planes do not match their pairs at the end of a step.
+"""Contacts without a gradient: pairs whose planes do not match the positions of their nodes at the end of a step.
 
 The adjoint differentiates the plane of a pair at the end of a step. A pair of corners or edges may be held at the plane
 of its first contact, and the planes of nearly parallel edges may still rotate when they are updated for the last time.
-The step then used another plane, whose rotation depends on the path of collision detection.
+The step has then used a plane that differs from the plane at its end, and whose rotation depends on the path of
+collision detection.
 """
 
 import warp as wp
@@ -35,7 +36,7 @@ def detached_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Mark the adjoint of a world as not converged if a contact force has such a plane at the end `z`."""
+    """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`."""
     w, p = wp.tid()
     if contacts.listed[w * topology.contacts + first + p] == 0:
         return

@@ -1,25 +1,26 @@
 """Coulomb's law at contacts, solved exactly.
 
-A contact is a weighted sum of displacements u = sum a_k u_k of up to four nodes: a node and an obstacle, a vertex and a
-face, or two edges. With its distance phi and normal n at the end of the step, and q = u - n (n . u) + phi n, the force
-lambda of the contact [N] obeys the law if, for any w > 0,
+The displacement of a contact is a weighted sum u = sum a_k u_k over up to four nodes: of a node at an obstacle, of a
+vertex and a face, or of two edges. With its distance phi and normal n at the end of the step, and q = u - n (n . u) +
+phi n, the force lambda of the contact [N] obeys the law if, for any w > 0,
 
     lambda = l(q + c lambda - w lambda),   l(f) = (constrain(f) - f) / w,
 
 with Coulomb's law `constrain` of `warpbots.contact` for displacements instead of velocities (Qiao et al. 2021,
 section 5; Ly et al. 2020, "Projective dynamics with dry frictional contact").
 
-The compliance c of the contact itself is 0 for a soft body on an obstacle. Where several contacts hold the same matter,
-as between soft surfaces and at bones, the distribution of the force among them is not unique; c, a hundredth of the
-compliance of a node, makes it unique.
+The compliance c of the contact itself is 0 for a soft body on an obstacle. If several contacts hold the same matter, as
+between soft surfaces and at bones, the distribution of the force among these contacts is not unique; c, a hundredth of
+the compliance of a node, makes the distribution unique.
 
-Forces are unknowns of the iteration of a step, like displacements. They are solved for again after every global step
-(`contact_force_solver`). Contacts are coupled through the compliance C = A^-1 of the global matrix: a change of the
-force on node j moves node i by C_ij. A column of C is computed when its node comes into contact, and kept as long as
-there is room (`compliance`). Joints of bones (`JointCoupling`) and rotations of unconstrained bodies (`free_rotation`)
-couple them, too.
+Forces are unknowns of the iteration of a step, like displacements. The contact forces are solved for again after every
+global step (`contact_force_solver`). Contacts are coupled through the compliance C = A^-1 of the global matrix: a
+change of the force on node j moves node i by C_ij. A column of C is computed when its node comes into contact, and is
+kept as long as there is room (`compliance`). Joints of bones (`JointCoupling`) and rotations of unconstrained bodies
+(`free_rotation`) couple contacts, too.
 
-The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
+The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact, the second
+derivative H and the gradient u* with respect to displacements, it solves for a at the nodes and nu at the contacts:
 
     H a = u* + sum B_k^T nu + (d/du_k sum_j a_j lambda . a)^T,   nu = sum a_k a + L^T nu.
 """
@@ -44,7 +45,7 @@ _SLIP, _SEPARATE = wp.constant(CODES["slip"]), wp.constant(CODES["separate"])  #
 
 @wp.func
 def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real, extra: real, closed: int):
-    """l(q + c lambda - w lambda): the force that holds a node at the surface.
+    """Force l(q + c lambda - w lambda) that holds a node at the surface.
 
     On a sticky or slippery surface a contact that was closed when the step began stays closed. A contact that closes
     during the step slides: a jump of the tangential force would keep steps from converging.
@@ -62,7 +63,7 @@ def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real,
 
 @wp.func
 def place_of(topology: ContactTopology, node: int):
-    """Number of a node of a contact among the points that may be in contact and move, -1 for none."""
+    """Index of the node `node` in `ContactTopology.node`, the points that may be in contact and move; -1 for none."""
     place = int(-1)
     if node >= 0:
         place = topology.place[node]
@@ -88,7 +89,7 @@ def compliant(topology: ContactTopology, contacts: ContactArrays, compliance: Co
 
 @wp.func
 def link(topology: ContactTopology, contacts: ContactArrays, w: int, c: int, node: wp.vec4i):
-    """Append the corners of a pair to the lists of their nodes."""
+    """Append the corners of the pair of contact c to the linked lists of its nodes."""
     first = 4 * w * topology.contacts
     for q in range(4):
         i = place_of(topology, node[q])
@@ -114,7 +115,7 @@ def push_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Forces of contacts on their nodes: a_k lambda."""
+    """Write the forces a_k lambda of contacts on their nodes."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts_out.listed[k] == 0:
@@ -135,7 +136,7 @@ def gather_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Add the forces of contacts on a node to its residual, in their order."""
+    """Add the forces of contacts on a node to the residual of the node, in the order of the contacts."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -172,7 +173,7 @@ def need_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Ask for columns of the compliance for nodes of active contacts; nodes that move with bones have none."""
+    """Request columns of the compliance for nodes of active contacts, except nodes that move with bones."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts.listed[k] == 0:
@@ -185,7 +186,7 @@ def need_kernel(
 
 @wp.func
 def rotated(rotation: RotationArrays, contacts: ContactArrays, w: int, k: int):
-    """Displacement of a contact per force of its own by free rotations [m/N]: the sum of [b]^T G [b] of its bodies."""
+    """Displacement of contact k per force of contact k by free rotations [m/N]: sum of [b]^T G [b] over its bodies."""
     total = wp.mat33d()
     for p in range(4):
         body = body_of(rotation, contacts.node[k][p])
@@ -204,7 +205,7 @@ def rotated(rotation: RotationArrays, contacts: ContactArrays, w: int, k: int):
 
 @wp.func
 def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int):
-    """Whether a contact moves only with bones."""
+    """Whether contact k moves only with bones."""
     alone = bool(True)
     for p in range(4):
         i = place_of(topology, contacts.node[k][p])
@@ -215,7 +216,7 @@ def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int)
 
 @wp.func
 def lifting(normals: NormalArrays, contacts: ContactArrays, w: int, k: int):
-    """Displacement of a contact per force of its own along free normals [m/N]."""
+    """Displacement of contact k per force of contact k along free normals [m/N]."""
     total = _mat()
     for p in range(4):
         i = number_of(normals, contacts.node[k][p])
@@ -249,7 +250,7 @@ def own_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Displacement of each contact per force of its own: through soft bodies, joints and free rotations."""
+    """Write the displacement of each contact per its own force: by soft bodies, joints, free rotations and normals."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts_out.listed[k] == 0:

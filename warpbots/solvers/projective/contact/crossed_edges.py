@@ -1,4 +1,4 @@
-"""Edges that intersect faces at the end of a step, if contact has failed."""
+"""Finds edges that intersect faces at the end of a step: there contact has failed."""
 
 import warp as wp
 
@@ -16,7 +16,7 @@ _ZERO = wp.constant(wp.float64(0.0))
 
 @wp.func
 def intersects(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
-    """Whether the segment pq intersects the triangle abc; points of its border do not count."""
+    """Whether the segment pq intersects the triangle abc; the border of the triangle does not count."""
     n = wp.cross(b - a, c - a)
     d = q - p
     u = wp.dot(wp.cross(a - p, b - p), d)
@@ -30,7 +30,7 @@ def intersects(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
 
 @wp.func
 def corner(pairs: PairArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int):
-    """Position of a point after displacements u, in double precision."""
+    """Position of point i after the displacements u, in double precision."""
     return wp.vec3d(x[w * pairs.nodes + i]) + wp.vec3d(at(u, w * pairs.stride + i))
 
 
@@ -52,7 +52,7 @@ def find_intersections_kernel(
     # out
     intersection_out: wp.array[wp.int64],
 ):
-    """Edges that intersect faces at the end of a step for which detection has added no more pairs.
+    """Find edges that intersect faces at the end of a step for which detection has added no more pairs.
 
     A body that intersects itself when the step begins may continue to do so.
     """

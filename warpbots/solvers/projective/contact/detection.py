@@ -1,24 +1,27 @@
-"""Collision detection between surfaces that move: a vertex and a face, or two edges, in continuous time.
+"""Continuous collision detection between moving surfaces: pairs of a vertex and a face, or of two edges.
 
-At the end of a step, the plane of the face, or the plane that both edges span, has a normal n. The nearest points of
-both sides have weights a_k over the four nodes (negative on the second side), and
+At the end of a step, the plane of the face, or the plane that both edges span, has a normal n. A pair has two sides:
+the vertex and the face, or the two edges. The vector between the nearest points of the sides is a sum over the four
+nodes with weights a_k (negative on the second side), and the distance is
 
     phi = n . sum a_k x_k - clearance.
 
-Where a vertex is nearest to an edge, or to another vertex, neither plane is perpendicular to the shortest distance. If
-such a pair would pass through itself, it is held apart at the plane perpendicular to the shortest distance: first at
-this time, and then, like all planes, at the end of the step (`planes`). If it passes again, the plane of that time is
-frozen.
+If a vertex is nearest to an edge, or to another vertex, neither of these planes is perpendicular to the shortest
+connection. If the sides of such a pair would pass through each other, they are held apart at the plane perpendicular to
+the shortest connection: first to the connection at the time of passing, later, as for all planes, to the connection at
+the end of the step (`planes`). If they would pass through each other again, the plane at that time is frozen.
 
-A pair becomes a contact when it would pass through itself on its path, or would be too near at the end. The path is
-followed by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
-"Codimensional incremental potential contact", additive CCD); no root has to be found, so that rounding cannot miss one.
+A pair becomes a contact when its sides would pass through each other on their path, or would be too near at the end.
+The path is followed by conservative advancement: the distance gives a time within which the sides cannot meet (Li,
+Kaufman & Jiang 2021, "Codimensional incremental potential contact", additive CCD); no root has to be found, so that
+rounding cannot miss one.
 
-Surfaces that touch when a step begins, to rounding, have no shortest connection. The faces around both points tell
-which side is outside; the pair counts as if it began a thousandth of the clearance apart in that direction.
+If surfaces touch (to rounding) when a step begins, their shortest connection has no direction. The faces around the
+nearest points then give the outward direction, and the pair is treated as if it began a thousandth of the clearance
+apart in that direction.
 
-Detection reads the present contacts but does not change them: its results go to a list in the order of the threads, and
-from there to the contacts in an order that does not depend on threads (`merge`).
+Detection reads the present contacts but does not change them: threads append results to a list in any order, and
+`merge` makes contacts of the list in an order that does not depend on threads.
 """
 
 import numpy as np
@@ -62,10 +65,10 @@ _ALIGNED = wp.constant(
 
 @wp.struct
 class SearchControl:
-    """Components to search; see `SurfaceSearch`.
+    """Which components to search for pairs; see `SurfaceSearch`.
 
-    check: 1 for a world in which a search is asked for, shape (worlds,).
-    searches: Number of searches before, shape (worlds,).
+    check: 1 for a world in which a search is requested, shape (worlds,).
+    searches: Number of earlier searches in this step, shape (worlds,).
     asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
     rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
     lost: 1 for a component with an edge that intersects a face, shape (worlds * components,).
@@ -94,9 +97,9 @@ def path_boxes_kernel(
     lower_out: wp.array[wp.vec3],
     upper_out: wp.array[wp.vec3],
 ):
-    """Box of the path of a face or an edge, with the clearance around it and, in the first search, the margin.
+    """Write the box around the path of a face or an edge, enlarged by the clearance and, in the first search, margin.
 
-    Components whose step has failed stay where they begin.
+    Components whose step has failed count as resting at their start.
     """
     w, k = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
@@ -118,7 +121,7 @@ def path_boxes_kernel(
 
 @wp.func
 def inside(kind: int, weight: _vec4):
-    """Whether the nearest points of both sides are inside them, and not at a vertex that is shared with others."""
+    """Whether the nearest points are inside both sides, away from the borders; of a face, one edge is included."""
     least = wp.min(-weight[2], -weight[3])
     if kind == FACE:
         least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to take it
@@ -129,13 +132,13 @@ def inside(kind: int, weight: _vec4):
 
 @wp.func
 def same_plane(vertex: int, normal: _vec, node: wp.vec4i, other: _vec):
-    """Whether a vertex is over two faces in nearly the same plane, of which one is enough."""
+    """Whether a vertex is over two faces in nearly the same plane, so that one of them is enough."""
     return node[0] == vertex and wp.dot(normal, other) > _SAME
 
 
 @wp.func
 def outward(pairs: PairArrays, x: wp.array[_vec], w: int, i: int):
-    """Sum of the outer normals of the faces around a point when the step begins, by area; 0 for sheets."""
+    """Unit outer normal, averaged by area over the faces around a point when the step begins; 0 for sheets."""
     first = w * pairs.nodes
     total = _vec()
     for k in range(pairs.around[i], pairs.around[i + 1]):
@@ -149,7 +152,7 @@ def outward(pairs: PairArrays, x: wp.array[_vec], w: int, i: int):
 def parting(
     pairs: PairArrays, x: wp.array[_vec], w: int, kind: int, node: wp.vec4i, a: _vec, b: _vec, c: _vec, d: _vec
 ):
-    """Displacement of the first side of a pair out of the second where both touch; 0 where they are apart."""
+    """Small displacement that moves the first side of a pair out of the second if the sides touch; otherwise 0."""
     o = x[w * pairs.nodes + node[0]]
     weight = nearest(kind, a, b, c, d)
     r = weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d
@@ -164,7 +167,7 @@ def parting(
 
 @wp.func
 def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
-    """Whether a point does not take the present step."""
+    """Whether a point does not take part in the present step."""
     component = pairs.component[i]
     still = bool(True)
     if component >= 0:
@@ -177,11 +180,12 @@ def examine(
     pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
     kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
-    """List a pair that would pass through itself, or be too near at the end; returns 1 if it passes unlisted.
+    """List a pair whose sides would pass through each other or end too near; returns 1 if they pass but are not listed.
 
-    At first the nearest points of a pair have to be inside both sides, at a plane perpendicular to the shortest
-    distance. A pair that still passes when all of these are contacts is held in any case, as is a pair that ends far
-    within the clearance, such as two tips. The first search also counts pairs that could come within the margin.
+    At first a pair is listed only if its nearest points are inside both sides, and its plane is perpendicular to the
+    shortest connection. If sides still pass through each other when all such pairs are contacts, their pair is listed
+    in any case. A pair that ends far within the clearance, such as two tips, is always listed. The first search also
+    counts pairs that could come within the margin.
     """
     if never_meet(pairs, node[0], node[3]):
         return 0
@@ -281,7 +285,7 @@ def find_faces_kernel(
     islands_out: Islands,
     hits_out: HitArrays,
 ):
-    """Pairs of vertices and faces."""
+    """Examine all pairs of a vertex and a face whose boxes overlap."""
     w, k = wp.tid()
     i = pairs.vertex[k]
     if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
@@ -325,7 +329,7 @@ def find_edges_kernel(
     islands_out: Islands,
     hits_out: HitArrays,
 ):
-    """Pairs of edges."""
+    """Examine all pairs of edges whose boxes overlap."""
     w, k = wp.tid()
     if control.check[w] == 0:
         return

@@ -1,4 +1,4 @@
-"""Control of collision detection: when a step asks for a search, and how it continues after the result."""
+"""Control of collision detection: when a step requests a search, and how the step continues after the search."""
 
 import warp as wp
 
@@ -41,7 +41,7 @@ def begin_pairs_kernel(
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
 ):
-    """Remove all contacts of pairs in chosen worlds, and ask for a search of all components."""
+    """Remove all contacts of pairs in chosen worlds, and request a search of all their components."""
     w = wp.tid()
     check_out[w] = where[w]
     if w == 0:
@@ -64,20 +64,20 @@ def begin_pairs_kernel(
 
 @wp.func
 def ends(was: wp.array[int], progress: IterationState, w: int):
-    """Whether the last iteration ended the last island of a world, of which at least one has converged."""
+    """Whether no island of a world goes on after the last iteration, and at least one island has converged."""
     return was[w] == 1 and progress.ended[w] == 1
 
 
 @wp.func
 def is_near_its_end(islands: Islands, progress: IterationState, u: int):
-    """Whether the correction of an island with pairs is small relative to the first one with its contacts."""
+    """Whether an island has pairs, and its correction is small relative to the first one with the same contacts."""
     near = progress.taken[u] == TAKEN and progress.norm[u] <= _PART * progress.begun[u]
     return near and islands.touching[u] > 0
 
 
 @wp.func
 def most_of_island(islands: Islands, values: wp.array[int], w: int, island: int):
-    """The largest value of the components of an island."""
+    """The largest entry of `values` for the components of an island."""
     most = int(0)
     for c in range(islands.count):
         if islands.root[w * islands.count + c] == island:
@@ -87,7 +87,7 @@ def most_of_island(islands: Islands, values: wp.array[int], w: int, island: int)
 
 @wp.func
 def write_island(islands: Islands, values: wp.array[int], w: int, island: int, value: int):
-    """Write a value for all components of an island."""
+    """Write `value` to the entries of `values` for all components of an island."""
     for c in range(islands.count):
         if islands.root[w * islands.count + c] == island:
             values[w * islands.count + c] = value
@@ -95,7 +95,7 @@ def write_island(islands: Islands, values: wp.array[int], w: int, island: int, v
 
 @wp.func
 def fail(islands: Islands, progress: IterationState, w: int):
-    """Stop all islands of a world; its step has failed."""
+    """Stop all islands of a world, and mark their step as failed."""
     for c in range(islands.count):
         u = w * islands.count + c
         wp.atomic_sub(progress.any, 0, progress.active[u])
@@ -120,7 +120,7 @@ def resume(progress: IterationState, u: int):
 
 @wp.func
 def note_intersection(pairs: PairArrays, islands: Islands, w: int, intersection: wp.array[wp.int64]):
-    """Note the islands of an edge and a face that intersect."""
+    """Mark the islands of the edge and the face that intersect, if the search has found such a pair."""
     if intersection[w] > wp.int64(0):
         faces = wp.int64(pairs.face.shape[0])
         edge = pairs.edge[int((intersection[w] - wp.int64(1)) / faces)]
@@ -136,10 +136,10 @@ def end_search(
     pairs: PairArrays, islands: Islands, progress: IterationState, w: int, rounds: wp.array[int],
     intersection: wp.array[wp.int64], lost: wp.array[int],
 ):  # fmt: skip
-    """After a search when all islands have ended: continue islands with changed contacts.
+    """After a search in which all islands had ended, continue the islands whose contacts have changed.
 
-    Islands with surfaces that intersect continue, too, as contacts can be held at new planes; if that has been tried,
-    or there were too many searches, their step fails.
+    Islands whose surfaces intersect also continue once, as contacts can be held at new planes. If their surfaces still
+    intersect, or if there were too many searches, their step fails.
     """
     note_intersection(pairs, islands, w, intersection)
     some = int(0)
@@ -181,12 +181,12 @@ def resolve_kernel(
     islands_out: Islands,
     progress_out: IterationState,
 ):
-    """After a search: continue islands with new contacts; if there are none, the step has ended.
+    """After a search, continue islands with new contacts; if no island has new contacts, the step has ended.
 
-    Of an iterate, only the entries `before` the pairs, and the entries of present pairs, are used.
+    Of an iterate, only the first `before` entries, which precede the pairs, and the entries of present pairs are used.
 
-    Searches before islands have converged add contacts and update planes early, until a search finds nothing to change.
-    Islands with unchanged contacts continue, or rest, as if there had been no search.
+    Searches before convergence add contacts and update planes early, until a search changes nothing. Islands with
+    unchanged contacts continue, or rest, as if there had been no search.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -233,7 +233,7 @@ def keep_path_kernel(
     # out
     path_out: wp.array[NODE],
 ):
-    """Keep the displacements of the first search."""
+    """Store the displacements of surface vertices at which the first search took place."""
     w, k = wp.tid()
     if check[w] == 1 and searches[w] == 0:
         path_out[w * pairs.vertex.shape[0] + k] = z[w * pairs.stride + pairs.vertex[k]]
@@ -251,10 +251,10 @@ def stray_kernel(
     # out
     near_out: wp.array[int],
 ):
-    """Count nodes that moved further than half the margin from their end in the first search.
+    """Count surface vertices that have moved by more than half their margin from their end in the first search.
 
-    If no pair could come nearer than clearance and margin along the paths of the first search, and no node has left its
-    own path by more than half the margin, no pair is nearer than the clearance.
+    If no pair could come nearer than clearance and margin along the paths of the first search, and no vertex is further
+    than half the margin from its path, no pair is nearer than the clearance.
     """
     w, k = wp.tid()
     if ends(was, progress, w):
@@ -278,10 +278,10 @@ def ask_kernel(
     added_out: wp.array[int],
     progress_out: IterationState,
 ):
-    """Ask for a search where a step converged with the last iteration, unless nothing can be near.
+    """Request a search in worlds whose step converged with the last iteration, unless no pair can be near.
 
-    A step with contacts is also searched once its correction is small relative to the first one with these contacts:
-    there is no use in converging with contacts that will change.
+    A step with contacts is also searched once its correction is small relative to the first correction with these
+    contacts: converging with contacts that will change is useless.
     """
     w = wp.tid()
     added_out[w] = 0

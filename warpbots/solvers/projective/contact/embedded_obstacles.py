@@ -1,4 +1,4 @@
-"""Obstacles inside faces and bars, between the nodes that detect contact, if contact has failed."""
+"""Finds obstacles inside faces and bars, between the nodes that detect contact: there contact has failed."""
 
 import warp as wp
 
@@ -26,9 +26,10 @@ def deepest(
     obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, a: _vec, b: _vec, c: _vec, ua: _vec, ub: _vec,
     uc: _vec,
 ):  # fmt: skip
-    """Depth of a solid inside a face at the end of its path, and along it, at closely spaced points [m].
+    """Largest depth of points of a face inside a solid, at the end of the path of the face and along the path [m].
 
-    The solid has the axes R and the origin p; paths are relative to it, as in `distance_on_path`.
+    The points are closely spaced. The solid has the axes R and the origin p. Paths are relative to the solid, as in
+    `distance_on_path`.
     """
     thin = obstacles.thinnest[s]
     size = wp.max(wp.length(b - a + ub - ua), wp.max(wp.length(c - b + uc - ub), wp.length(a - c + ua - uc)))
@@ -75,9 +76,10 @@ def find_embedded_kernel(
     depth_out: wp.array[real],
     solid_out: wp.array[int],
 ):
-    """Depth of an obstacle inside a face where a step has converged, if it is above a limit, and the solid.
+    """Write the depth of a face inside a solid, and the solid, if a step has converged and the depth is above a limit.
 
-    A path may cut a corner that its end does not. A half-space is never inside a face whose corners are outside of it.
+    A path may cut a corner of a solid that the end of the path does not cut, so that the limit for paths may be larger.
+    A half-space is never inside a face whose corners are outside of it.
     """
     w, k = wp.tid()
     n = w * corners.shape[0] + k
@@ -117,7 +119,7 @@ def fail_embedded_kernel(
     # out
     converged_out: wp.array[int],
 ):
-    """A step with an obstacle too deep inside a face has failed."""
+    """Fail the step of components with a face that is too deep inside an obstacle."""
     w, k = wp.tid()
     if depth[w * faces + k] > _ZERO:
         converged_out[island_of(islands, w, corners[k][0])] = 0

@@ -1,9 +1,9 @@
 """Free rotation: rotations of unconstrained bodies, preconditioned by their inertia.
 
-The matrix A of the global step couples nodes but not coordinates. It resists the rotation of a body as much as shear,
-although only inertia does, a thousand times less for stiff matter in long steps: the iteration would need a thousand
-times as many steps. With the rotations Z about the centre of mass of a body at its present position, B equals A for
-displacements without a part in Z, and the inertia E_H for rotations Z:
+The matrix A of the global step couples nodes but not coordinates. It resists the rotation of a body as strongly as
+shear. In truth only inertia resists rotation, a thousand times more weakly for stiff matter in long steps, so that the
+iteration would take a thousand times as many iterations. With the rotations Z of a body about its present centre of
+mass, the preconditioner B equals A for displacements without a part in Z, and equals the inertia E_H for rotations Z:
 
     B^-1 = A^-1 + Z G Z^T,   G = E_H^-1 - E_A^-1,   E_H = Z^T M Z / h^2,   E_A = Z^T A Z
 
@@ -45,14 +45,14 @@ class RotationArrays:
     count: Bodies of one world.
     nodes: Nodes of one world.
     stride: Entries of an iterate of one world.
-    body: Body of a point, -1 for none and for vertices of bone surfaces, which come last, shape (n_points,).
-    first: First member of a body, one more for the end, shape (count + 1,).
+    body: Body of a point, -1 for points without a body, such as vertices of bone surfaces, shape (n_points,).
+    first: First entry in `member` of a body, and the end of the last body, shape (count + 1,).
     member: Nodes of the bodies, one after the other, shape (members,).
-    row: First entry of a row of A, one more for the end, shape (nodes + 1,).
+    row: First entry of a row of A, and the end of the last row, shape (nodes + 1,).
     column: Column of an entry, shape (entries,).
-    value: Its value [N/m], shape (entries,).
+    value: Value of an entry [N/m], shape (entries,).
     center: Centres of mass [m], shape (worlds * count,).
-    arm: Positions of nodes relative to them [m], shape (worlds * nodes,).
+    arm: Positions of nodes relative to the centre of mass of their body [m], shape (worlds * nodes,).
     gain: G [1/(N m)], shape (worlds * count,).
     angle: Rotation vector in an iteration [rad], shape (worlds * count,).
     """
@@ -73,12 +73,12 @@ class RotationArrays:
 
 
 def free_bodies(pattern: csr_matrix, solid: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, int]:
-    """Number of the unconstrained body of each node, -1 for none, shape (n_nodes,), and the number of these bodies.
+    """Index of the unconstrained body of each node, -1 for none, shape (n_nodes,), and how many such bodies there are.
 
     Args:
         pattern: Which nodes share an element, shape (n_nodes, n_nodes).
-        solid: Which nodes have a tetrahedron or a triangle, without which a body may have no inertia about its axis,
-            shape (n_nodes,), bool.
+        solid: Which nodes belong to a tetrahedron or a triangle, shape (n_nodes,), bool; a body without any may have no
+            inertia about an axis.
         held: Which nodes are fixed or bound to bones, shape (n_nodes,).
     """
     count, label = connected_components(pattern, directed=False)
@@ -98,7 +98,7 @@ def body_of(rotation: RotationArrays, node: int):
 
 @wp.func
 def about(S: wp.mat33d):
-    """tr(S) I - S, the inertia of second moments."""
+    """Inertia matrix tr(S) I - S for the second moments S."""
     return wp.trace(S) * wp.identity(n=3, dtype=wp.float64) - S
 
 
@@ -112,7 +112,7 @@ def place_kernel(
     # out
     rotation_out: RotationArrays,
 ):
-    """Centres of mass at the point `z`, and arms of nodes."""
+    """Write centres of mass of bodies at the point `z`, and arms of nodes."""
     w, b, lane = wp.tid()
     if active[w] == 0:
         return
@@ -145,7 +145,7 @@ def gain_kernel(
     # out
     rotation_out: RotationArrays,
 ):
-    """G of bodies at their positions, and their rotation in a step by their velocities, I^-1 h sum m r x v.
+    """Write G of bodies at their positions, and the rotation in a step by their velocities, I^-1 h sum m r x v.
 
     Steady forces f also resist rotation, by at most sum |f| |r|, which is added to E_H and E_A.
     """
@@ -187,7 +187,7 @@ def torque_kernel(
     # out
     rotation_out: RotationArrays,
 ):
-    """Rotations G Z^T r of an iteration."""
+    """Write the rotations G Z^T r of bodies for the residual r of an iteration."""
     w, b, lane = wp.tid()
     if active[w] == 0:
         return
@@ -203,7 +203,7 @@ def torque_kernel(
 
 @wp.func
 def rotated_by(t: wp.vec3d, r: _vec, farthest: wp.float64):
-    """Displacement of an arm in a rotation; the angle is at most `farthest`."""
+    """Displacement of the arm r by the rotation vector t, whose angle is limited to `farthest`."""
     angle = wp.length(t)
     y = wp.vec3d()
     if angle > wp.float64(0.0):
@@ -224,7 +224,7 @@ def spin_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """Rotate bodies in part of a free flight as if they were rigid: along straight paths they would swell."""
+    """Rotate bodies rigidly in a shortened free flight: along straight paths of their nodes they would swell."""
     w, i = wp.tid()
     if rotation.body[i] >= 0:
         part = flight[w * islands.count + islands.component[i]]

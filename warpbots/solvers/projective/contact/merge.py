@@ -1,4 +1,4 @@
-"""Results of detection become contacts, in an order that does not depend on threads."""
+"""Makes contacts of the pairs that detection has found, in an order that does not depend on threads."""
 
 import warp as wp
 
@@ -33,7 +33,7 @@ def order_kernel(
 
 @wp.func
 def is_spare(hits: HitArrays, first: int, p: int, made: int):
-    """Whether a pair is redundant: its vertex has a pair with a face in nearly the same plane among those `made`."""
+    """Whether pair p is redundant: one of the `made` pairs has the same vertex and a face in nearly the same plane."""
     spare = int(0)
     if hits.kind[p] == FACE:
         vertex = hits.node[p][0]
@@ -68,7 +68,7 @@ def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec
 
 @wp.func
 def take_over(islands: Islands, progress: IterationState, gone: int, by: int):
-    """Continue the iteration of two islands as one."""
+    """Continue the iterations of the islands `gone` and `by` as the iteration of `by`."""
     for k in range(2):
         u = wp.where(k == 0, gone, by)
         if progress.active[u] == 1:
@@ -102,9 +102,9 @@ def merge_kernel(
     islands_out: Islands,
     progress_out: IterationState,
 ):
-    """Make contacts of the pairs of a detection, one after the other, and count them.
+    """Make contacts of the pairs that detection has found, one after the other, and count them.
 
-    If the pairs exceed their room, the number of contacts is made to exceed its room, too.
+    If detection found more pairs than it has room for, the number of contacts is set above the room for contacts, too.
     """
     w = wp.tid()
     if check[w] == 0:
@@ -154,7 +154,7 @@ def link_kernel(
     contacts_out: ContactArrays,
     islands_out: Islands,
 ):
-    """List the corners of all pairs at their nodes, and merge the islands that they connect."""
+    """List the corners of all pairs at their nodes, and merge the islands that pairs connect."""
     w = wp.tid()
     for slot in range(wp.min(pairs.count[w], pairs.capacity)):
         node = pairs.node[w * pairs.capacity + slot]

@@ -40,13 +40,14 @@ class ObstacleArrays:
     solid: The solids.
     obstacle: Obstacle of a solid, shape (solids,).
     obstacles: Number of obstacles.
-    condition: Code of the condition of an obstacle, shape (obstacles,).
-    extra: Coefficient of static friction minus that of sliding friction [1], shape (obstacles,).
+    condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
+    extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for a half-space, shape (solids,).
-    across: Second smallest width of a solid that surface samples may find [m], 0 for others, shape (solids,).
+    across: Second smallest width of a solid that surface samples may detect [m], 0 for other solids, shape (solids,).
     angular: 1 for a solid that protrudes only at edges that detect contact themselves, shape (solids,).
-    edge: Mean edge of the component of a node, vertex or surface sample [m], shape (points in contact,).
+    edge: Mean edge of the component of each node, vertex or surface sample that may be in contact with solids [m],
+        shape (contact points,).
     """
 
     solids: int
@@ -64,10 +65,10 @@ class ObstacleArrays:
 
 @wp.func
 def distance_to(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, y: wp.vec3d):
-    """Distance, its slope, normal and curvature at y of a solid with the axes R and the origin p.
+    """Distance of y from a solid with the axes R and the origin p, and its slope, normal and curvature there.
 
-    The gradient of the distance is the slope times the normal; where samples are too coarse, the slope is not 1. Small
-    forces need double precision.
+    The gradient of the distance is the slope times the normal. The slope differs from 1 if a sampled distance is too
+    coarse. Double precision keeps small forces accurate.
     """
     d, n, C = solid_curvature(obstacles.solid, 0, s, R, p, y)
     slope = wp.float64(1.0)
@@ -86,9 +87,9 @@ def distance_to(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, y:
 def plane_of_entry(
     obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, spacing: real, x: wp.vec3d, y: wp.vec3d
 ):
-    """Where the path from x to y enters a solid that it leaves on an opposite side, else y; and whether it does.
+    """Point at which the path from x to y enters a solid that it leaves on the opposite side, and whether there is one.
 
-    A straight path may cut a corner of a solid, but not pass through it.
+    Without such a point, returns y: a straight path may cut a corner of a solid, but may not pass through the solid.
     """
     way = y - x
     length = real(wp.length(way))
@@ -120,9 +121,9 @@ def plane_of_entry(
 def distance_on_path(
     obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, spacing: real, x: wp.vec3d, y: wp.vec3d
 ):
-    """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid.
+    """`distance_to` at the end y of a path from x; relative to the plane of entry if the path went through the solid.
 
-    The path is relative to the solid in its pose at the end: a solid that moves takes x along.
+    The path is relative to the solid in its pose at the end of the step: a solid that moves carries x along.
     """
     place = y
     through = int(0)
@@ -139,16 +140,16 @@ def distance_on_path(
 class SolidContact:
     """A contact with a solid at the end of a step.
 
-    u: Displacement of its point [m].
+    u: Displacement of the point in contact [m].
     normal: Outward normal n [1].
     distance: Distance phi [m].
-    slope: Its derivative along n [1].
+    slope: Derivative of the distance along n [1].
     lam: Force lambda [N].
-    own: The w of its law [m/N].
+    own: The w of the contact law [m/N].
     skin: Compliance c of the contact itself [m/N].
-    condition: Code of the condition.
+    condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus that of sliding friction [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1].
     closed: 1 for a contact that was closed when the step began.
     """
 
@@ -167,7 +168,7 @@ class SolidContact:
 
 @wp.func
 def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
-    """Contact number k with the displacement u and the force lambda."""
+    """Contact k with the displacement `u` and the force `lam`."""
     c = SolidContact()
     c.u = u
     c.normal = contacts.normal[k]
@@ -185,7 +186,7 @@ def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
 
 @wp.func
 def solid_law(T: _vec, c: SolidContact):
-    """T . l at the end of a step."""
+    """T . l for the force l of the law at the end of a step."""
     n = c.normal
     u = c.u
     q = u - wp.dot(n, u) * n + c.distance * n
@@ -205,9 +206,10 @@ def begin_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Find the contacts of a point that are closed when a step begins, and whether several are near in free flight.
+    """Find the contacts of a point that are closed when a step begins, and whether several solids are near it.
 
-    Surface samples are in contact with thin solids only, and share their force with the corners of their face.
+    A solid is near if the point is near it at the start of the step or after free flight. Surface samples are in
+    contact with thin solids only, and distribute their force to the corners of their face.
     """
     w, p = wp.tid()
     if where[w] == 0:
@@ -263,7 +265,7 @@ def evaluate_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Distances of solids at the end of the step; contacts are active if they have a force or are about to have one."""
+    """Write distances from solids at the end of the step; contacts that are closed or have a force are active."""
     w, c = wp.tid()
     if active[w] == 0:
         return
@@ -296,7 +298,7 @@ def evaluate_obstacles_kernel(
 
 @wp.func
 def displacement_of(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], w: int, k: int):
-    """Displacement of the point of a contact."""
+    """Displacement of the point of contact k."""
     u = _vec()
     for q in range(3):
         if contacts.node[k][q] >= 0:
@@ -313,7 +315,7 @@ def differentiate_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """B = dl/du and L = dl/dlambda of every active contact at the displacements and forces `z`."""
+    """Write B = dl/du and L = dl/dlambda of every active contact at the displacements and forces `z`."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if contacts_out.listed[k] == 0:
@@ -344,7 +346,7 @@ def pull_obstacles_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """B^T nu, the counterpart of a force in the adjoint."""
+    """Write B^T nu, the counterpart of a contact force in the adjoint."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts_out.listed[k] == 0:
@@ -369,9 +371,9 @@ def adj_obstacles_kernel(
     u_adj_out: wp.array[NODE],
     friction_adj_out: wp.array[real],
 ):
-    """Gradients with respect to start positions, displacements of fixed nodes, and friction.
+    """Add the gradients with respect to start positions, displacements of fixed nodes, and friction.
 
-    (dl/dx)^T nu and so on.
+    The gradient with respect to a quantity x is (dl/dx)^T nu.
     """
     w, c = wp.tid()
     k = w * topology.contacts + c

@@ -1,9 +1,9 @@
-"""Sharp edges and corners of obstacles, on the host: they can be inside a face whose corners are outside.
+"""Sharp edges and corners of obstacles, on the host: they can pierce a face whose corners are outside of the obstacle.
 
-If all nodes are outside of a solid, only an edge or a corner that protrudes from it can enter a face. Contacts treat
-these like points and edges of bodies, except that they never move. They lie below the faces of the solid by the
-distance that contacts keep, so that a body may rest on these faces; edges thus count as rounded. This distance depends
-on the elements of a body, so that there are edges for each size of elements.
+If all nodes are outside of a solid, only a protruding edge or corner of the solid can enter a face. Contacts treat
+these edges and corners like edges and points of bodies, except that they never move. They lie below the faces of the
+solid by the clearance of contacts, so that a body may rest on the faces; edges thus count as rounded. The clearance
+depends on the elements of a body, so that there is a set of edges for each size of elements.
 """
 
 import dataclasses
@@ -36,10 +36,10 @@ class ObstacleEdges:
     """Sharp convex edges and corners of all obstacles of a scene.
 
     Attributes:
-        position: Their ends [m], shape (n, 3).
+        position: Ends of the edges [m], shape (n, 3).
         obstacle: Index of the obstacle of each end, shape (n,).
-        edge: Mean edge of the bodies that an end is made for [m], shape (n,).
-        edges: Ends of the edges, shape (m, 2).
+        edge: Mean edge length of the bodies for which each end is made [m], shape (n,).
+        edges: Indices in `position` of both ends of each edge, shape (m, 2).
     """
 
     position: np.ndarray
@@ -49,7 +49,7 @@ class ObstacleEdges:
 
     @classmethod
     def none(cls) -> "ObstacleEdges":
-        """No obstacle has an edge."""
+        """Edges of a scene in which no obstacle has a sharp edge."""
         return cls(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros(0), np.zeros((0, 2), dtype=int))
 
     def __len__(self) -> int:
@@ -59,11 +59,12 @@ class ObstacleEdges:
 def obstacle_edges_of(scene: Scene, lengths: np.ndarray) -> ObstacleEdges:
     """Sharp edges of the boxes, cylinders and meshes among the obstacles, once for each size of elements.
 
-    They are cut into pieces, and rounded by the clearance of bodies: they lie this far below the faces beside them.
+    Edges are cut into pieces, and lie below the adjacent faces by the clearance of bodies, so that they count as
+    rounded.
 
     Args:
         scene: The scene with the obstacles.
-        lengths: Mean lengths of the edges of bodies [m], shape (n,).
+        lengths: Distinct mean edge lengths of bodies [m], shape (n,).
     """
     parts, first = [ObstacleEdges.none()], 0
     for edge in lengths:
@@ -80,15 +81,15 @@ def obstacle_edges_of(scene: Scene, lengths: np.ndarray) -> ObstacleEdges:
 
 @functools.singledispatch
 def sharp_edges(shape: Shape, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sharp convex edges of a solid; round ones have none.
+    """Sharp convex edges of a solid; solids of other kinds have none.
 
     Args:
         shape: The solid.
         piece: Length of the parts of a curved edge [m].
 
     Returns:
-        Ends of the edges [m], shape (n, 3); vectors to points 1 m below all faces beside them [1], shape (n, 3); and
-        the edges between the ends, shape (m, 2).
+        Ends of the edges [m], shape (n, 3); for each end the vector to the point 1 m below all adjacent faces [1],
+        shape (n, 3); and the edges as pairs of ends, shape (m, 2).
     """
     return np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 2), dtype=int)
 
@@ -110,7 +111,7 @@ def _(shape: Box, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @sharp_edges.register
 def _(shape: Cylinder, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rims of both ends, on the true circles."""
+    """The circular rims of both ends of a cylinder, as polygons with corners on the circles."""
     start, end = np.array(shape.start, float), np.array(shape.end, float)
     axis = (end - start) / np.linalg.norm(end - start)
     count = int(np.clip(np.ceil(2.0 * np.pi * shape.radius / piece), _AROUND, _MOST))
@@ -123,7 +124,7 @@ def _(shape: Cylinder, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 @functools.singledispatch
 def is_angular(shape: Shape) -> bool:
-    """Whether a solid protrudes only at sharp edges, so that nothing else of it can enter a face."""
+    """Whether a solid protrudes only at sharp edges, so that no other part of the solid can enter a face."""
     return isinstance(shape, Box)
 
 
@@ -139,7 +140,7 @@ def _(shape: TriangleMesh) -> bool:
 
 
 def _folds(shape: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Normals of the faces, edges, and at each of these the rise of one face above the other and their cosine."""
+    """Face normals, edges, and for each edge the rise of one face above the other and the cosine of the fold."""
     vertices, faces = shape.vertices, shape.faces
     corner = vertices[faces]
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
@@ -164,7 +165,7 @@ def _(shape: TriangleMesh, piece: float) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _cut(x: np.ndarray, edges: np.ndarray, piece: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same edges in pieces that are not much longer than `piece` [m]; new ends come after the old ones."""
+    """`edges` cut into pieces that are not much longer than `piece` [m]; new ends come after the old ends."""
     length = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
     parts = np.clip(np.round(length / piece), 1, _MOST).astype(int)
     ends, pieces, first = [x], [edges[parts == 1]], len(x)

@@ -1,4 +1,4 @@
-"""Arrays of pairs of surface features for kernels: pairs that are contacts, and pairs that a detection finds."""
+"""Arrays of pairs (a vertex and a face, or two edges) for kernels: pairs that are contacts, and detected pairs."""
 
 import warp as wp
 
@@ -43,28 +43,30 @@ class PairArrays:
     nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
     capacity: Room for pairs of one world.
-    clearance: Distance that the surface of a point keeps from others [m], shape (nodes,).
-    margin: Additional distance that is certain if the first search finds nothing near [m], shape (nodes,).
-    size: Number of the element size of a point; for an edge of an obstacle, the size it is made for, shape (nodes,).
+    clearance: Distance that the surface at a point keeps from other surfaces [m], shape (nodes,).
+    margin: Distance beyond the clearance within which the first search looks for other surfaces [m], shape (nodes,).
+    size: Index of the element size of a point; for an end of an edge of an obstacle, the size for which the edge is
+        made, shape (nodes,).
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
-    around: First entry of a point in `outer`, one more for the end, shape (nodes + 1,).
+    around: First entry of a point in `outer`, and the end of the last point, shape (nodes + 1,).
     outer: Faces of solids and bones around a point, point after point, shape (n,).
     component: Component of a point, -1 for ends of edges of obstacles, shape (nodes,).
     body: Body of a point, shape (nodes,).
-    bodies: Bodies of one world: soft ones, bones with a surface of their own, and obstacles.
-    movers: Bodies that are not obstacles.
+    bodies: Number of bodies of one world: soft bodies, bones with a surface, and obstacles.
+    movers: Number of bodies that are not obstacles.
     attached: 1 for two bodies that are never in contact, row by row, shape (bodies * bodies,).
     friction: Coulomb coefficient of a body that is not an obstacle [1], shape (worlds * movers,).
     obstacle_friction: Coulomb coefficient of an obstacle [1], shape (worlds * obstacles,).
-    condition: Code of the condition of an obstacle, shape (obstacles,).
-    count: Pairs of a world, including pairs without room, shape (worlds,).
+    condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
+    count: Number of pairs of a world, including pairs for which there was no room, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
-    node: Its nodes: a vertex and the corners of a face, or the ends of two edges, shape (worlds * capacity,).
-    side: 1 or -1, the side of the plane on which it began, shape (worlds * capacity,).
-    normal: Its normal when its plane was last updated [1], shape (worlds * capacity,).
-    weight: Its weights at that time [1], shape (worlds * capacity,).
+    node: Nodes of a pair: a vertex and the corners of a face, or the ends of two edges, shape (worlds * capacity,).
+    side: Sign of the normal (1 or -1): the side of the plane on which the first side of the pair began, shape (worlds *
+        capacity,).
+    normal: Normal of the plane of a pair when the plane was last updated [1], shape (worlds * capacity,).
+    weight: Weights of the nodes when the plane was last updated [1], shape (worlds * capacity,).
     spare: 1 for a redundant pair: an earlier pair has the same shortest connection, shape (worlds * capacity,).
     """
 
@@ -98,25 +100,25 @@ class PairArrays:
 
 @wp.func
 def obstacle_of(pairs: PairArrays, node: wp.vec4i):
-    """The obstacle of a pair, -1 for two bodies."""
+    """Index of the obstacle of a pair, -1 for a pair of two bodies."""
     return wp.max(wp.max(pairs.body[node[0]], pairs.body[node[3]]) - pairs.movers, -1)
 
 
 @wp.func
 def clearance_of(pairs: PairArrays, node: wp.vec4i):
-    """Distance that the surfaces of a pair keep: the clearance of the finer one [m]."""
+    """Distance that the surfaces of a pair keep [m]: the clearance of the surface with the smaller clearance."""
     return wp.min(pairs.clearance[node[0]], pairs.clearance[node[3]])
 
 
 @wp.func
 def margin_of(pairs: PairArrays, node: wp.vec4i):
-    """Additional distance of a pair: each side may move by half of its own margin [m]."""
+    """Margin of a pair [m]: the mean of the margins of both sides."""
     return real(0.5) * (pairs.margin[node[0]] + pairs.margin[node[3]])
 
 
 @wp.func
 def never_meet(pairs: PairArrays, i: int, j: int):
-    """Whether two points never touch: by their bodies, or as an edge of an obstacle for another element size."""
+    """Whether points are never in contact: by their bodies, or as one is on an obstacle edge for other elements."""
     first = pairs.body[i]
     second = pairs.body[j]
     other = wp.max(first, second) >= pairs.movers and pairs.size[i] != pairs.size[j]
@@ -125,7 +127,7 @@ def never_meet(pairs: PairArrays, i: int, j: int):
 
 @wp.func
 def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
-    """Note that a pair of these nodes is a changed contact, or should become one."""
+    """Mark the components of a pair as changed: the pair is a changed contact, or should become a contact."""
     for k in range(4):
         component = pairs.component[node[k]]
         if component >= 0:
@@ -134,7 +136,7 @@ def note_change(pairs: PairArrays, islands: Islands, w: int, node: wp.vec4i):
 
 @wp.func
 def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, i: int, j: int):
-    """The larger value of the components of two points; points of obstacles have none."""
+    """The larger entry of `values` for the components of two points; points of obstacles have no component."""
     most = int(-1)
     for k in range(2):
         component = pairs.component[wp.where(k == 0, i, j)]
@@ -145,7 +147,7 @@ def most_of(pairs: PairArrays, islands: Islands, values: wp.array[int], w: int, 
 
 @wp.func
 def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int, i: int):
-    """Whether the step of the component of a point has failed, so that it has no end to search."""
+    """Whether the step of the component of a point has failed, so that there is no path to search."""
     component = pairs.component[i]
     failed = bool(False)
     if component >= 0:
@@ -155,18 +157,19 @@ def has_failed(pairs: PairArrays, islands: Islands, asked: wp.array[int], w: int
 
 @wp.struct
 class HitArrays:
-    """Pairs that become contacts after a search, in the order in which its threads find them; all worlds in one row.
+    """Pairs that become contacts after a search, in the order in which threads find them; all worlds in one row.
 
     room: Room for pairs of one world.
-    count: Number of pairs of a world, including pairs without room, shape (worlds,).
-    key: Number of a pair among all possible ones, vertices and faces before edges, shape (worlds * room,).
-    slot: Number of a pair among the present contacts, -1 for a new one, shape (worlds * room,).
-    kind: Kind of contact that it becomes, shape (worlds * room,).
-    node: Its nodes, shape (worlds * room,).
-    side: Side of the plane on which it began, shape (worlds * room,).
-    normal: Its normal [1], shape (worlds * room,).
-    weight: Its weights [1], shape (worlds * room,).
-    order: Pairs by their keys, shape (worlds * room,).
+    count: Number of pairs of a world, including pairs for which there was no room, shape (worlds,).
+    key: Unique number of a pair among all possible pairs; pairs of vertices and faces come before pairs of edges, shape
+        (worlds * room,).
+    slot: Index of a pair among the present contacts, -1 for a new pair, shape (worlds * room,).
+    kind: Kind of contact that the pair becomes, shape (worlds * room,).
+    node: Nodes of a pair, shape (worlds * room,).
+    side: Sign of the normal (1 or -1), as in `PairArrays`, shape (worlds * room,).
+    normal: Normal of the plane of a pair [1], shape (worlds * room,).
+    weight: Weights of the nodes of a pair [1], shape (worlds * room,).
+    order: Indices of the pairs in the order of their keys, shape (worlds * room,).
     """
 
     room: int

@@ -17,7 +17,7 @@ _PLANAR = wp.constant(real(0.03))  # sine below which two edges span no plane: i
 
 @wp.func
 def in_triangle(p: _vec, a: _vec, b: _vec, c: _vec):
-    """Weights of the point of a triangle that is nearest to p (Ericson, "Real-Time Collision Detection", 5.1.5)."""
+    """Corner weights of the point of triangle abc nearest to p (Ericson, "Real-Time Collision Detection", 5.1.5)."""
     ab = b - a
     ac = c - a
     ap = p - a
@@ -53,7 +53,7 @@ def in_triangle(p: _vec, a: _vec, b: _vec, c: _vec):
 
 @wp.func
 def in_edges(a: _vec, b: _vec, c: _vec, d: _vec):
-    """Places along the segments ab and cd, in [0, 1], where they are nearest (Ericson 2005, 5.1.9)."""
+    """Coordinates along the segments ab and cd, in [0, 1], of their nearest points (Ericson 2005, 5.1.9)."""
     e = b - a
     f = d - c
     r = a - c
@@ -78,7 +78,7 @@ def in_edges(a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def nearest(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Weights of the vector from the second side of a pair to the first where they are nearest."""
+    """Weights of the four nodes in the shortest vector from the second side of a pair to the first."""
     w = _vec4()
     if kind == FACE:
         v = in_triangle(a, b, c, d)
@@ -91,14 +91,14 @@ def nearest(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def gap_of(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Vector from the second side of a pair to the first where they are nearest."""
+    """Shortest vector from the second side of a pair to the first."""
     w = nearest(kind, a, b, c, d)
     return w[0] * a + w[1] * b + w[2] * c + w[3] * d
 
 
 @wp.func
 def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
-    """Part of the path at which a pair comes nearer than `near`; 2 if it does not."""
+    """Fraction of the path after which the sides of a pair are nearer than `near`; 2 if they never are."""
     mean = real(0.25) * (ua + ub + uc + ud)
     ea = wp.length(ua - mean)
     eb = wp.length(ub - mean)
@@ -129,7 +129,7 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
 
 @wp.func
 def may_come_near(kind: int, reach: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
-    """Whether a pair could come nearer than `reach` on its path, from its first distance and the paths of its nodes."""
+    """Whether a pair could come nearer than `reach`, by its initial distance and the path lengths of its nodes."""
     mean = real(0.25) * (ua + ub + uc + ud)
     ea = wp.length(ua - mean)
     eb = wp.length(ub - mean)
@@ -142,7 +142,7 @@ def may_come_near(kind: int, reach: real, a: _vec, b: _vec, c: _vec, d: _vec, ua
 
 @wp.func
 def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Normal, weights, and whether the nearest points are on both sides of a pair, or close by."""
+    """Plane normal of a pair, weights, and whether the points with these weights are inside both sides or close by."""
     n = _vec()
     w = _vec4()
     holds = int(0)
@@ -173,17 +173,17 @@ def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Normal and weights of a pair of any kind at its nodes' positions, and whether its contact holds there.
+    """Normal and weights of a pair of any kind at the positions of its nodes, and whether the plane is valid there.
 
     Args:
-        kind: Its kind.
-        side: Side of the plane on which it began.
-        normal: Its normal when its plane was last updated [1].
-        weight: Its weights at that time [1].
-        a: Position of its first node [m].
-        b: Position of its second node [m].
-        c: Position of its third node [m].
-        d: Position of its fourth node [m].
+        kind: Kind of the pair.
+        side: Sign of the normal (1 or -1), as in `PairArrays`.
+        normal: Normal when the plane of the pair was last updated [1].
+        weight: Weights when the plane was last updated [1].
+        a: Position of the first node [m].
+        b: Position of the second node [m].
+        c: Position of the third node [m].
+        d: Position of the fourth node [m].
     """
     n = normal
     v = weight

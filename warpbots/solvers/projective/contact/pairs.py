@@ -30,14 +30,14 @@ _FRICTION = wp.constant(CODES["friction"])
 class TouchingPair:
     """A pair in contact at the end of a step.
 
-    kind: Its kind.
-    side: Side of the plane on which it began.
-    normal: Normal with which it is held [1].
-    weight: Weights with which it is held [1].
-    a, b, c, d: Positions of its nodes [m].
+    kind: Kind of the pair.
+    side: Sign of the normal (1 or -1), as in `PairArrays`.
+    normal: Normal of the plane at which the pair is held [1].
+    weight: Weights of the nodes at this plane [1].
+    a, b, c, d: Positions of the four nodes [m].
     lam: Force lambda [N].
-    clearance: Distance that surfaces keep [m].
-    own: The w of its law [m/N].
+    clearance: Distance that the surfaces of the pair keep [m].
+    own: The w of the contact law [m/N].
     skin: Compliance c of the contact itself [m/N].
     friction: Coulomb coefficient [1].
     """
@@ -59,9 +59,9 @@ class TouchingPair:
 
 @wp.struct
 class PairMotion:
-    """How the nodes of a pair move.
+    """Motion of the nodes of a pair.
 
-    a, b, c, d: Their displacements [m].
+    a, b, c, d: Displacements of the four nodes [m].
     """
 
     a: _vec
@@ -72,7 +72,7 @@ class PairMotion:
 
 @wp.func
 def pair_law(T: _vec, pair: TouchingPair, u: PairMotion):
-    """T . l at the end of a step with the displacements u."""
+    """T . l for the force l of the law at the end of a step with the displacements u."""
     a = pair.a
     b = pair.b
     c = pair.c
@@ -86,7 +86,7 @@ def pair_law(T: _vec, pair: TouchingPair, u: PairMotion):
 
 @wp.func
 def pair_work(pair: TouchingPair, p: PairMotion):
-    """lambda . sum a_k p_k: the work of a contact force in displacements p of its nodes."""
+    """lambda . sum a_k p_k: the work of the contact force of a pair in displacements p of its nodes."""
     _n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, pair.a, pair.b, pair.c, pair.d)
     return wp.dot(pair.lam, weight[0] * p.a + weight[1] * p.b + weight[2] * p.c + weight[3] * p.d)
 
@@ -119,7 +119,7 @@ def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: 
 
 @wp.func
 def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
-    """Coulomb coefficient of a pair: the mean of both bodies, or the one of the obstacle, 0 without friction."""
+    """Coulomb coefficient of a pair: the mean of both bodies, or that of the obstacle; 0 without friction."""
     o = obstacle_of(pairs, i)
     mu = real(0.0)
     if o < 0:
@@ -144,7 +144,7 @@ def evaluate_pairs_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """Distances of pairs at the end of the step, from their planes when these were last updated."""
+    """Write the distances of pairs at the end of the step, measured at their planes as last updated."""
     w, p = wp.tid()
     if active[w] == 0:
         return
@@ -177,7 +177,7 @@ def evaluate_pairs_kernel(
 def pair_at(
     pairs: PairArrays, contacts: ContactArrays, x: wp.array[_vec], u: wp.array[NODE], lam: _vec, w: int, m: int, k: int
 ):
-    """Pair number m, which is contact number k, at the end of a step with the displacements u."""
+    """Pair m, which is contact k, at the end of a step with the displacements u."""
     pair = TouchingPair()
     pair.clearance = clearance_of(pairs, pairs.node[m])
     pair.own = contacts.own[k]
@@ -198,7 +198,7 @@ def pair_at(
 
 @wp.func
 def motion_of(pairs: PairArrays, z: wp.array[NODE], w: int, m: int):
-    """Displacements z of the nodes of pair number m."""
+    """Displacements, taken from `z`, of the nodes of pair m."""
     motion = PairMotion()
     a, b, c, d = displacements_of(pairs, z, w, pairs.node[m])
     motion.a = a

@@ -28,7 +28,7 @@ def differentiate_pairs_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """A row of B_k and L of every active contact, and of dl/dq, at the displacements and forces `z`."""
+    """Write a row of B_k, L and dl/dq of every active pair, at the displacements and forces `z`."""
     w, p, r = wp.tid()
     k = w * topology.contacts + first + p
     if contacts_out.listed[k] == 0:
@@ -53,7 +53,7 @@ def pull_pair(
     topology: ContactTopology, pairs: PairArrays, first: int, x: wp.array[_vec], u: wp.array[NODE], z: wp.array[NODE],
     w: int, p: int, contacts: ContactArrays,
 ):  # fmt: skip
-    """B_k^T nu of a pair, plus the derivative of the work of its force in the adjoint displacements."""
+    """B_k^T nu of a pair, plus the derivative of the work of its contact force in the adjoint displacements."""
     k = w * topology.contacts + first + p
     m = w * pairs.capacity + p
     j = w * topology.stride + topology.first + first + p
@@ -80,7 +80,7 @@ def pull_pairs_kernel(
     # out
     contacts_out: ContactArrays,
 ):
-    """The counterpart of the force of every active pair in the adjoint."""
+    """Write the counterpart of the contact force in the adjoint for every active pair."""
     w, p = wp.tid()
     if active[w] == 1 and contacts_out.listed[w * topology.contacts + first + p] == 1:
         pull_pair(topology, pairs, first, x, u, z, w, p, contacts_out)
@@ -103,7 +103,7 @@ def adj_pairs_kernel(
     friction_adj_out: wp.array[real],
     obstacle_friction_adj_out: wp.array[real],
 ):
-    """Gradients with respect to start positions, displacements of fixed nodes, and friction."""
+    """Add the gradients with respect to start positions, displacements of fixed nodes, and friction."""
     w, p = wp.tid()
     k = w * topology.contacts + first + p
     if contacts.listed[k] == 0:

@@ -1,6 +1,7 @@
-"""Planes of pairs while a step converges: how they follow the pairs, and which pairs have the same plane.
+"""Planes of pairs while a step converges: how planes follow their pairs, and which pairs have the same plane.
 
-Planes are updated now and then, not in every iteration: planes of a point far from the end would lead further away.
+Planes are updated only near convergence, not in every iteration: planes at a point far from the end of the step would
+lead the iteration further away.
 """
 
 import warp as wp
@@ -25,7 +26,7 @@ _SAME = wp.constant(real(1e-5))  # difference of weights up to which two connect
 
 @wp.func
 def along_edge(weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Direction of the edge inside which a shortest connection ends; 0 for a connection between vertices."""
+    """Direction of the edge in whose interior a shortest connection ends; 0 for a connection between vertices."""
     e = _vec()
     if weight[0] * weight[1] > _ZERO:
         e = b - a
@@ -40,20 +41,20 @@ def along_edge(weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.func
 def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real):
-    """A normal rotated towards the shortest connection, less far where friction rotates the connection back.
+    """The normal rotated towards the shortest connection; it rotates less far if friction rotates the connection back.
 
-    Contacts that stick at a given plane move along its normal. If the normal is off by an angle, a vertex that comes
-    nearer by g in the step ends g times the angle aside, and its connection of length d is off by -g / d times the
-    angle. To follow the connection diverges where g is longer than d; the Newton step is 1 / (1 + g / d) of the change.
-    Where the contact slides by s, g is reduced by s / mu. Motion along an edge does not rotate a connection that ends
-    inside it.
+    Contacts that stick at a given plane move along its normal. If the normal is wrong by an angle, a vertex that comes
+    nearer by g in the step ends beside its correct place by g times the angle, and the direction of its connection of
+    length d is wrong by -g / d times the angle. If the normal simply followed the connection, the iteration would
+    diverge for g > d; the Newton step is 1 / (1 + g / d) of the change. If the contact slides by s, g is reduced by s /
+    mu. Motion along an edge does not rotate a connection that ends inside it.
 
     Args:
-        normal: The normal until now [1].
-        to: Direction of the connection [1].
-        edge: Direction of the edge inside which it ends [1].
-        apart: Its length d [m].
-        way: Displacement of its first end relative to the second in the step [m].
+        normal: The present normal [1].
+        to: Direction of the shortest connection [1].
+        edge: Direction of the edge in whose interior the connection ends [1].
+        apart: Length d of the connection [m].
+        way: Displacement of the first end of the connection relative to its second end in the step [m].
         mu: Coulomb coefficient [1].
     """
     change = to - normal
@@ -80,10 +81,11 @@ def update_planes_kernel(
     added_out: wp.array[int],
     islands_out: Islands,
 ):
-    """Where a step is near its end for given planes, update the planes, and count those that rotated too far.
+    """Update the planes in components whose step is near its end, and count planes that rotated too far.
 
-    A pair that is beside its plane is no longer a contact; if it would then pass through itself, detection adds it
-    again.
+    A pair whose nearest points are not inside both sides any more is no longer a contact; if its sides would then pass
+    through each other, detection adds the pair again. If a shortest connection reverses its direction, its plane is
+    frozen.
     """
     w, p = wp.tid()
     if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):
@@ -121,7 +123,7 @@ def update_planes_kernel(
 
 @wp.func
 def same_connection(pairs: PairArrays, m: int, k: int):
-    """Whether two pairs have the same weights at the same nodes, or opposite ones."""
+    """Whether two pairs have the same weights at the same nodes, or the same weights with the opposite sign."""
     a = pairs.weight[m]
     b = pairs.weight[k]
     i = pairs.node[m]
@@ -161,10 +163,10 @@ def same_connection_kernel(
     added_out: wp.array[int],
     islands_out: Islands,
 ):
-    """Of pairs with the same shortest connection the first is a contact, and all others are redundant.
+    """Mark the first of several pairs with the same shortest connection as a contact, and all others as redundant.
 
-    Count pairs that have become redundant, or contacts of their own: a vertex over a vertex forms a pair with each edge
-    and face around it, and has another shortest connection to each of them as soon as it moves.
+    Count pairs that change between contact and redundant. A vertex over another vertex forms a pair with each edge and
+    face around that vertex; as soon as that vertex moves, each of these pairs has a different shortest connection.
     """
     w, p = wp.tid()
     if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):

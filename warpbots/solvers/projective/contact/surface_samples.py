@@ -1,7 +1,7 @@
 """Samples of faces and bars that detect thin obstacles between the nodes, on the host.
 
-A surface sample is fixed in its face and moves with the weighted displacements of the corners. Otherwise its contacts
-are like the contacts of a node.
+A surface sample is a point fixed in a face or bar; its displacement is the weighted mean of the displacements of the
+corners. Otherwise its contacts are like the contacts of a node.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ _MOST = 50_000
 
 @dataclasses.dataclass(frozen=True)
 class SurfaceSamples:
-    """Surface samples.
+    """Surface samples of a scene.
 
     Attributes:
         node: Nodes of the face or bar of a sample, -1 for none, shape (n, 3).
-        weight: Their weights [1], shape (n, 3).
+        weight: Weights of these nodes [1], shape (n, 3).
     """
 
     node: np.ndarray
@@ -41,14 +41,14 @@ class SurfaceSamples:
 def surface_samples_of(
     position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, components: Components
 ) -> SurfaceSamples:
-    """Samples at half the width of the narrowest solid, on components where this width is below two edges.
+    """Samples at distances of half the narrowest solid, on components whose mean edge exceeds half its width.
 
     Args:
         position: Points at rest [m], shape (n_points, 3).
         faces: Corners of faces, shape (n_faces, 3).
         bars: Ends of bars, shape (n_bars, 2).
         across: Second smallest widths of the solids [m], 0 for none, shape (n_solids,).
-        components: The components, each with its mean edge and its own samples.
+        components: The components; the mean edge of a component decides about its samples.
     """
     parts = [SurfaceSamples(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))]
     for c, edge in enumerate(components.length):
@@ -60,7 +60,7 @@ def surface_samples_of(
 def _samples(
     position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float
 ) -> SurfaceSamples:
-    """Samples of one component with this mean edge [m]."""
+    """Samples of one component with the mean edge length `edge` [m]."""
     width = across[(across > 0.0) & (across < THIN * edge)].min(initial=np.inf)
     ends = np.concatenate([*(faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0])), bars])
     longest = np.linalg.norm(np.diff(position[ends], axis=1), axis=2).max(initial=0.0)

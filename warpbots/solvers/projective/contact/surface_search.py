@@ -1,4 +1,4 @@
-"""Surfaces of all bodies of a scene: vertices, faces and edges, and the trees that search them."""
+"""Surfaces of all bodies of a scene: vertices, faces and edges, and the box trees for searching them."""
 
 import dataclasses
 
@@ -22,8 +22,8 @@ class ContactSurfaces:
 
     Attributes:
         vertex: Points of the surfaces, shape (vertices,).
-        face: Points of the faces, shape (faces,).
-        edge: Points of the edges, shape (edges,).
+        face: Points at the corners of each face, shape (faces,).
+        edge: Points at the ends of each edge, shape (edges,).
     """
 
     vertex: wp.array
@@ -32,7 +32,7 @@ class ContactSurfaces:
 
     @classmethod
     def of(cls, faces: np.ndarray, alone: np.ndarray, device: wp.Device) -> "ContactSurfaces":
-        """Surfaces with these faces, shape (n, 3), and edges without faces, shape (m, 2)."""
+        """Surfaces with the faces `faces`, shape (n, 3), and the edges `alone` without faces, shape (m, 2)."""
         faces = faces.astype(np.int32)
         edges = np.unique(
             np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
@@ -50,7 +50,7 @@ class BoxTree:
 
     Attributes:
         bvh: The tree, with one group for each world.
-        corners: Points of the corners, shape (n, corners).
+        corners: Points at the corners of each face or edge, shape (n, corners).
         lower: Lower corners of the boxes [m], shape (worlds * n,).
         upper: Upper corners of the boxes [m], shape (worlds * n,).
     """
@@ -62,7 +62,7 @@ class BoxTree:
 
     @classmethod
     def of(cls, position: np.ndarray, corners: np.ndarray, worlds: int, device: wp.Device) -> "BoxTree":
-        """A tree for faces or edges between points at rest [m], shape (n_points, 3)."""
+        """A tree for faces or edges with the `corners` among points at rest `position` [m], shape (n_points, 3)."""
         x = np.tile(position[corners], (worlds, 1, 1)).astype(np.float32)
         lower, upper = (wp.array(b, dtype=wp.vec3, device=device) for b in (x.min(axis=1), x.max(axis=1)))
         world = wp.array(np.repeat(np.arange(worlds), len(corners)), dtype=int, device=device)
@@ -76,28 +76,28 @@ class SurfaceSearch:
 
     Attributes:
         count: Number of pairs, including pairs without room, shape (worlds,).
-        kind: Their kinds, shape (worlds * capacity,).
-        node: Their nodes, shape (worlds * capacity,).
-        side: Their sides, shape (worlds * capacity,).
-        normal: Their normals when their planes were last updated [1], shape (worlds * capacity,).
-        weight: Their weights at that time [1], shape (worlds * capacity,).
+        kind: Kind of each pair, shape (worlds * capacity,).
+        node: Nodes of each pair, shape (worlds * capacity,).
+        side: Sign of the normal of each pair (1 or -1), as in `PairArrays`, shape (worlds * capacity,).
+        normal: Normal of each pair when its plane was last updated [1], shape (worlds * capacity,).
+        weight: Weights of each pair when its plane was last updated [1], shape (worlds * capacity,).
         spare: 1 for redundant pairs: an earlier pair has the same shortest connection, shape (worlds * capacity,).
-        check: 1 where a search is asked for, shape (worlds,).
-        any: 1 if a search is asked for in any world, shape (1,).
+        check: 1 for a world in which a search is requested, shape (worlds,).
+        any: 1 if a search is requested in any world, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
         searches: Number of searches in this step at converged points, plus the first search, shape (worlds,).
         asked: 1 for a component that is searched, 0 for one that is not, and -1 for one whose step has failed, shape
             (worlds * components,).
-        rounds: Number of searches of a component: the first, and those at the end that changed its contacts, shape
+        rounds: Number of searches of a component: the first one, and each later one that changed its contacts, shape
             (worlds * components,).
-        early: Number of searches before an island had converged, shape (worlds * components,).
+        early: Number of searches of a component before its island had converged, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes that make another search necessary, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
         outgrown: Largest number of pairs of a world for which there was no room in any step, 0 for none, shape (1,).
-        lost: 1 for a component where the last search left an edge that intersects a face, shape (worlds * components,).
+        lost: 1 for a component with an edge that intersects a face after the last search, shape (worlds * components,).
         path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
-        hits: Pairs that a search makes contacts of.
+        hits: Pairs that become contacts after a search.
     """
 
     count: wp.array
@@ -124,7 +124,7 @@ class SurfaceSearch:
 
     @classmethod
     def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "SurfaceSearch":
-        """Arrays for `capacity` pairs per world, for a number of components and vertices of surfaces."""
+        """Arrays for `capacity` pairs in each world, with `components` components and `vertices` surface vertices."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)

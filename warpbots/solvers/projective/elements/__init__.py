@@ -1,3 +1,3 @@
-"""Elements: one file for each energy, nodes, and the table of all kinds."""
+"""Elements: one file for each energy, a file for nodes, and the table of all kinds of elements."""
 
 __all__: list[str] = []

@@ -1,12 +1,12 @@
 """Attachments of soft bodies: points of two bodies that stay together.
 
-With the weights w_k of a point among the corners of the element that it is in, positive for the first body and negative
-for the second,
+An attachment point is in an element of each body. With the weights w_k of the point for the corners of both elements,
+positive for the first body and negative for the second,
 
     y = sum_k w_k x_k,   E = k/2 |y|^2.
 
-The spring is linear, so that its part k w_k w_l of the matrix of the global step is its second derivative: its
-stiffness does not slow the iteration.
+The spring is linear, so that its contribution k w_k w_l to the matrix of the global step equals its second derivative:
+however stiff it is, it does not slow the iteration.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def stress(F: _line, k: real, s: real):
 def _numbers_of(AttachmentArrays: type) -> wp.Function:
     @wp.func
     def numbers(points: AttachmentArrays, control: wp.array2d[real], w: int, e: int):
-        """k [N/m], for a volume of 1, and nothing else."""
+        """k [N/m], for a volume of 1; the second number is unused."""
         return points.attachment_stiffness[row(points.place, w, e)], real(0.0)
 
     return numbers
@@ -60,7 +60,7 @@ def rest_kernel(
     # out
     points_out: _AttachmentArrays,
 ):
-    """G = w for a volume of 1."""
+    """Write the gradients G = w, and a volume of 1."""
     w, e = wp.tid()
     r = row(points_out.place, w, e)
     points_out.gradient[r] = points_out.attachment_weight[e]
@@ -91,12 +91,13 @@ def attached(
     Args:
         scene: The scene.
         x: Nodes at rest [m], shape (n_nodes, 3).
-        bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body by its name.
-        stiffness: Function of the names of two bodies: stiffness of an element of their stiffest matter [N/m].
+        bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body, by the name of the body.
+        stiffness: Function of the names of two bodies: stiffness of an element of the stiffest material in either body
+            [N/m].
         reach: Largest distance of matter from its attachment point [m].
 
     Raises:
-        SceneError: There is no matter of a body where it is attached.
+        SceneError: A body has no matter within `reach` of its attachment point.
     """
     rows, weights, hard = [np.zeros((0, _CORNERS), dtype=int)], [np.zeros((0, _CORNERS))], [np.zeros(0)]
     for part in scene.attachments:
@@ -115,7 +116,7 @@ def attached(
 def _nearest(
     part: Attachment, name: str, point: np.ndarray, x: np.ndarray, tables: tuple, reach: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the matter of a body that is nearest to a point, each of shape (4,)."""
+    """Nodes and weights of the point of a body that is nearest to `point`, each of shape (4,)."""
     tets, faces, bars = tables
     if len(tets):
         corners = x[tets]
@@ -135,7 +136,7 @@ def _nearest(
 
 
 def _on_faces(point: np.ndarray, x: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The nearest point of a surface: nodes, weights and distance."""
+    """Nodes, weights and distance of the point of a surface that is nearest to `point`."""
     import trimesh
 
     there = trimesh.triangles.closest_point(x[faces], np.tile(point, (len(faces), 1)))
@@ -146,7 +147,7 @@ def _on_faces(point: np.ndarray, x: np.ndarray, faces: np.ndarray) -> tuple[np.n
 
 
 def _at_joint(point: np.ndarray, x: np.ndarray, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The nearest joint of a truss."""
+    """Nodes, weights and distance of the joint of a truss that is nearest to `point`."""
     joints = np.unique(bars)
     distance = np.linalg.norm(x[joints] - point, axis=1)
     i = int(distance.argmin())

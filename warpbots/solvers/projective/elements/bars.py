@@ -1,4 +1,4 @@
-"""Bars of a truss: springs between two nodes, whose stretch at rest is 1, with the volume V of the bar.
+"""Bars of a truss: springs between two nodes, with the stretch 1 at rest and the volume V of the bar.
 
 With d = x_1 - x_0, the length L_0 at rest and the cross-section A, F = d / L_0 and V = A L_0, so that
 
@@ -21,7 +21,7 @@ __all__ = ["BARS", "DAMPED_BARS", "FAMILY"]
 def _numbers_of(BarArrays: type) -> wp.Function:
     @wp.func
     def numbers(bars: BarArrays, control: wp.array2d[real], w: int, e: int):
-        """E and the stretch at rest."""
+        """Young's modulus E and the stretch at rest, 1."""
         return bars.youngs_modulus[element(bars.place, w, e)], real(1.0)
 
     return numbers

@@ -2,14 +2,14 @@
 
     E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |d_i|,   T = k max(0, L - R (1 - u)),   f = -+ T d_i / |d_i|
 
-for the segments d_i of a cable. Each segment feels the length of all, so that an element is a pair of segments of one
-cable:
+for the segments d_i of a cable. The tension in each segment depends on the lengths of all segments, so that an element
+is a pair of segments of one cable:
 
     H_ij = k n_i n_j^T + [i = j] T / |d_i| (1 - n_i n_i^T),   n_i = d_i / |d_i|,
 
-where the cable is taut or just taut, and 0 where it is slack. Pairs of a segment with itself have the forces, and the
-weight in the matrix of the global step: k times the number of segments. This is at least the first term, and at least
-the second unless one segment is far shorter than the others.
+if the cable is taut or just taut, and 0 if it is slack. Forces belong to pairs of a segment with itself. Only these
+pairs are in the matrix of the global step, with a stiffness of k times the number of segments. This stiffness is not
+below the first term of H_ij, nor below the second term unless one segment is far shorter than the others.
 """
 
 import numpy as np
@@ -38,18 +38,19 @@ _vec, _part = vector(3), positive_part()
 
 @wp.struct
 class CableArrays:
-    """Pairs of segments, cable after cable; arrays that may differ between worlds hold all worlds in one row.
+    """Pairs of segments, grouped by cables; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
-    node: Nodes of the ends of the two segments, shape (count,).
+    place: Location of these elements among the elements of all kinds.
+    node: End nodes of the two segments of each pair, shape (count,).
     cable: Cable of each pair, shape (count,).
     cable_first: First pair of each cable, shape (cables,).
-    cable_segments: Segments of each cable, shape (cables,).
+    cable_segments: Number of segments of each cable, shape (cables,).
     cable_channel: Control channel of each cable, shape (cables,).
     cable_stiffness: Spring constant k of the whole cable [N/m], shape (worlds * cables,).
     cable_length: Length R paid out at u = 0 [m], shape (worlds * cables,).
     cable_rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (cables,).
-    nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for two segments, shape (count,).
+    nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for a pair of different segments, shape
+        (count,).
     """
 
     place: Place
@@ -66,7 +67,7 @@ class CableArrays:
 
 @wp.func
 def single(cables: CableArrays, e: int):
-    """Whether a pair is a segment with itself."""
+    """Whether a pair consists of a segment and itself."""
     c = cables.cable[e]
     return (e - cables.cable_first[c]) % (cables.cable_segments[c] + 1) == 0
 
@@ -78,7 +79,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a stiffness to its value in the matrix of the global step."""
+    """Raise the maxima to the largest ratio of a stiffness to its nominal value in the matrix of the global step."""
     w, e = wp.tid()
     c = cables.cable[e]
     if single(cables, e):
@@ -88,14 +89,14 @@ def scaling_kernel(
 
 @wp.func
 def segment(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
-    """The first segment of a pair, or for i = 2 the second."""
+    """Vector along the first segment of a pair (i = 0) or the second segment (i = 2)."""
     k = cables.node[e]
     return span(cables.place, x, u, w, k[i], k[i + 1])
 
 
 @wp.func
 def length(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
-    """L of a cable; a separate function, because in an adjoint Warp replays functions but no loops."""
+    """Length L of a cable; a separate function, because Warp's adjoint code replays functions but not loops."""
     n = cables.cable_segments[c]
     L = real(0.0)
     for i in range(n):
@@ -105,14 +106,14 @@ def length(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, c:
 
 @wp.func
 def extension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
-    """L - R (1 - u) of a cable, which is negative where it is slack."""
+    """L - R (1 - u) of a cable; negative if the cable is slack."""
     paid_out = cables.cable_length[w * cables.cable_first.shape[0] + c]
     return length(cables, x, u, w, c) - paid_out * (real(1.0) - control[w, cables.cable_channel[c]])
 
 
 @wp.func
 def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
-    """T of a cable."""
+    """Tension T of a cable."""
     k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
     return k * _part(extension(cables, control, x, u, w, c), cables.cable_rounding[c])
 
@@ -128,7 +129,7 @@ def energy_kernel(
     # out
     energy_out: wp.array[real],
 ):
-    """k/2 max(0, L - R (1 - u))^2, at the first pair of a cable."""
+    """Write the energy k/2 max(0, L - R (1 - u))^2 of a cable to the entry of its first pair."""
     w, e = wp.tid()
     c = cables.cable[e]
     if e == cables.cable_first[c]:
@@ -201,7 +202,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
         cell_size: Largest distance of a waypoint from a node [m].
 
     Raises:
-        SceneError: A waypoint is too far from all nodes, or two consecutive ones are tied to the same node.
+        SceneError: A waypoint is too far from all nodes, or two consecutive waypoints are tied to the same node.
     """
     routes = routes_of(scene, position, cell_size, "node", "ProjectiveDynamics(cell_size=...)")
     pairs = []

@@ -1,23 +1,24 @@
 """Cavities: the air in a chamber presses on the faces around it, wherever they move.
 
-The gauge pressure of a cavity is given, or follows from a given amount of gas at constant temperature,
+The gauge pressure p of a cavity at the control u is given (first line), or follows from a given amount of gas at
+constant temperature (second line),
 
     p = u p_max,   W = -p V,
     p = G r^u / V - p_0,   W = p_0 V - G r^u ln V,
 
 with G = n R T at u = 0, the factor r of the amount of gas, the ambient pressure p_0 and the volume V. W is the energy,
--int p dV. Over the faces around the cavity, counter-clockwise seen from outside of it, with the corners a, b, c and the
-edges d_1, d_2 from the first corner,
+-int p dV. With sums over the faces around the cavity, whose corners a, b, c are counter-clockwise seen from outside of
+the cavity, and with the edges d_1, d_2 from the first corner,
 
     V = sum 1/6 a . (b x c),   dV = sum 1/6 (d_1 x d_2) . (da + db + dc),   f_0 = f_1 = f_2 = p/6 d_1 x d_2.
 
 dV holds for a closed surface, not for each face. The second derivative of p V couples the corners of a face (its blocks
-are symmetric only in sum). Gas adds a term of rank 1, which couples all nodes of a cavity (`gas_stiffness.py`) and is
-part of the global step:
+are symmetric only in sum). Gas adds a term of rank 1 to the second derivative, which couples all nodes of a cavity
+(`gas_stiffness.py`) and is part of the global step:
 
     H = -p V'' + c V' V'^T,   c = -dp/dV = G r^u / V^2.
 
-Volumes are summed in double precision: the gauge pressure of a gas is a small difference.
+Volumes are summed in double precision: the gauge pressure of a gas is a small difference of large pressures.
 """
 
 import numpy as np
@@ -43,25 +44,26 @@ _vec = vector(3)
 
 @wp.struct
 class CavityArrays:
-    """Faces around cavities, cavity after cavity; arrays that may differ between worlds hold all worlds in one row.
+    """Faces around cavities, grouped by cavities; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: Nodes of the corners, counter-clockwise seen from outside of the cavity, shape (count,).
     cavity: Cavity of each face, shape (count,).
-    cavity_run: First face of each run of faces, and the one after its last, shape (runs,).
-    cavity_runs: First run of each cavity, and the one after its last, shape (cavities,).
+    cavity_run: First face of each run of faces, and the face after the last of the run, shape (runs,).
+    cavity_runs: First run of each cavity, and the run after its last, shape (cavities,).
     cavity_channel: Control channel of each cavity, shape (cavities,).
-    cavity_number: Number of each cavity among cavities of given pressure, or of given gas, shape (cavities,).
+    cavity_number: Index of each cavity among the cavities of given pressure, or among those of given gas, shape
+        (cavities,).
     cavity_gas_ratio: Factor r of the amount of gas at u = 1 [1], 0 for a given pressure, shape (cavities,).
     cavity_least_volume: Volume below which walls have passed through one another, slightly negative [m^3], shape
         (cavities,).
     cavity_pressure: Gauge pressure at u = 1 [Pa], shape (worlds * cavities of given pressure,).
     cavity_gas: G = n R T at u = 0 [J], shape (worlds * cavities of given gas,).
     ambient_pressure: p_0 [Pa], shape (worlds * cavities of given gas,).
-    part: Part of the volume that belongs to a run of faces [m^3], shape (worlds * runs,).
+    part: Contribution of each run of faces to the volume of its cavity [m^3], shape (worlds * runs,).
     volume: V [m^3], shape (worlds * cavities,).
     pressure: p [Pa], shape (worlds * cavities,).
-    nominal: Stiffness of a face in the matrix of the global step, which is 0 [N/m], shape (count,).
+    nominal: Stiffness of a face in the matrix of the global step [N/m], always 0, shape (count,).
     """
 
     place: Place
@@ -84,14 +86,14 @@ class CavityArrays:
 
 @wp.func
 def from_origin(cavities: CavityArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
-    """Vector from the first node of a cavity to a corner of one of its faces."""
+    """Vector from the first node of a cavity to corner i of one of its faces."""
     origin = cavities.cavity_run[cavities.cavity_runs[cavities.cavity[e]][0]][0]
     return span(cavities.place, x, u, w, cavities.node[origin][0], cavities.node[e][i])
 
 
 @wp.func
 def cone(cavities: CavityArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
-    """1/6 a . (b x c) of a face."""
+    """1/6 a . (b x c) of a face: the signed volume of its cone from the first node of the cavity."""
     a = from_origin(cavities, x, u, w, e, 0)
     b = from_origin(cavities, x, u, w, e, 1)
     c = from_origin(cavities, x, u, w, e, 2)
@@ -109,7 +111,7 @@ def part_kernel(
     # out
     cavities_out: CavityArrays,
 ):
-    """Sum of 1/6 a . (b x c) over a run of faces."""
+    """Write the sum of 1/6 a . (b x c) over a run of faces."""
     w, r = wp.tid()
     if active[w] == 0:
         return
@@ -122,7 +124,7 @@ def part_kernel(
 
 @wp.func
 def volume_of(cavities: CavityArrays, w: int, c: int):
-    """V; a separate function, because in an adjoint Warp replays functions but no loops."""
+    """Volume V of a cavity; a separate function, because Warp's adjoint code replays functions but not loops."""
     V = wp.float64(0.0)
     for r in range(cavities.cavity_runs[c][0], cavities.cavity_runs[c][1]):
         V += cavities.part[w * cavities.cavity_run.shape[0] + r]
@@ -131,7 +133,7 @@ def volume_of(cavities: CavityArrays, w: int, c: int):
 
 @wp.func
 def number_of(cavities: CavityArrays, of_all: wp.array[real], w: int, c: int):
-    """Index of a cavity in a parameter of all worlds."""
+    """Index of cavity c of world w in `of_all`, a parameter of the cavities of one type in all worlds."""
     worlds = cavities.volume.shape[0] / cavities.cavity_runs.shape[0]
     return w * (of_all.shape[0] / worlds) + cavities.cavity_number[c]
 
@@ -154,7 +156,7 @@ def pressure_kernel(
     # out
     cavities_out: CavityArrays,
 ):
-    """V and p of a cavity; p is NaN for an impossible volume, so that the iteration goes back."""
+    """Write V and p of a cavity; p is NaN for an impossible volume, so that the iteration rejects the point."""
     w, c = wp.tid()
     if active[w] == 0:
         return
@@ -175,13 +177,13 @@ def pressure_kernel(
 
 @wp.func
 def pressure_on(cavities: CavityArrays, w: int, e: int):
-    """p at a face."""
+    """Gauge pressure p at a face."""
     return cavities.pressure[w * cavities.cavity_runs.shape[0] + cavities.cavity[e]]
 
 
 @wp.func
 def edge(cavities: CavityArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
-    """d_i of a face."""
+    """Edge d_i of a face."""
     k = cavities.node[e]
     return span(cavities.place, x, u, w, k[0], k[i])
 
@@ -235,7 +237,7 @@ def stiffness_kernel(
 
 
 def pressure_launches(cavities: CavityArrays, worlds: int, point: Point) -> list[tuple]:
-    """Launches (kernel, dim, inputs) that write volumes and pressures at a point."""
+    """Launches (kernel, dim, inputs) that write volumes and pressures of cavities at a point."""
     runs, count = cavities.cavity_run.shape[0], cavities.cavity_runs.shape[0]
     return [
         (part_kernel, (worlds, runs), [cavities, point.active, point.x, point.u, cavities]),

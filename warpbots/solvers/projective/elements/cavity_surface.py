@@ -1,4 +1,4 @@
-"""The walls of cavities, on the host: the closed surface in a region that encloses a void."""
+"""The walls of cavities, on the host: a wall is the closed surface in a region that encloses a void."""
 
 import numpy as np
 
@@ -21,11 +21,11 @@ def cavities_of(
         scene: The scene.
         position: Nodes at rest [m], shape (n, 3).
         faces: Nodes of the faces of every body, counter-clockwise seen from outside of the matter, shape (m, 3).
-        sheets: Nodes of the triangles of sheets, which are among `faces`, shape (k, 3).
-        regions: For every region which nodes are in it, bool.
+        sheets: Nodes of the triangles of sheets, which are also among `faces`, shape (k, 3).
+        regions: For every region, which nodes are in the region, bool.
 
     Raises:
-        SceneError: The region of a cavity has no closed surface around a void, or more than one.
+        SceneError: The region of a cavity has no closed surface around a void, or more than one such surface.
     """
     channels = [(c, a) for c, a in enumerate(scene.actuators) if isinstance(a, Cavity)]
     solid = ~np.isin(_keys(faces), _keys(sheets))
@@ -53,12 +53,12 @@ def cavities_of(
 
 
 def dry(faces: np.ndarray, cavities: np.ndarray) -> np.ndarray:
-    """Which `faces`, seen from outside of the matter, look into a cavity with the walls `cavities`, shape (n,)."""
+    """Which `faces`, counter-clockwise seen from outside of the matter, are walls in `cavities`, shape (n,), bool."""
     return np.isin(_keys(faces), _keys(cavities[:, ::-1]))
 
 
 def _keys(faces: np.ndarray) -> np.ndarray:
-    """A value for each face that depends only on its nodes and its side, shape (n,)."""
+    """A key for each face that depends only on its nodes and its orientation, shape (n,)."""
     first = faces.argmin(axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     return np.ascontiguousarray(turned.astype(np.int64)).view([("", np.int64)] * 3).reshape(-1)
@@ -67,7 +67,7 @@ def _keys(faces: np.ndarray) -> np.ndarray:
 def _walls(
     cavity: Cavity, position: np.ndarray, faces: np.ndarray, solid: np.ndarray, inside: np.ndarray
 ) -> np.ndarray:
-    """Faces of a cavity, counter-clockwise seen from outside of it, shape (n, 3)."""
+    """Faces around a cavity, counter-clockwise seen from outside of the cavity, shape (n, 3)."""
     import trimesh
 
     what = f"Cavity {cavity.name!r}: region {cavity.region!r}"
@@ -112,7 +112,7 @@ def _walls(
 
 
 def _unpaired_edges(faces: np.ndarray) -> np.ndarray:
-    """Edges that are not between exactly two faces of opposite direction, shape (n, 2)."""
+    """Edges that two adjacent faces do not traverse exactly once in each direction, shape (n, 2)."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse, count = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True, return_counts=True)
     sign = np.where(directed[:, 0] < directed[:, 1], 1.0, -1.0)

@@ -10,12 +10,12 @@ __all__ = ["driven"]
 
 
 def driven(scene: Scene, solids: np.ndarray, regions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` for fibres and cells: an element has one for each actuator that drives it.
+    """Fields of `Mesh` for fibres and pneumatic cells: a solid element has one entry for each actuator that drives it.
 
     Args:
         scene: The scene.
         solids: Nodes of the solid elements, shape (n, n_nodes).
-        regions: For every region which elements have their centre in it, solids first, bool.
+        regions: For every region, which elements (solids first) have their centre in the region, bool.
     """
     fields = {}
     for cls, table, kind, values in (

@@ -25,7 +25,7 @@ _PARAMETERS = {"fibre_stiffness": real, "rest_position": vector(3)} | _CONSTANT
 def _numbers_of(FibreArrays: type) -> wp.Function:
     @wp.func
     def numbers(fibres: FibreArrays, control: wp.array2d[real], w: int, e: int):
-        """k, and the stretch at rest, 1 - u max_contraction."""
+        """Stiffness k, and the stretch at rest, 1 - u max_contraction."""
         L = real(1.0) - control[w, fibres.fibre_channel[e]] * fibres.fibre_contraction[e]
         return fibres.fibre_stiffness[row(fibres.place, w, e)], L
 

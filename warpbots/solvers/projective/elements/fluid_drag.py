@@ -1,15 +1,15 @@
-"""Drag and thrust of a fluid on the faces of surfaces (Min et al. 2019, "SoftCon"; Qiao et al. 2021).
+"""Drag and thrust of a fluid on the faces of bodies (Min et al. 2019, "SoftCon"; Qiao et al. 2021).
 
 With the area A and the outward normal n of a face at the end of a step, its velocity v = mean(u) / h - v_fluid, and the
-angle of attack, s = n . v / |v|,
+sine s = n . v / |v| of the angle of attack,
 
     f = -1/2 rho A (C_d(s) |v| v + C_t(s) |v|^2 n),   f_0 = f_1 = f_2 = f / 3.
 
 C_d and C_t are linear in s between the entries of their tables. The force has no energy.
 
-The force adds nothing to the matrix of the global step; the acceleration makes up for this. A matrix scaled by (1 + r)
-/ 2, with the ratio r of the resistance of the fluid to the inertia m / h of a node, was tried: it takes up to twice as
-many iterations, and converges in no further case.
+The force adds nothing to the matrix of the global step; Anderson's acceleration makes up for this. A matrix scaled by
+(1 + r) / 2, with the ratio r of the resistance of the fluid to the inertia m / h of a node, was tried: the iteration
+takes up to twice as many steps, and converges in no additional case.
 """
 
 import numpy as np
@@ -29,15 +29,15 @@ _vec, _line = vector(3), vector(2)
 class FaceArrays:
     """Faces that are wetted by a fluid; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
-    node: Nodes of the corners, counter-clockwise from outside, shape (count,).
+    place: Location of these elements among the elements of all kinds.
+    node: Nodes of the corners, counter-clockwise seen from outside, shape (count,).
     fluid_density: Density rho of the fluid [kg/m^3], shape (worlds,).
     fluid_velocity: Velocity of the fluid [m/s], shape (worlds,).
     drag: Coefficients C_d [1], shape (worlds * entries,).
     thrust: Coefficients C_t [1], shape (worlds * entries,).
     drag_at: Values of s in the table of drag [1], shape (entries,).
-    thrust_at: The same for the table of thrust [1], shape (entries,).
-    nominal: Stiffness of a face in the matrix of the global step, which is 0 [N/m], shape (count,).
+    thrust_at: Values of s in the table of thrust [1], shape (entries,).
+    nominal: Stiffness of a face in the matrix of the global step [N/m], always 0, shape (count,).
     """
 
     place: Place
@@ -53,7 +53,7 @@ class FaceArrays:
 
 @wp.func
 def velocity(faces: FaceArrays, h: real, u: wp.array[NODE], w: int, e: int):
-    """v of a face relative to the fluid."""
+    """Velocity v of a face relative to the fluid."""
     k = faces.node[e]
     m = w * faces.place.stride
     return (at(u, m + k[0]) + at(u, m + k[1]) + at(u, m + k[2])) / (real(3.0) * h) - faces.fluid_velocity[w]
@@ -61,7 +61,7 @@ def velocity(faces: FaceArrays, h: real, u: wp.array[NODE], w: int, e: int):
 
 @wp.func
 def incidence(d1: _vec, d2: _vec, v: _vec):
-    """Sine s of the angle of attack; 0 where there is no face or no flow."""
+    """Sine s of the angle of attack; 0 for a face without area or without flow."""
     n = wp.cross(d1, d2)
     size = wp.length(n) * wp.length(v)
     s = real(0.0)
@@ -72,7 +72,7 @@ def incidence(d1: _vec, d2: _vec, v: _vec):
 
 @wp.func
 def entry(place: wp.array[real], s: real):
-    """The last entry of a table at or before s, except its end; in an adjoint, Warp replays functions but no loops."""
+    """Index of the interval of a table that contains s; a function, as Warp's adjoint code replays no loops."""
     k = int(0)
     for i in range(1, place.shape[0] - 1):
         if s >= place[i]:
@@ -82,7 +82,7 @@ def entry(place: wp.array[real], s: real):
 
 @wp.func
 def line_at(table: wp.array[real], place: wp.array[real], w: int, s: real):
-    """The line that a table follows at s: its value at 0 and its slope."""
+    """Linear function that a table follows around s: its value at 0 and its slope."""
     n = place.shape[0]
     k = entry(place, s)
     slope = (table[w * n + k + 1] - table[w * n + k]) / (place[k + 1] - place[k])
@@ -91,7 +91,7 @@ def line_at(table: wp.array[real], place: wp.array[real], w: int, s: real):
 
 @wp.func
 def resistance(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line):
-    """Force on a third of a face with the edges d_1 and d_2."""
+    """Force on each corner of a face with the edges d_1 and d_2: a third of the force on the face."""
     f = _vec()
     n = wp.cross(d1, d2)
     size = wp.length(n)
@@ -135,7 +135,7 @@ def force_kernel(
 
 @wp.func
 def work(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line, t: _vec):
-    """t . f, whose gradients are a row of the derivative of the force."""
+    """t . f; its gradients are a row of the derivative of the force."""
     return wp.dot(t, resistance(d1, d2, v, rho, drag, thrust))
 
 
@@ -150,7 +150,7 @@ def stiffness_kernel(
     # out
     block_out: wp.array[NODE],
 ):
-    """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
+    """K -= (df/du)^T: the adjoint needs the transpose, and df/du is not symmetric."""
     w, e = wp.tid()
     k = faces.node[e]
     d1 = span(faces.place, x, u, w, k[0], k[1])
@@ -171,13 +171,14 @@ def stiffness_kernel(
 
 
 def wetted(scene: Scene, faces: np.ndarray, sheets: np.ndarray, cavities: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` for the faces that a fluid wets: faces of surfaces, and both sides of sheets.
+    """Fields of `Mesh` for the faces that a fluid wets: surfaces of solids, and both sides of sheets.
 
     Args:
         scene: The scene.
         faces: Nodes of the faces of every body, shape (n, 3).
-        sheets: Nodes of the triangles of sheets, which are among `faces`, shape (n, 3).
-        cavities: Nodes of the faces around cavities, which contain air, seen from outside of the cavity, shape (n, 3).
+        sheets: Nodes of the triangles of sheets, which are also among `faces`, shape (n, 3).
+        cavities: Nodes of the faces around cavities, counter-clockwise seen from outside of the cavity, shape (n, 3);
+            cavities contain air, so that no fluid wets their walls.
 
     Raises:
         SceneError: The scene has a fluid and no surface that it wets.

@@ -1,16 +1,17 @@
-"""Free normals: displacements of sheets along their normals, preconditioned by their own stiffness.
+"""Free normals: displacements of sheets along their normals, preconditioned by the stiffness in this direction.
 
 The matrix A of the global step couples nodes but not coordinates. It resists a displacement out of the plane of a thin
-sheet as if it were strain, although only inertia, bending and tension do. A third of all eigenvalues of A^-1 H, for
-folds and ripples, are then between 1e-4 and 1e-2, and the iteration needs thousands of steps. With the unit normals N
-of the nodes and a bound D of the second derivative H there,
+sheet as strongly as a strain in the plane; in truth only inertia, bending and tension resist it. A third of all
+eigenvalues of A^-1 H, those of folds and ripples, are then between 1e-4 and 1e-2, and the iteration needs thousands of
+steps. With the unit normals N of the nodes and a bound D on the second derivative H along the normals, the
+preconditioner is
 
     B^-1 = A^-1 + N D^-1 N^T,   D_i = m_i / h^2 + sum of bounds of its corners.
 
 For the energy 1/2 k (sum_c a_c w_c)^2 of displacements w of the normals, the bound of a corner is k |a_c| sum_d |a_d|:
-no eigenvalue of D^-1 N^T H N is above 1 (Gershgorin). D is evaluated at every point, as tension changes it a
-thousandfold within a step; where it is too low, the iteration diverges. B^-1 couples contacts, too: a force lifts its
-node, and all contacts at this node.
+no eigenvalue of D^-1 N^T H N is above 1 (Gershgorin). D is evaluated at every point of the iteration, as tension
+changes it a thousandfold within a step; if D is too low, the iteration diverges. B^-1 couples contacts, too: the force
+of a contact displaces its nodes, and with them all contacts at these nodes.
 """
 
 import numpy as np
@@ -44,11 +45,11 @@ class NormalArrays:
     stride: Entries of an iterate of one world.
     number: Index of a point in `member`, -1 for none, shape (n_points,).
     member: The nodes, shape (count,).
-    first: First face around each of them, one more for the end, shape (count + 1,).
-    face: The other two corners of these faces in their order, shape (faces,).
+    first: First entry in `face` of each member, and the end of the last one, shape (count + 1,).
+    face: For each face around a member, its other two corners in the order of the face, shape (faces,).
     normal: Unit normals n [1], shape (worlds * count,).
     gain: D^-1 [m/N], shape (worlds * count,).
-    lift: Displacements along n by forces of contacts in an iteration [m], shape (worlds * count,).
+    lift: Displacements along n by contact forces in an iteration [m], shape (worlds * count,).
     """
 
     count: int
@@ -71,8 +72,8 @@ def around(triangles: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndar
         free: Whether a node may move along its normal, shape (n_nodes,), bool.
 
     Returns:
-        The nodes, shape (count,); the first triangle of each, one more for the end, shape (count + 1,); and the other
-        two corners of these triangles, shape (m, 2).
+        The free nodes, shape (count,); the first triangle of each node in the last array, and the end, shape (count +
+        1,); and the other two corners of the triangles around the nodes, shape (m, 2).
     """
     node = np.concatenate([triangles[:, k] for k in range(3)])
     others = np.concatenate([np.roll(triangles, -k, axis=1)[:, 1:] for k in range(3)])
@@ -84,7 +85,7 @@ def around(triangles: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 @wp.func
 def number_of(normals: NormalArrays, node: int):
-    """Number of a node of a contact among those that move freely, -1 for none."""
+    """Index in `member` of a node of a contact, -1 for a node that is not a member."""
     number = int(-1)
     if normals.count > 0 and node >= 0:
         number = normals.number[node]
@@ -99,7 +100,7 @@ def normal_of(normals: NormalArrays, w: int, node: int):
 
 @wp.func
 def lift(normals: NormalArrays, w: int, node: int, force: _vec):
-    """Move a node along its normal by a force on it."""
+    """Add the displacement of a node along its normal by a force on the node."""
     i = number_of(normals, node)
     if i >= 0:
         k = w * normals.count + i
@@ -108,7 +109,7 @@ def lift(normals: NormalArrays, w: int, node: int, force: _vec):
 
 @wp.func
 def lifted(normals: NormalArrays, w: int, node: int):
-    """Displacement of a node by `lift`."""
+    """Displacement of a node by all calls of `lift`; zero for a node that is not a member."""
     i = number_of(normals, node)
     total = _vec()
     if i >= 0:
@@ -126,7 +127,7 @@ def place_kernel(
     # out
     normals_out: NormalArrays,
 ):
-    """Normals at the point `z`: means over the faces around, weighted by area."""
+    """Write the normals at the point `z`: means over the faces around each node, weighted by area."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -154,7 +155,7 @@ def gain_kernel(
     # out
     normals_out: NormalArrays,
 ):
-    """D^-1 from the mass of a node and the bounds of its corners."""
+    """Write D^-1 from the mass of each node and the bounds of its corners."""
     w, i = wp.tid()
     if active[w] == 0:
         return

@@ -24,15 +24,17 @@ _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 @wp.struct
 class GasArrays:
-    """Gas in cavities; there is a vector of nodes for each cavity with gas, shape (cavities * worlds * stride,).
+    """Gas in cavities; symbols as in `gas_step`.
+
+    `gradient` and `moved` hold a nodal vector for each cavity with gas, shape (cavities * worlds * stride,).
 
     cavity: The cavities with gas, shape (cavities,).
-    gradient: V', 0 where nodes are fixed [m^2].
-    moved: W = A^-1 V', 0 where nodes are not free [m^3/N].
-    slope: C, diagonal [Pa/m^3], shape (worlds * cavities * cavities,).
+    gradient: V', 0 for fixed nodes [m^2].
+    moved: W = A^-1 V', 0 for nodes that are not free [m^3/N].
+    slope: The diagonal matrix C [Pa/m^3], shape (worlds * cavities * cavities,).
     inverse: Q [Pa/m^3], shape (worlds * cavities * cavities,).
-    share: Products of these vectors with a vector of a step, shape (worlds * cavities,).
-    weight: Products of a matrix with `share`, shape (worlds * cavities,).
+    share: Products of `gradient` or `moved` with a nodal vector, shape (worlds * cavities,).
+    weight: Products of the matrix C or Q with `share`, shape (worlds * cavities,).
     """
 
     cavity: wp.array[int]
@@ -46,14 +48,14 @@ class GasArrays:
 
 @wp.func
 def entry(gas: GasArrays, w: int, j: int, k: int):
-    """Index of an entry of a matrix."""
+    """Index of entry (j, k) of a matrix of world w."""
     count = gas.cavity.shape[0]
     return (w * count + j) * count + k
 
 
 @wp.func
 def first_of(gas: GasArrays, nodes: NodeArrays, w: int, k: int):
-    """Index of the first node of a world in a vector."""
+    """Index of the first node of world w in the vector of cavity k."""
     worlds = gas.share.shape[0] / gas.cavity.shape[0]
     return (k * worlds + w) * nodes.stride
 
@@ -67,7 +69,7 @@ def slope_kernel(
     # out
     gas_out: GasArrays,
 ):
-    """C: c = G r^u / V^2 on its diagonal."""
+    """Write C, with c = G r^u / V^2 on its diagonal."""
     w, j, k = wp.tid()
     c = _ZERO
     if j == k:
@@ -88,7 +90,7 @@ def gradient_kernel(
     # out
     gas_out: GasArrays,
 ):
-    """V'_i = sum 1/6 d_1 x d_2 over the faces of a cavity at a node."""
+    """Write V'_i, the sum of 1/6 d_1 x d_2 over the faces of a cavity at node i."""
     w, k, i = wp.tid()
     g = _vec()
     if nodes.held[i] < 0:
@@ -108,7 +110,7 @@ def gram_kernel(
     # out
     gas_out: GasArrays,
 ):
-    """C^-1 + V'^T W, whose inverse is Q."""
+    """Write C^-1 + V'^T W, the inverse of Q."""
     w, j, k, lane = wp.tid()
     a = first_of(gas_out, nodes, w, wp.max(j, k))
     b = first_of(gas_out, nodes, w, wp.min(j, k))
@@ -127,7 +129,7 @@ def invert_kernel(
     # out
     gas_out: GasArrays,
 ):
-    """Q in the place of its inverse, by Gauss-Jordan elimination; the matrix is positive definite."""
+    """Replace the inverse of Q by Q, by Gauss-Jordan elimination; the matrix is positive definite."""
     w = wp.tid()
     n = gas_out.cavity.shape[0]
     for k in range(n):

@@ -1,30 +1,31 @@
 """Hinges: the bending of a sheet at every edge between two triangles (Bergou et al. 2006, with a fold at rest).
 
-Triangles x_0 x_1 x_2 and x_1 x_0 x_3 share the edge e = x_1 - x_0. With the weights of Bergou et al. at rest, sums of
-cotangents, and the unit normal n half way between the normals of the triangles,
+Triangles x_0 x_1 x_2 and x_1 x_0 x_3 share the edge e = x_1 - x_0. With the weights w_i of Bergou et al. for the rest
+shape (sums of cotangents), and the unit normal n halfway between the normals of the triangles,
 
     v = sum_i w_i x_i,   w_2 = |e|^2 / a_2,   w_3 = |e|^2 / a_3,   a_2, a_3: twice the areas
     w_1 = -e . (x_2 - x_0) / a_2 - e . (x_3 - x_0) / a_3,   w_0 = -w_1 - w_2 - w_3
     E = k/2 |v - s n|^2,   s = v . n at rest
     f_i = -k (w_i (v - s n) - s (dn/dx_i)^T v).
 
-v is |e| times the jump of the slope across the edge. Where lengths do not change it is 2 |e| sin(theta / 2) n for a
-fold by the angle theta, so that E = 0 at rest and |v - s n| = |e| |theta - theta_0| nearby: folds to different sides
-are distinct. A sheet that is flat at rest has s = 0, and forces that are linear in the positions.
+v is |e| times the jump of the slope across the edge. If lengths do not change, v is 2 |e| sin(theta / 2) n for a fold
+by the angle theta, so that E = 0 at rest and |v - s n| = |e| |theta - theta_0| near it: folds to different sides are
+distinguished. A sheet that is flat at rest has s = 0, and forces that are linear in the positions.
 
 The factor k follows from a strip that is bent to a cylinder of radius r along a grid of rectangles a x b: the edges
-across, one for each area a b, have a fold of a / r, and all others none. To match the energy of a plate with the
-flexural rigidity D, D / (2 r^2) per area, k/2 (b a / r)^2 has to be D a b / (2 r^2), which gives
+across the strip, one for each area a b, are folded by a / r, and all other edges are not folded. To match the energy of
+a plate with the flexural rigidity D, D / (2 r^2) per area, k/2 (b a / r)^2 has to be D a b / (2 r^2), which gives
 
     k = D / (A_2 + A_3)
 
-with the areas A of the two triangles. (Bergou et al. have three times as much: the curvature whose square they add up
-is 0 at most edges and three times the true one at the others.)
+with the areas A of the two triangles. (The k of Bergou et al. is three times as large: the curvature whose square they
+sum is 0 at most edges and three times the true curvature at the others.)
 
 An effect of the triangulation remains: equilateral triangles bend like a plate of the rigidity D in all directions,
 with a Poisson's ratio of -1/3; irregular ones from a good mesher are stiffer by some percent. Squares whose diagonals
-alternate have 5/6 of D along the lines of the grid and 4/3 along the diagonals: the cylinder has D and 3/2 D there, and
-relaxes. Squares with one diagonal have D along the lines and 3 D along that diagonal; long rectangles are worse.
+alternate have 5/6 of D along the lines of the grid and 4/3 along the diagonals: a cylinder that is not relaxed has D
+and 3/2 D there. Squares with one diagonal have D along the lines and 3 D along that diagonal; long rectangles are
+worse.
 
 A hinge that is folded onto itself has no normal: n and its derivative are 0.
 """
@@ -69,14 +70,14 @@ _vec = vector(3)
 class HingeArrays:
     """Hinges; arrays that may differ between worlds hold all worlds in one row.
 
-    place: Where they are among all elements.
+    place: Location of these elements among the elements of all kinds.
     node: Nodes x_0 to x_3, shape (count,).
     bending: Flexural rigidity D [N m], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     weight: Weights w_1, w_2 and w_3 [1], shape (worlds * count,).
     fold: s [m], shape (worlds * count,).
     spring: k [N/m], shape (worlds * count,).
-    nominal: k (w_1^2 + w_2^2 + w_3^2) of a hinge in the matrix of the global step [N/m], shape (count,).
+    nominal: Stiffness k (w_1^2 + w_2^2 + w_3^2) of a hinge in the matrix of the global step [N/m], shape (count,).
     """
 
     place: Place
@@ -91,13 +92,13 @@ class HingeArrays:
 
 @wp.func
 def fold_of(d1: _vec, d2: _vec, d3: _vec, weight: _vec):
-    """The jump v of the slope."""
+    """The jump v of the slope across the edge, times the length of the edge."""
     return weight[0] * d1 + weight[1] * d2 + weight[2] * d3
 
 
 @wp.func
 def normals_of(d1: _vec, d2: _vec, d3: _vec):
-    """Normals of the triangles, as long as twice their areas, and the sum of the unit normals."""
+    """Normals of both triangles, with twice their areas as lengths, and the sum of the unit normals."""
     n2 = wp.cross(d1, d2)
     n3 = wp.cross(d3, d1)
     return n2, n3, wp.normalize(n2) + wp.normalize(n3)
@@ -111,7 +112,7 @@ def rest_kernel(
     hinges_out: HingeArrays,
     mass_out: wp.array[real],
 ):
-    """w, s and k of every hinge; it has no mass."""
+    """Write w, s and k of every hinge; hinges have no mass."""
     w, e = wp.tid()
     n = w * hinges.place.nodes
     r = row(hinges.place, w, e)
@@ -139,7 +140,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a stiffness to its value in the matrix of the global step."""
+    """Raise the maxima to the largest ratio of a stiffness to its nominal value in the matrix of the global step."""
     w, e = wp.tid()
     r = row(hinges.place, w, e)
     size = wp.dot(hinges.weight[r], hinges.weight[r])
@@ -158,7 +159,7 @@ def swing(a: _vec, t: _vec):
 
 @wp.func
 def slopes(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real):
-    """Gradient of the energy with respect to d_1, d_2 and d_3; n depends on them through d_1 x d_2 and d_3 x d_1."""
+    """Gradient of the energy with respect to d_1, d_2 and d_3; n depends on d through d_1 x d_2 and d_3 x d_1."""
     n2, n3, m = normals_of(d1, d2, d3)
     v = fold_of(d1, d2, d3, weight)
     g = v - fold * wp.normalize(m)
@@ -223,7 +224,7 @@ def force_kernel(
 
 @wp.func
 def work(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real, t1: _vec, t2: _vec, t3: _vec):
-    """Product of the slopes with t, whose gradient with respect to d is the column of the stiffness for t."""
+    """Product of `slopes` with t; its gradient with respect to d is the product of the stiffness with t."""
     g1, g2, g3 = slopes(d1, d2, d3, weight, fold, k)
     return wp.dot(t1, g1) + wp.dot(t2, g2) + wp.dot(t3, g3)
 
@@ -302,10 +303,10 @@ def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges between two faces.
 
     Args:
-        faces: Vertex indices of a surface whose neighbours have the same orientation, shape (n, 3).
+        faces: Vertex indices of the faces of a surface; adjacent faces have the same orientation; shape (n, 3).
 
     Returns:
-        The vertices x_0 to x_3 of each, shape (m, 4), and the two faces, shape (m, 2).
+        The vertices x_0 to x_3 of each edge, shape (m, 4), and its two faces, shape (m, 2).
     """
     start, end, tip = (np.concatenate([faces[:, (k + i) % 3] for k in range(3)]) for i in range(3))
     face = np.tile(np.arange(len(faces)), 3)
@@ -317,7 +318,7 @@ def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blocks(mesh: object) -> np.ndarray:
-    """k w w^T, with k of a plate where the sheet has no stiffness in bending."""
+    """k w w^T; k of a plate of the same material is used for sheets without bending stiffness."""
     d1, d2, d3 = (mesh.position[mesh.hinges[:, i]] - mesh.position[mesh.hinges[:, 0]] for i in (1, 2, 3))
     a2, a3 = (np.linalg.norm(np.cross(d1, d), axis=1) for d in (d2, d3))
     w1 = -(d1 * d2).sum(axis=1) / a2 - (d1 * d3).sum(axis=1) / a3

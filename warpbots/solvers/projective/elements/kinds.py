@@ -18,7 +18,7 @@ __all__ = ["kinds_of"]
 
 
 def kinds_of(solid: ReferenceElement) -> tuple[Kind, ...]:
-    """All kinds of elements of a scene with one kind of solids."""
+    """All kinds of elements of a scene whose solids are of the kind `solid`."""
     solids, dampers = solid_kinds(solid)
     return (
         solids, TRIANGLES, HINGES, BARS, fibre_kind(solid), cell_kind(solid), CABLES, ATTACHMENTS, FACES,

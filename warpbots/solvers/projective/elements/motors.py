@@ -1,18 +1,19 @@
 """Motors: torques between a rotor and a stator about the axis of their attachment.
 
-When a step begins, a side has the moment of inertia I about the axis n through its centre of mass c, and the arms b,
+The rotor and the stator are the sides of a motor. When a step begins, a side has the moment of inertia I about the axis
+n through its centre of mass c, and its nodes have the arms b,
 
     I = sum m |n x r|^2,   b_i = m_i n x r_i / I,   r_i = x_i - c,
 
-with the sign of its torque: + on the rotor, - on the stator. Forces T b_i have the torque T about the axis and add up
-to zero. With the displacements u of a step, the angular velocity of the rotor relative to the stator at its end is w =
-b . u / h. A step takes the torque
+with the sign of the torque on the side: + on the rotor, - on the stator. The forces T b_i on a side have the torque T
+about the axis, and their sum is zero. With the displacements u of a step, the angular velocity of the rotor relative to
+the stator at the end of the step is w = b . u / h. A step takes the torque
 
     T = T_max (control - w / w_max),   f_i = T b_i,
 
-implicitly in the speed: its part that depends on the speed is the gradient of -T_max / (w_max h) (b . u)^2 / 2, so that
-the friction of the motor itself is stable for every step. The axis and arms are taken at the start of the step, an
-error of second order in the angle per step, like the error of implicit Euler in angular momentum.
+at the speed at its end: the force of the speed-dependent part is minus the gradient of T_max / (w_max h) (b . u)^2 / 2,
+so that the resistance of the motor is stable for every step length. The axis and arms are taken at the start of the
+step; this error is of second order in the angle per step, like the error of implicit Euler in angular momentum.
 """
 
 import numpy as np
@@ -37,26 +38,26 @@ class MotorArrays:
 
     Sides are numbered stator, rotor of the first motor, and so on.
 
-    place: Where the nodes of the sides, its elements, are among all elements.
+    place: Where the elements, which are the nodes of the sides, are among all elements.
     node: The node, shape (count,).
     motor_side: Side of each element, shape (count,).
-    motor_first: First element of each side, one more for the end, shape (2 * motors + 1,).
+    motor_first: First element of each side, and the end of the last side, shape (2 * motors + 1,).
     motor_end: Nodes of the elements at both ends of each axis, shape (motors,).
-    motor_weight: Their weights, negative for the first end [1], shape (motors,).
+    motor_weight: Weights of the nodes in `motor_end`, negative for the first end [1], shape (motors,).
     motor_channel: Control channel of each motor, shape (motors,).
     motor_node: Nodes that any motor drives, shape (driven,).
-    motor_row: First item of each driven node in `motor_item`, one more for the end, shape (driven + 1,).
-    motor_item: Elements of a driven node, shape (count,).
-    motor_slope: T_max / w_max in the matrix of the global step [N m s], shape (motors,).
+    motor_row: First entry of each driven node in `motor_item`, and the end of the last node, shape (driven + 1,).
+    motor_item: Elements of the driven nodes, grouped by nodes, shape (count,).
+    motor_slope: Value of T_max / w_max in the matrix of the global step [N m s], shape (motors,).
     torque: T_max [N m], shape (worlds * motors,).
     speed: w_max [rad/s], shape (worlds * motors,).
     side_mass: Mass of each side [kg], shape (worlds * count,), of which the first 2 * motors of a world are used.
-    side_moment: Sum of m x over each side [kg m], likewise.
-    side_inertia: I of each side [kg m^2], likewise.
+    side_moment: Sum of m x over each side [kg m], shape and use as of `side_mass`.
+    side_inertia: I of each side [kg m^2], shape and use as of `side_mass`.
     arm: b of each element with its sign [1/m], shape (worlds * count,).
-    turned: b . u of each motor [rad], shape (worlds * count,), of which the first ones of a world are used, one for
+    turned: b . u of each motor [rad], shape (worlds * count,), of which the first entries of a world are used, one for
         each motor.
-    sensed: The same for a vector other than u, likewise.
+    sensed: b . a of each motor for a vector a other than u, shape and use as of `turned`.
     nominal: Unused, shape (count,).
     """
 
@@ -84,7 +85,7 @@ class MotorArrays:
 
 @wp.func
 def axis(motors: MotorArrays, x: wp.array[_vec], w: int, motor: int):
-    """n, from the first end of the attachment to the second, with length 1."""
+    """Unit vector n of the axis, from the first end of the attachment to the second."""
     n = _vec()
     for c in range(8):
         n += motors.motor_weight[motor][c] * x[w * motors.place.nodes + motors.motor_end[motor][c]]
@@ -93,7 +94,7 @@ def axis(motors: MotorArrays, x: wp.array[_vec], w: int, motor: int):
 
 @wp.func
 def lever(motors: MotorArrays, x: wp.array[_vec], w: int, s: int, e: int):
-    """n x r of an element of a side."""
+    """n x r of element e of side s."""
     k = row(motors.place, w, s)
     r = x[w * motors.place.nodes + motors.node[e][0]] - motors.side_moment[k] / motors.side_mass[k]
     return wp.cross(axis(motors, x, w, s // 2), r)
@@ -109,7 +110,7 @@ def sum_kernel(
     # out
     motors_out: MotorArrays,
 ):
-    """Sums of m and m x over each side."""
+    """Write the sums of m and m x over each side."""
     w, s = wp.tid()
     total = real(0.0)
     moment = _vec()
@@ -254,7 +255,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The ratio of T_max / w_max to its value in the matrix of the global step."""
+    """Raise the maxima to the ratio of T_max / w_max to its value in the matrix of the global step."""
     w, e = wp.tid()
     k = motors.motor_side[e] // 2
     j = w * motors.motor_channel.shape[0] + k
@@ -267,12 +268,12 @@ def motorised(scene: Scene, position: np.ndarray, mass: np.ndarray, regions: dic
     Args:
         scene: The scene.
         position: Nodes at rest [m], shape (n_nodes, 3).
-        mass: Their masses [kg], shape (n_nodes,).
-        regions: For every region which nodes are in it, each of shape (n_nodes,), bool.
-        ends: The fields of attachments.
+        mass: Masses of the nodes [kg], shape (n_nodes,).
+        regions: For every region, which nodes are in the region, each of shape (n_nodes,), bool.
+        ends: The fields of `Mesh` for attachments.
 
     Raises:
-        SceneError: A side has no moment of inertia about the axis.
+        SceneError: A rotor or stator has no moment of inertia about the axis of its motor.
     """
     motors = [(c, a) for c, a in enumerate(scene.actuators) if isinstance(a, Motor)]
     first = dict(zip((a.name for a in scene.attachments), _starts([len(a.points) for a in scene.attachments])[:-1],
@@ -317,7 +318,7 @@ def motorised(scene: Scene, position: np.ndarray, mass: np.ndarray, regions: dic
 
 
 def _starts(counts: list[int]) -> np.ndarray:
-    """Where each of several runs starts, and where the last one ends."""
+    """Starts of consecutive runs with the lengths `counts`, and the end of the last run."""
     return np.cumsum([0, *counts])
 
 
@@ -345,7 +346,7 @@ def _forces(motors: MotorArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(_motors: MotorArrays, _model: object, _point: Point) -> list[tuple]:
-    """Empty: the stiffness of motors couples all of their nodes, see `_product`."""
+    """Returns no launches: the stiffness of a motor couples all its nodes, see `_product`."""
     return []
 
 

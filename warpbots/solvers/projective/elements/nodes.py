@@ -1,4 +1,4 @@
-"""Nodes: their mass, the residual at the end of a step, and its derivative.
+"""Nodes: their masses, the residual at the end of a step, and the derivative of the residual.
 
 A step of implicit Euler ends at x + u where the gradient of
 
@@ -42,12 +42,12 @@ class NodeArrays:
     count: Nodes of one world.
     stride: Entries of an iterate of one world, of which displacements of nodes are the first.
     corners: Corners of all elements of one world.
-    start: First corner of a node, one more for the end, shape (count + 1,).
-    corner: Corners, node after node, shape (corners,).
-    held: Number of a fixed node among those with an anchor, `anchors` for one that stays where it is, -1 for one that
-        moves, shape (count,).
+    start: First entry of a node in `corner`, and the end of the last node, shape (count + 1,).
+    corner: Indices of the corners, grouped by nodes, shape (corners,).
+    held: For a fixed node with an anchor, its index among such nodes; `anchors` for a node that stays where it is; -1
+        for a node that moves; shape (count,).
     anchor: Positions of fixed nodes with an anchor [m], shape (worlds * anchors,).
-    anchors: Number of them in one world.
+    anchors: Number of fixed nodes with an anchor in one world.
     load: Steady forces [N], shape (worlds * count,).
     gravity: Gravitational acceleration [m/s^2], shape (worlds,).
     mass: Masses [kg], shape (worlds * count,).
@@ -68,7 +68,7 @@ class NodeArrays:
 
 @wp.func
 def packed(a: _vec):
-    """Three coordinates as a node."""
+    """Convert three coordinates to an entry of an iterate."""
     return NODE(a[0], a[1], a[2], real(0.0))
 
 
@@ -81,7 +81,7 @@ def mass_kernel(
     # out
     nodes_out: NodeArrays,
 ):
-    """M_i: sum of the masses of its corners."""
+    """Write the mass M_i of a node: the sum of the masses of its corners."""
     w, i = wp.tid()
     m = real(0.0)
     for k in range(nodes.start[i], nodes.start[i + 1]):
@@ -97,7 +97,7 @@ def scaling_kernel(
     # out
     scaling_out: wp.array2d[real],
 ):
-    """The largest ratio of a mass to its value in the matrix of the global step."""
+    """Raise the maxima to the largest ratio of a mass to its value in the matrix of the global step."""
     w, i = wp.tid()
     raise_to(scaling_out, w, i, nodes.mass[w * nodes.count + i] / nominal[i])
 
@@ -109,7 +109,7 @@ def largest_kernel(
     # out
     scaling_out: wp.array[real],
 ):
-    """The largest of the maxima of all parts."""
+    """Write the largest of the partial maxima of each world."""
     w, lane = wp.tid()
     most = real(0.0)
     for c in range(lane, ratios.shape[1], wp.block_dim()):
@@ -130,7 +130,7 @@ def start_kernel(
     # out
     u_out: wp.array[NODE],
 ):
-    """The initial guess: free flight, the position of an anchor, or zero where nodes stay."""
+    """Write the initial guess: free flight, the displacement to the anchor, or zero for nodes that stay."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
@@ -156,7 +156,7 @@ def residual_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """-grad Phi: f + load + M (g - (u - h v) / h^2), and 0 where nodes are fixed."""
+    """Write -grad Phi: f + load + M (g - (u - h v) / h^2), and 0 for fixed nodes."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -186,7 +186,7 @@ def product_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """seed - H a for the second derivative H of Phi, and 0 where nodes are fixed."""
+    """Write seed - H a for the second derivative H of Phi, and 0 for fixed nodes."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -218,7 +218,7 @@ def end_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """x' = x + u, v' = u / h; x' = x, v' = v where the step failed, or was not taken."""
+    """x' = x + u, v' = u / h; but x' = x, v' = v if the step of the component failed or was not taken."""
     w, i = wp.tid()
     k = w * nodes.count + i
     d = at(u, w * nodes.stride + i)
@@ -263,7 +263,7 @@ def seed_kernel(
     u_out: wp.array[NODE],
     seed_out: wp.array[NODE],
 ):
-    """The displacement u = h v' of a step from its end, and its gradient u* = x'* + v'* / h."""
+    """Write the displacement u = h v' of a step from the velocity v' at its end; write its gradient x'* + v'* / h."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
@@ -280,7 +280,7 @@ def invalidate_kernel(
     # out
     a_out: wp.array[NODE],
 ):
-    """NaN for nodes, joints and contacts where the adjoint did not converge."""
+    """Write NaN for nodes, joints and contacts of worlds in which the adjoint did not converge."""
     w, i = wp.tid()
     if found[w] == 0:
         a_out[w * stride + i] = NODE(real(wp.nan))
@@ -295,7 +295,7 @@ def weigh_kernel(
     # out
     residual_adj_out: wp.array[NODE],
 ):
-    """b* = H^-1 u*, and 0 where nodes are fixed."""
+    """Write b* = H^-1 u*, and 0 for fixed nodes."""
     w, i = wp.tid()
     k = w * nodes.stride + i
     g = a[k]

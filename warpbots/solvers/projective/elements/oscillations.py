@@ -1,7 +1,7 @@
 """Oscillations: signals that follow controls and time, and the strains at rest that follow these signals.
 
-Implicit Euler balances the forces at the end of a step, so that signals are taken at this time. A wave has two signals,
-a quarter of a period apart, which each element follows with factors of its own.
+Implicit Euler balances the forces at the end of a step, so that signals are evaluated at this time. A wave has two
+signals, a quarter of a period apart; the strain of each element is their sum with factors of the element.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def pass_kernel(
     # out
     time_out: wp.array[wp.float64],
 ):
-    """t' = t + h where a step succeeded."""
+    """t' = t + h in worlds whose step succeeded."""
     w = wp.tid()
     time_out[w] = time[w] + wp.float64(real(found[w]) * h)
 
@@ -44,7 +44,7 @@ def adj_pass_kernel(
 
 
 def oscillating(scene: Scene) -> list[Oscillation]:
-    """The oscillations of a scene."""
+    """The actuators of a scene that are an `Oscillation`."""
     return [a for a in scene.actuators if isinstance(a, Oscillation)]
 
 
@@ -66,15 +66,15 @@ def signal_launches(model: object, point: Point) -> tuple[list[tuple], wp.array]
 
 
 def growth_of(scene: Scene, center: np.ndarray, driven: dict[str, np.ndarray], device: wp.Device) -> object:
-    """Strains at rest of tetrahedra, as a Warp struct of `activation_arrays`.
+    """Actuators that strain tetrahedra at rest, as a Warp struct of `activation_arrays`.
 
-    An element strains by sin(a - b) with the phase b = wave . X of its centre X: by cos b times the signal of the
-    oscillation, sin a, and -sin b times the signal a quarter of a period ahead, cos a.
+    A wave strains an element with the centre X in proportion to sin(a - b), with the phase b = wave . X. This is cos b
+    times the signal of the oscillation, sin a, minus sin b times the signal that is a quarter of a period ahead, cos a.
 
     Args:
         scene: The scene.
         center: Centres of the tetrahedra at rest [m], shape (n_tets, 3).
-        driven: For every region which tetrahedra are in it, each of shape (n_tets,), bool.
+        driven: For every region, which tetrahedra are in the region, each of shape (n_tets,), bool.
         device: Device of the arrays.
     """
     element, pattern, channel = [np.zeros(0, dtype=int)], [np.zeros((0, 3, 3))], [np.zeros(0, dtype=int)]

@@ -1,4 +1,4 @@
-"""Pneumatic cells: solids with an energy towards a volume (`warpbots.actuation_laws.pneumatic_law`).
+"""Pneumatic cells: solids with an energy that is lowest at a target volume (`warpbots.actuation_laws.pneumatic_law`).
 
 Each point of quadrature is a separate cell, which draws the matter around it towards its target volume; a linear
 tetrahedron is thus one cell.
@@ -32,14 +32,14 @@ def density(F: _mat, k: real, a: real):
 
 @wp.struct
 class CellPoint:
-    """F and R in their frame.
+    """Singular value decompositions F = U s V^T and R = U r V^T.
 
-    U: U of F.
+    U: U of F and R.
     s: Singular values of F.
     r: Singular values of R.
-    V: V of F.
-    k: k [Pa].
-    a: a.
+    V: V of F and R.
+    k: Stiffness k [Pa].
+    a: Target volume over rest volume.
     """
 
     U: _mat
@@ -52,7 +52,7 @@ class CellPoint:
 
 @wp.func
 def cell_point(F: _mat, k: real, a: real):
-    """The frame."""
+    """The decompositions of F and R."""
     p = CellPoint()
     U, s, r, V = _frame(F, a)
     p.U = U
@@ -79,7 +79,7 @@ _PARAMETERS = {"cell_stiffness": real, "rest_position": _vec} | _CONSTANT
 def _numbers_of(CellArrays: type) -> wp.Function:
     @wp.func
     def numbers(cells: CellArrays, control: wp.array2d[real], w: int, e: int):
-        """k, and the target volume of a cell over its rest volume, 1 + u max_expansion."""
+        """Stiffness k, and the target volume of a cell divided by its rest volume, 1 + u max_expansion."""
         a = real(1.0) + control[w, cells.cell_channel[e]] * cells.cell_expansion[e]
         return cells.cell_stiffness[row(cells.place, w, e)], a
 

@@ -29,13 +29,13 @@ _BARYCENTRIC = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReferenceElement:
-    """A kind of elements, in m coordinates of its own: 3 in solids, 2 in sheets, 1 along bars.
+    """A shape of elements, described in m coordinates xi: 3 in solids, 2 in sheets, 1 along bars.
 
     Attributes:
         name: Field of `Mesh` with the nodes of its elements.
-        title: Name of its elements in messages, in the plural.
+        title: Name of the elements in messages, in the plural.
         gradients: Gradients of the shape functions at the points of quadrature [1], shape (points, nodes, m).
-        weights: Weights of these points [1], shape (points,).
+        weights: Weights of the points of quadrature [1], shape (points,).
         shares: Share of each node in the mass of an element [1], shape (nodes,).
         tets: Nodes of the linear tetrahedra that fill a solid element, shape (n, 4), int.
     """
@@ -57,7 +57,7 @@ class ReferenceElement:
         return np.einsum("eai,qaj->eqij", x[node] - x[node[:, :1]], self.gradients)
 
     def volumes(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Volumes, areas or lengths of the points [m^m], shape (n, points); arguments as of `jacobians`."""
+        """Volumes, areas or lengths of the quadrature points [m^m], shape (n, points); arguments as of `jacobians`."""
         return self.weights * np.linalg.det(_square(self.jacobians(x, node)))
 
     def products(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
@@ -68,9 +68,9 @@ class ReferenceElement:
 
 
 def _square(J: np.ndarray) -> np.ndarray:
-    """Square Jacobians: of solids unchanged, of others in an orthonormal basis of their columns.
+    """Square Jacobians: unchanged for solids, for other elements in an orthonormal basis of the columns.
 
-    No Jacobian is squared before it is inverted, which would lose twice as many digits for slivers.
+    No Jacobian is multiplied by its transpose before it is inverted: this would lose twice as many digits for slivers.
     """
     if J.shape[-1] == 3:
         return J
@@ -79,7 +79,7 @@ def _square(J: np.ndarray) -> np.ndarray:
 
 
 def _quadratic_tetrahedron() -> ReferenceElement:
-    """N = (2 l_a - 1) l_a at corners and 4 l_a l_b between two, with barycentric coordinates l.
+    """N = (2 l_a - 1) l_a at corners and 4 l_a l_b between two corners, with barycentric coordinates l.
 
     Four points integrate polynomials of second degree, and with them the energy of straight elements under Hooke's law
     exactly. Masses are the diagonal of the consistent mass matrix, scaled to the mass of the element (Hinton, Rock &
@@ -105,7 +105,7 @@ def _quadratic_tetrahedron() -> ReferenceElement:
 def _hexahedron() -> ReferenceElement:
     """N = (1 + s_1 xi_1) (1 + s_2 xi_2) (1 + s_3 xi_3) / 8, with Gauss's 2 x 2 x 2 points.
 
-    Nodes are in the order of (s_1, s_2, s_3), of which the last one changes fastest.
+    Nodes are in the order of (s_1, s_2, s_3), of which s_3 changes fastest.
     """
     s = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     f = (1.0 + s * s[:, None] / np.sqrt(3.0)) / 2.0  # (points, nodes, 3)

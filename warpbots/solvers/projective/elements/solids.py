@@ -1,6 +1,6 @@
 """Solids under the laws of `warpbots.materials`: tetrahedra, quadratic tetrahedra and hexahedra, and their dampers.
 
-(Zienkiewicz, Taylor & Zhu 2013, "The finite element method".) Actuators add stresses, or change lengths at rest.
+(Zienkiewicz, Taylor & Zhu 2013, "The finite element method".) Actuators add stresses, or change rest lengths.
 """
 
 import functools
@@ -28,7 +28,7 @@ MATTER = {
 
 
 def matter_numbers(Arrays: type) -> wp.Function:
-    """Warp function of Young's modulus E and Poisson's ratio nu of elements with a material."""
+    """Warp function that returns Young's modulus E and Poisson's ratio nu of elements with a material."""
 
     @wp.func
     def numbers(elements: Arrays, control: wp.array2d[real], w: int, e: int):
@@ -43,8 +43,8 @@ def matter_numbers(Arrays: type) -> wp.Function:
 def modulus(nu: real):
     """max(2 mu + lambda, mu + 3/2 lambda) for E = 1.
 
-    2 mu + lambda is the weight of projective dynamics. The other bound is half of 2 mu + 3 lambda, the largest
-    eigenvalue of the second derivative at rest, and is larger above a Poisson's ratio of 1/3.
+    2 mu + lambda is the weight of projective dynamics. The other term is half of 2 mu + 3 lambda, the largest
+    eigenvalue of the second derivative at rest; it is the larger term if Poisson's ratio is above 1/3.
     """
     mu = lame_mu(real(1.0), nu)
     lam = lame_lambda(real(1.0), nu)
@@ -53,7 +53,7 @@ def modulus(nu: real):
 
 @functools.cache
 def _energy(law: Law, incompressibility: int) -> Energy:
-    """The energy of a law."""
+    """The `Energy` of a material law."""
     density, _, stress = elasticity(law, incompressibility, 3)
     derivative = differential(law, incompressibility, 3)
     name, is_linear = f"{law.module}_{incompressibility}", law.definition is linear.law
@@ -61,7 +61,7 @@ def _energy(law: Law, incompressibility: int) -> Energy:
 
 
 def _runs(_solids: object, model: object) -> list[tuple[Energy, int, int]]:
-    """Which solids follow which law."""
+    """The energies of the laws, each with the range of solids that follow it."""
     groups: tuple[LawGroup, ...] = model.groups
     return [(_energy(g.law, g.incompressibility), g.first, g.count) for g in groups]
 

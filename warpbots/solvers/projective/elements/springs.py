@@ -1,4 +1,4 @@
-"""Springs along a line: an energy of the length of y = F, for bars and fibres."""
+"""Springs along a line, for bars and fibres: an energy that depends on the length of y = F."""
 
 import warp as wp
 

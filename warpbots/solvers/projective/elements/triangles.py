@@ -8,8 +8,8 @@ F has two columns, f_1 and f_2. With J = |f_1 x f_2| and the normal n = f_1 x f_
     Psi = mu |F - R|^2 + lambda/2 (s - 2)^2
     P   = 2 mu (F - R) + lambda (s - 2) R
 
-with mu = E / (2 (1 + nu)) and lambda = E nu / (1 - nu^2) of plane stress. A triangle has no inverted side: a flipped
-triangle is at rest. A triangle that is crushed to a line has no normal; n = 0 stands for the mean over all normals. A
+with mu = E / (2 (1 + nu)) and lambda = E nu / (1 - nu^2) of plane stress. A triangle has no inverted state: a flipped
+triangle is at rest. A triangle that is crushed to a line has no normal; n = 0 is the mean over all possible normals. A
 triangle that is crushed to a point has no stress.
 
 The largest second derivative of Psi at rest is 2 mu + 2 lambda, and the weight of projective dynamics, 2 mu + lambda =
@@ -36,7 +36,7 @@ _vec, _mat32 = vector(3), wp.types.matrix(shape=(3, 2), dtype=real)
 
 @wp.func
 def modulus(nu: real):
-    """1 / (1 - nu^2): the stiffness of a sheet that cannot become narrower, for E = 1."""
+    """1 / (1 - nu^2): the stiffness in tension of a sheet of constant width, for E = 1."""
     return real(1.0) / (real(1.0) - nu * nu)
 
 
@@ -90,7 +90,7 @@ _TriangleArrays, deformed = _FAMILY.arrays, _FAMILY.deformed
 def largest_tension(F: _mat32, E: real, nu: real):
     """The largest principal stress per stretch, T / u with T = 2 mu (u - 1) + lambda (s - 2), and 0 in compression.
 
-    It is the stiffness of a displacement w out of the plane: the energy of the stress grows by 1/2 V T/u |grad w|^2.
+    It is the stiffness against a displacement w out of the plane: the energy grows by 1/2 V T/u |grad w|^2.
     """
     f1 = _vec(F[0, 0], F[1, 0], F[2, 0])
     f2 = _vec(F[0, 1], F[1, 1], F[2, 1])
@@ -115,7 +115,7 @@ def normal_bound_kernel(
     # out
     bound_out: wp.array[real],
 ):
-    """V |G_c| (T sum |G_d| + (2 mu + 2 lambda) |m_c| sum |m_d| |G_d|) with the parts m of normals in the plane."""
+    """V |G_c| (T sum |G_d| + (2 mu + 2 lambda) |m_c| sum |m_d| |G_d|), with the in-plane parts m of normals."""
     w, e = wp.tid()
     if active[w] == 0:
         return

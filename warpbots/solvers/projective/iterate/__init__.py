@@ -1,3 +1,3 @@
-"""Solving for the end of a step: fixed-point iterations, the factored matrix of the global step, MINRES."""
+"""Solvers for the end of a step: fixed-point iterations, the factored matrix of the global step, and MINRES."""
 
 __all__: list[str] = []

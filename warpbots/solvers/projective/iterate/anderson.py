@@ -1,14 +1,14 @@
 """Anderson's acceleration of fixed-point iterations z <- z + f(z), one for each island.
 
-The last iterations show how the correction f changed with z. The next point is where a linear f with these changes
-would be smallest (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations"; Peng et al. 2018, "Anderson
-acceleration for geometry optimization and physics simulation"):
+The last iterations show how the correction f changed with z. The next point minimises the norm of f under the
+assumption that f is linear with these changes (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations";
+Peng et al. 2018, "Anderson acceleration for geometry optimization and physics simulation"):
 
     z <- z + f - sum_j theta_j (dz_j + df_j),   theta = argmin |f - sum_j theta_j df_j|_W.
 
-For a linear problem this is GMRES with as many vectors, so that the adjoint of an iteration, which is linear, uses the
-same kernels. A point whose correction is much larger than the last one is rejected: the iteration goes back, discards
-the changes and takes the plain step from there, or half of it.
+For a linear problem this is GMRES with as many vectors. The adjoint of an iteration is linear and uses the same
+kernels. A point whose correction is much larger than the correction before is rejected: the iteration returns to the
+last accepted point, discards the changes, and takes the plain step from there, or half the plain step.
 """
 
 import warp as wp
@@ -41,7 +41,7 @@ _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of the square of a change th
 
 
 def begin(it: Iteration, where: wp.array) -> None:
-    """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; the others rest."""
+    """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; other worlds rest."""
     it.progress.any.zero_()
     it.progress.any_waiting.zero_()
     launch(begin_kernel, it.units, [it.islands, it.count, where], [it.progress], it.device)
@@ -53,7 +53,7 @@ def accelerate(it: Iteration, enough: Criterion, energy: Objective | None = None
 
     Args:
         it: The iteration.
-        enough: When an island has converged, or failed, or waits for a Newton step (see `newton`).
+        enough: Criterion for when an island has converged, has failed, or waits for a Newton step (see `newton`).
         energy: The energy that the iteration minimises; None if it only looks for a fixed point.
     """
     judge(it, enough, energy)
@@ -63,7 +63,7 @@ def accelerate(it: Iteration, enough: Criterion, energy: Objective | None = None
 
 
 def mix(it: Iteration) -> None:
-    """Take the accelerated step in islands whose point was taken."""
+    """Take the accelerated step in islands whose point was accepted; other islands go back."""
     units, chunks, slots, h, p = it.units, it.chunks, it.slots, it.history, it.progress
     launch_lanes(product_kernel, (units, slots, chunks), LANES, [it.count, slots, it.islands, h], [p], it.device)
     launch(gram_kernel, (units, slots), [chunks, slots], [p], it.device)
@@ -73,7 +73,7 @@ def mix(it: Iteration) -> None:
 
 @wp.func
 def restart(progress: IterationState, w: int):
-    """Discard all changes: another problem is solved from here."""
+    """Discard all changes: from this point on, a different problem is solved."""
     progress.fresh[w] = 1
     progress.known[w] = 0
     clear_estimate(progress, w)
@@ -89,7 +89,7 @@ def begin_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Islands of chosen worlds are active and have no changes."""
+    """Activate the islands of chosen worlds, and discard their changes."""
     w = wp.tid()
     world = w / islands.count
     active = where[world] * islands.moves[w]
@@ -108,7 +108,7 @@ def begin_kernel(
 
 @wp.func
 def recorded(taken: int):
-    """Whether the change that led to a point is used for the next step."""
+    """Whether the result `taken` means that the change that led to a point is recorded for later steps."""
     if taken == WAITS:
         return True
     return taken == TAKEN
@@ -161,7 +161,7 @@ def product_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Products of a change of the correction with the last change and with the correction, for every part."""
+    """Write partial products for chunks: of changes of the correction with the last change and with the correction."""
     w, age, c, lane = wp.tid()
     if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return
@@ -198,7 +198,7 @@ def gram_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Products from their parts."""
+    """Write products as sums over their chunks."""
     w, age = wp.tid()
     if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return
@@ -274,7 +274,7 @@ def mix_kernel(
     # out
     history_out: AndersonHistory,
 ):
-    """The next point: z + f - sum theta (dz + df), or the plain step from the last accepted one."""
+    """Write the next point: z + f - sum theta (dz + df), or the plain step from the last accepted point."""
     w, i = wp.tid()
     if i >= progress.used[w]:
         return

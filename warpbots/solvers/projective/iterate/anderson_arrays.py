@@ -38,47 +38,48 @@ class IterationState:
     """State of the iterations of all islands; shape (worlds * components,) unless given.
 
     active: 1 while an island iterates.
-    any: Number of islands that iterate, plus worlds that are searched for contacts before they end, shape (1,).
+    any: Number of islands that iterate, plus number of worlds that are searched for contacts before they end, shape
+        (1,).
     running: 1 while an island of a world iterates, shape (worlds,).
-    converged: 1 where an iteration converged.
-    found: 1 where the iterations of all islands of a world converged, shape (worlds,).
-    ended: 1 where no island of a world iterates or waits, and at least one has converged, shape (worlds,).
+    converged: 1 for an island whose iteration has converged.
+    found: 1 for a world in which the iterations of all islands have converged, shape (worlds,).
+    ended: 1 for a world in which no island iterates or waits, and at least one has converged, shape (worlds,).
     passes: Number of iterations so far in which at least one island of a world took part, shape (worlds,).
-    used: Entries of an iterate that are used, shape (worlds,).
+    used: Number of entries of an iterate that are used, shape (worlds,).
     iterations: Number of iterations so far.
-    size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite where the
-        iteration ended because of it.
-    enough: Size at which an island has converged [m].
-    waiting: 1 where an island waits for a Newton step.
+    size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite if the
+        iteration ended for this reason.
+    enough: Value of `size` at which an island has converged [m].
+    waiting: 1 for an island that waits for a Newton step.
     any_waiting: Number of islands that wait, shape (1,).
     near: Largest entry of a correction at which an island waits [m].
     newton_steps: Number of Newton steps so far.
-    newton: 1 where the last move was a Newton step.
-    correction: Largest entry of the correction where an island waits [m].
+    newton: 1 for an island whose last move was a Newton step.
+    correction: Largest entry of the correction at the point at which an island began to wait [m].
     newton_size: Largest entry of the last Newton step [m].
-    error_ratio: Largest entry of a Newton step relative to the largest of the correction, 0 if unknown.
-    points: Accepted points since the last restart.
+    error_ratio: Largest entry of a Newton step divided by the largest entry of the correction, 0 if unknown.
+    points: Number of accepted points since the last restart.
     norms: Norms of the corrections of the last accepted points, newest first, vector.
     moves: Largest entries of the last two moves, newest first [m], vector.
     norm: Weighted norm of the correction of the last accepted point.
-    begun: The same for the first point of the present problem.
-    best: Smallest norm so far, or since the last restart.
-    stalled: Number of points since then.
-    share: Part of the correction that a plain step takes.
-    taken: Result for the point: `TAKEN` or another.
+    begun: Weighted norm of the correction of the first point of the present problem.
+    best: Smallest norm since the beginning, or since all changes were discarded.
+    stalled: Number of points since `best` was reached.
+    share: Fraction of the correction that a plain step takes.
+    taken: Result for the point: `TAKEN` or another code of this module.
     fresh: 1 until a point has been accepted since the iteration began.
     known: Number of stored changes.
     slot: Slot of the last change.
     gram: Products of changes of the correction, shape (worlds * components * slots * slots,).
-    factor: Their Cholesky factor, newest first, shape (worlds * components * slots * slots,).
+    factor: Cholesky factor of `gram`, newest change first, shape (worlds * components * slots * slots,).
     theta: Weights of the changes, shape (worlds * components * slots,).
-    square: Parts of the squared norm, shape (worlds * components * chunks,).
-    largest: Largest entries of correction, last move and point of each part [m], shape (worlds * components * chunks,),
-        vector.
-    work: Parts of the work along the last move of the residual at its start [J], where the iteration minimises an
-        energy, shape (worlds * components * chunks,).
-    product: Parts of the products with the last change and with the correction, shape (worlds * components * slots *
-        chunks * 2,).
+    square: Partial sums of the squared norm, shape (worlds * components * chunks,).
+    largest: Largest entries of correction, last move and point in each chunk [m], shape (worlds * components *
+        chunks,), vector.
+    work: Partial sums of the work of the residual at the start of the last move along this move [J], shape (worlds *
+        components * chunks,); used only if the iteration minimises an energy.
+    product: Partial sums of the products of changes with the last change and with the correction, shape (worlds *
+        components * slots * chunks * 2,).
     """
 
     active: wp.array[int]
@@ -126,12 +127,13 @@ class AndersonHistory:
     """Points and corrections, all worlds in one row.
 
     z: The point, shape (worlds * n,).
-    f: Its correction, 0 in unused entries, shape (worlds * n,).
+    f: The correction at the point, 0 in unused entries, shape (worlds * n,).
     weight: Weight of each entry in products, shape (n,).
     unit: Factor that makes each entry a length, shape (n,).
     last_z: The last accepted point, shape (worlds * n,).
-    last_f: Its correction, shape (worlds * n,).
-    last_r: Its residual at nodes, where the iteration minimises an energy, shape (worlds * n,).
+    last_f: Correction of the last accepted point, shape (worlds * n,).
+    last_r: Residual of the last accepted point at nodes, shape (worlds * n,); used only if the iteration minimises an
+        energy.
     dz: Changes of the point, shape (slots * worlds * n,).
     df: Changes of the correction, shape (slots * worlds * n,).
     """
@@ -156,9 +158,9 @@ class Iteration:
         units: Largest number of islands in all worlds.
         count: Entries of a point of one world.
         slots: Number of stored changes.
-        chunks: Parts into which sums are cut.
+        chunks: Number of chunks into which sums are divided.
         history: Points and corrections.
-        progress: Its state.
+        progress: State of the iterations.
         islands: Parts of a world that iterate on their own.
         device: Device of the arrays.
     """
@@ -213,5 +215,5 @@ def iteration(
 
 
 def chunks_of(count: int, device: wp.Device) -> int:
-    """Number of parts into which a sum over `count` entries is cut, short enough for a thread."""
+    """Number of chunks into which a sum over `count` entries is divided, each short enough for a thread."""
     return min(_CHUNKS, -(-count // (LANES * _EACH))) if parallel(device) else 1

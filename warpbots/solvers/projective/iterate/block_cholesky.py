@@ -1,18 +1,19 @@
-"""A L D L^T of blocks for a device with many threads: a solve is a handful of products of matrices and vectors.
+"""L D L^T by blocks for a device with many threads: a solve consists of a few products of matrices and vectors.
 
-The nodes of a block of the dissection (`nested_dissection.py`) are eliminated at once. With J the nodes of a block and
-B the later nodes that touch it or a block below it, a front holds the rest of A when all blocks below are eliminated
-(Duff & Reid 1983, "The multifrontal solution of indefinite sparse symmetric linear equations"), and
+The nodes of a block of the dissection (`nested_dissection.py`) are eliminated at once. Let J be the nodes of a block,
+and B the later nodes that share an element with this block or a block below it. A front F holds what remains of A for J
+and B when all blocks below are eliminated (Duff & Reid 1983, "The multifrontal solution of indefinite sparse symmetric
+linear equations"), and
 
     D_J = F_JJ,   L_BJ = F_BJ F_JJ^-1,   F_BB - L_BJ F_JB  goes to the block above.
 
-D^-1 is kept instead of a factor of D, as in partitioned inverses (Alvarado, Pothen & Schreiber 1993, "Highly parallel
+D^-1 is stored instead of a factor of D, as in partitioned inverses (Alvarado, Pothen & Schreiber 1993, "Highly parallel
 sparse triangular solution"), so that no node of a block waits for another:
 
     y_J = b_J - sum over blocks K below of L_JK y_K,   x_J = D_J^-1 y_J - L_BJ^T x_B.
 
-All blocks of a level are solved in one launch, with a few threads for each row, which only read the results of earlier
-launches: the result is the same to the bit in every order of threads.
+All blocks of a level are solved in one launch, with a few threads for each row. Threads only read the results of
+earlier launches, so that the result is the same to the bit in every order of threads.
 """
 
 import dataclasses
@@ -35,16 +36,16 @@ _LANES = 64  # threads of a row
 class BlockArrays:
     """L and D^-1 of the matrix of one world; rows in the order of elimination.
 
-    bottom: Rows of the lowest level, for which y = b.
+    bottom: Number of rows of the lowest level, for which y = b.
     node: Node of a row, shape (rows,).
-    start: First entry of L in a row, one more for the end, shape (rows + 1,).
+    start: First entry of L in a row, and the end of the last row, shape (rows + 1,).
     column: Column of an entry.
-    lower: Its value [1].
+    lower: Value of an entry [1].
     block: Block of a row, shape (rows,).
-    first: First row of a block, one more for the end, shape (blocks + 1,).
-    edge: First of the nodes that come later and touch a block, one more for the end, shape (blocks + 1,).
-    beyond: Those nodes.
-    place: Where the values of a block begin, shape (blocks,).
+    first: First row of a block, and the end of the last block, shape (blocks + 1,).
+    edge: First entry of a block in `beyond`, and the end of the last block, shape (blocks + 1,).
+    beyond: Nodes B of each block that are eliminated later and touch the block or a block below it.
+    place: First entry of a block in `upper`, shape (blocks,).
     upper: Row after row of (D^-1, -L^T) of a block [m/N, 1].
     """
 
@@ -67,7 +68,7 @@ class Blocks:
 
     Attributes:
         arrays: L and D^-1.
-        levels: First row of every level, and one more for the end; the last level is eliminated last.
+        levels: First row of every level, and the end of the last level; the last level is eliminated last.
         reduced: y, shape (worlds * rows,).
     """
 
@@ -81,7 +82,7 @@ def eliminate(A: csc_matrix, position: np.ndarray, node: np.ndarray, worlds: int
 
     Args:
         A: The matrix [N/m], shape (n, n).
-        position: Positions of its rows [m], only for an order with few entries, shape (n, 3).
+        position: Positions of the nodes of the rows [m], used only to find an order with few entries, shape (n, 3).
         node: Node of a row, shape (n,).
         worlds: Number of worlds that will solve with it.
         device: Device of the arrays.
@@ -120,12 +121,12 @@ def eliminate(A: csc_matrix, position: np.ndarray, node: np.ndarray, worlds: int
 
 
 def _ends(counts: np.ndarray) -> np.ndarray:
-    """Where parts of these sizes begin, and one more for the end."""
+    """Starts of consecutive parts with the sizes `counts`, and the end of the last part."""
     return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _levels(last: Block) -> list[list[Block]]:
-    """Blocks by level, in the order of elimination."""
+    """Blocks below and including `last`, by level, in the order of elimination."""
     levels = [[last]]
     while below := [block for above in levels[-1] for block in above.below]:
         levels.append(below)
@@ -167,7 +168,7 @@ def _inverse(D: np.ndarray) -> np.ndarray:
 def solve_blocks(
     blocks: Blocks, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device
 ) -> None:  # fmt: skip
-    """`solve` of `sparse_cholesky.py`: (s A) x = b in all worlds that are active."""
+    """Solve (s A) x = b in all worlds that are active, like `sparse_cholesky.solve`."""
     arrays, levels, worlds = blocks.arrays, blocks.levels, active.size
     spans = [(first, end - first) for first, end in zip(levels[:-1], levels[1:], strict=True)]
     for first, count in spans[1:]:
@@ -181,7 +182,7 @@ def solve_blocks(
 def reduced_at(
     blocks: BlockArrays, active: wp.array[int], b: wp.array[NODE], reduced: wp.array[NODE], w: int, j: int
 ):  # fmt: skip
-    """y in a row, which is b in the lowest level."""
+    """y in row j; in the lowest level y is b."""
     y = NODE()
     if j < blocks.bottom:
         y = fetch(b, w * (b.shape[0] / active.shape[0]) + index(blocks.node, j))

@@ -1,8 +1,8 @@
 """Columns of the compliance C = A^-1 of the global matrix, for nodes in contact.
 
-A column is computed when its node comes into contact, and stays until its place is needed: when all places are taken,
-it replaces the column of a node without contact. There is memory for as many columns as there are places, and a step
-needs no more than it has nodes in contact at once.
+A column is computed when its node comes into contact, and is kept until its place is needed: if all places are taken, a
+new column replaces the column of a node without contact. Memory holds one column for each place; a step needs as many
+places as it has nodes in contact at once.
 """
 
 import math
@@ -30,20 +30,21 @@ class ComplianceArrays:
     """Columns of the inverse of the global matrix, the same for all worlds.
 
     column: Column of a point that may be in contact, -1 for none, shape (n,).
-    asked: Number of the last iteration in which a point was in contact, shape (n,).
-    iteration: Number of iterations, shape (1,).
-    value: Displacement of the second point per force on the point of a column [m/N], shape (room, n).
+    asked: Index of the last iteration in which a point was in contact, shape (n,).
+    iteration: Number of iterations so far, shape (1,).
+    value: Displacement of each point per force on the point that owns a column [m/N], shape (room, n).
     owner: Point of a column, -1 for none, shape (room,).
-    placed: Number of places that were given to columns or passed over, shape (1,).
+    placed: Number of places so far that were given to columns or skipped, shape (1,).
     fresh: Points whose columns are computed next, shape (n,).
-    count: Number of these points, shape (1,).
+    count: Number of points in `fresh`, shape (1,).
     missing: Number of points without room for a column since a step began, shape (1,).
     work: Columns in computation, shape (threads * rows,).
-    partial: Sums of the threads of a column, two for each, shape (threads * 2 * lanes,).
-    threads: Columns that are computed at the same time.
-    lanes: Threads for each of these columns.
+    partial: Partial sums of the threads of a column, two for each thread, shape (threads * 2 * lanes,).
+    threads: Number of columns that are computed at the same time.
+    lanes: Number of threads for each of these columns.
     side: Number of contacts of a world up to which their compliances are stored during Gauss-Seidel sweeps.
-    mutual: Displacement of each active contact per force of another [m/N], in order, shape (worlds * side * side,).
+    mutual: Displacement of each active contact per force of each other one [m/N], in the order of
+        `ContactArrays.order`, shape (worlds * side * side,).
     """
 
     column: wp.array[int]
@@ -68,8 +69,8 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
 
     Args:
         n: Number of points that may be in contact.
-        rows: Rows of the factored matrix.
-        contacts: Contacts of one world.
+        rows: Number of rows of the factored matrix.
+        contacts: Number of contacts of one world.
         worlds: Number of worlds.
         device: Device of the arrays.
     """
@@ -93,7 +94,7 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
 
 @wp.func
 def ask(compliance: ComplianceArrays, i: int):
-    """Ask for the column of a point: the first to do so in an iteration lists it, if it has none."""
+    """Request the column of a point; the first request in an iteration lists the point if it has no column."""
     now = compliance.iteration[0]
     if wp.atomic_exch(compliance.asked, i, now) != now and compliance.column[i] < 0:
         compliance.fresh[wp.atomic_add(compliance.count, 0, 1)] = i
@@ -134,7 +135,7 @@ def comply_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Compute the columns that have just been given a place, each by the threads of a warp, or by one.
+    """Compute the columns that have just been given a place, each by the threads of a warp or by one thread.
 
     Rows of points that may be in contact are -1 for points bound to bones.
     """
@@ -178,7 +179,7 @@ def down(factor: FactorArrays, compliance: ComplianceArrays, first: int, start: 
 
 @wp.func
 def up(factor: FactorArrays, compliance: ComplianceArrays, first: int, sums: int, lane: int, lanes: int):
-    """Solve D L^T x = y. Every thread has the sum of all; two rows of partial sums alternate."""
+    """Solve D L^T x = y. Every thread forms the sum over all threads; two rows of partial sums alternate."""
     rows = factor.node.shape[0]
     for m in range(rows):
         j = rows - 1 - m

@@ -1,17 +1,18 @@
-"""Whether a point of an iteration is accepted, and whether its island has converged.
+"""Decides whether a point of an iteration is accepted, and whether its island has converged.
 
-A correction f = (1 - G) (z* - z) is not the error z* - z: where G is near 1, as in the bending of slender bodies, the
-error is a thousand times as large. The error is estimated from the last two moves d of the accelerated iteration, in
-which such modes are scaled up, and from the rate q at which the norm of f fell in the last five points,
+For an iteration with the derivative G and the solution z*, a correction f = (1 - G) (z* - z) is not the error z* - z:
+if G is near 1, as for the bending of slender bodies, the error is a thousand times as large. The error is estimated
+from the last two moves d of the accelerated iteration, in which such modes are scaled up, and from the factor q by
+which the norm of f fell per point over the last five points,
 
     |z* - z| ~ q / (1 - q) max |d|,
 
-or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
-larger than the tolerance, or when the correction is at the level of rounding; at the first point, this takes a Newton
-step, too. docs/design/projective.md compares criteria.
+or from Newton steps if there are any (`newton`). An island has converged when neither the estimated error nor the
+correction is larger than the tolerance, or when the correction is at the level of rounding; at the first point, the
+latter also requires a Newton step. docs/design/projective.md compares criteria.
 
-Where the iteration minimises an energy with the residual r = -grad, a smaller residual may be nearer to a saddle. A
-move s with s . r <= 0 leads uphill, and its end is rejected.
+If the iteration minimises an energy with the negative gradient r as residual, a point with a smaller residual may be
+nearer to a saddle. A move s with s . r <= 0 leads uphill, and its end is rejected.
 """
 
 import dataclasses
@@ -64,8 +65,8 @@ class Objective:
     """An energy that an iteration minimises.
 
     Attributes:
-        residual: Its negative gradient, shape (worlds * n,).
-        nodes: Entries of a point of one world on which it depends, the first ones.
+        residual: Negative gradient of the energy, shape (worlds * n,).
+        nodes: Number of entries of a point of one world on which the energy depends; they come first.
     """
 
     residual: wp.array
@@ -74,16 +75,17 @@ class Objective:
 
 @wp.struct
 class Criterion:
-    """When an island has converged, or failed.
+    """Criterion for when an island has converged, or has failed.
 
     tolerance: Estimated error of the largest entry of the point at which it has converged [length].
     limit: Number of iterations after which it has failed.
-    by_edge: Whether the unit of length is the mean edge of an island, or the largest entry of the point itself.
+    by_edge: Whether the unit of `tolerance` is the mean edge of an island; otherwise it is the largest entry of the
+        point.
     newton_steps: Number of Newton steps that an island may wait for, if its second derivative is symmetric.
     needed: Number of Newton steps that such an island needs to converge.
     near: Correction at which an island waits for a Newton step [length].
-    near_thin: The same for an island with sheets [length].
-    telling: Correction at which a Newton step estimates the error of later points [length].
+    near_thin: `near` for an island with sheets [length].
+    telling: Correction up to which a Newton step estimates the error of later points [length].
     """
 
     tolerance: wp.float64
@@ -97,7 +99,7 @@ class Criterion:
 
 
 def slope_of(energy: Objective | None) -> tuple[wp.array | None, int]:
-    """Residual and number of its entries, as kernels take them."""
+    """Residual of an objective, and number of its entries, as kernels take them; None and 0 without an energy."""
     return (None, 0) if energy is None else (energy.residual, energy.nodes)
 
 
@@ -111,7 +113,7 @@ def criterion(
     near_thin: float = 0.0,
     telling: float = 0.0,
 ) -> Criterion:
-    """The criterion with these fields: without the last five, islands do not wait for Newton steps."""
+    """The criterion with these fields; by default, islands do not wait for Newton steps."""
     made = Criterion()
     made.tolerance, made.limit, made.by_edge = tolerance, limit, int(by_edge)
     made.newton_steps, made.needed, made.telling = newton_steps, needed, telling
@@ -120,11 +122,11 @@ def criterion(
 
 
 def judge(it: Iteration, enough: Criterion, energy: Objective | None) -> None:
-    """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
+    """Accept or reject the point ``history.z`` with the correction ``history.f``, and stop islands that have converged.
 
     Args:
         it: The iteration.
-        enough: When a world has converged, or failed.
+        enough: Criterion for when an island has converged, or has failed.
         energy: The energy that the iteration minimises, if any.
     """
     chunks, slots, p = it.chunks, it.slots, it.progress
@@ -184,7 +186,7 @@ def measure_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Squared norm of the correction; largest entries of correction, last move and point; work along the last move."""
+    """Write the squared norm of the correction, largest entries of correction, move and point, and work of the move."""
     w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
         return
@@ -234,7 +236,7 @@ def note(progress: IterationState, w: int, norm: wp.float64, move: wp.float64):
 
 @wp.func
 def error_of(progress: IterationState, w: int, correction: wp.float64, told: int):
-    """Estimated largest entry of the error, from Newton steps if these have `told`; else `HUGE` before two moves."""
+    """Estimated largest entry of the error, from Newton steps if `told`, else from moves; `HUGE` before two moves."""
     if told == 1:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
     if progress.points[w] < 3:
@@ -248,7 +250,7 @@ def error_of(progress: IterationState, w: int, correction: wp.float64, told: int
 
 @wp.func
 def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.float64, newton: int):
-    """Go back to the last point: discard the changes if there were any, else halve the plain step."""
+    """Return to the last accepted point: discard the changes if there are any, else halve the plain step."""
     if newton == 1:
         progress.near[w] = _TENTH * progress.correction[w]
     elif progress.known[w] == 0:
@@ -264,7 +266,7 @@ def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.flo
 
 @wp.func
 def keep(progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64):
-    """Keep the change that led to a point, or discard all changes after long without progress."""
+    """Record the change that led to a point, or discard all changes if there has been no progress for long."""
     if norm < _BETTER * progress.best[w] or iterations == 1:
         progress.best[w] = norm
         progress.stalled[w] = 0
@@ -287,10 +289,10 @@ def measure(
 ):  # fmt: skip
     """Write the estimated error of a point; returns the number of Newton steps that a solution needs.
 
-    A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
-    to estimate it, and after a long step another one. If a Newton step was not solved for, the ratio of its last
-    iterate to the correction still bounds the error. An early Newton step tells less: it leaves the slow modes, which
-    are the smaller part of a large correction.
+    A correction below rounding does not show an error a thousand times as large. At the first point a Newton step has
+    to estimate this error, and after a long Newton step another one. If the system of a Newton step was not solved, the
+    ratio of the last iterate to the correction still bounds the error from below. An early Newton step tells less: it
+    leaves the slow modes, which are the smaller part of a large correction.
     """
     size = correction
     most = symmetric * enough.newton_steps
@@ -317,7 +319,7 @@ def accept_point(
     islands: Islands, progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64,
     largest: wp.vec3d, enough: Criterion,
 ):  # fmt: skip
-    """Accept a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
+    """Accept a point: the island has converged, or waits for a Newton step, or iterates on from this point."""
     note(progress, w, norm, largest[1])
     if progress.fresh[w] == 1:
         progress.begun[w] = norm
@@ -357,7 +359,7 @@ def judge_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Whether the point is accepted, and whether the iteration goes on."""
+    """Decide whether the point is accepted, and whether the iteration goes on."""
     w = wp.tid()
     if progress_out.active[w] == 0:
         progress_out.taken[w] = IDLE
@@ -395,7 +397,7 @@ def judge_kernel(
 
 @wp.func
 def look(islands: Islands, progress: IterationState, w: int):
-    """Note whether an island of a world iterates, whether all have converged, and whether one has and none goes on."""
+    """Write `running`, `found` and `ended` of a world, which follow from its islands."""
     running = int(0)
     waiting = int(0)
     found = int(1)
@@ -420,7 +422,7 @@ def gather_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Worlds in which an island iterates, those whose islands have all converged, and their iterations, if counted."""
+    """Write `running`, `found` and `ended` of all worlds, and count their iterations if `counted`."""
     w = wp.tid()
     progress_out.passes[w] = counted * (progress_out.passes[w] + progress_out.running[w])
     look(islands, progress_out, w)

@@ -1,14 +1,15 @@
 """L D L^T of the second derivative H of a world, on the device, by 3 x 3 blocks that couple coordinates of nodes.
 
-The matrix A of the global step couples nodes but not their coordinates, so that it is far from H where matter resists
-changes of volume, or where stiff cells rotate in soft surroundings. H depends on the point and on the parameters of a
-world. Its pattern does not: the order of elimination and the entries of L are found once, on the host
-(`elimination.py`), and the values by the threads of a world, column after column (George & Liu 1981, "Computer solution
-of large sparse positive definite systems"):
+The matrix A of the global step couples nodes but not their coordinates, so that it is far from H if matter resists
+changes of volume, or if stiff cells rotate in soft surroundings. H depends on the point and on the parameters of a
+world, but the pattern of H does not: the order of elimination and the pattern of L are determined once, on the host
+(`elimination.py`), and the threads of a world compute the values of L, column after column (George & Liu 1981,
+"Computer solution of large sparse positive definite systems"):
 
     D_j = H_jj - sum_k L_jk D_k L_jk^T,   L_rj = (H_rj - sum_k L_rk D_k L_jk^T) D_j^-1,   k < j < r.
 
-The directions in which nodes are held to lines or planes are removed from H and replaced by a stiffness.
+For nodes that are held to lines or planes, the directions in which they cannot move are removed from H and replaced by
+a stiffness.
 """
 
 import numpy as np
@@ -32,27 +33,29 @@ class CoupledArrays:
     """L D L^T; rows are the nodes that move, in the order of elimination, and blocks are three columns.
 
     node: Node of a row, shape (rows,).
-    diagonal: Its pair with itself among all pairs of nodes, shape (rows,).
-    guide: Its number among nodes that are held to lines or planes, -1 for others, shape (rows,).
-    free: Projection onto the directions in which these move, shape (guided,).
-    start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
+    diagonal: Index, among all pairs of nodes, of the pair of the node of each row with itself, shape (rows,).
+    guide: Index of the node of each row among nodes that are held to lines or planes, -1 for other nodes, shape
+        (rows,).
+    free: Projection onto the directions in which each node held to a line or plane can move, shape (guided,).
+    start: First entry of a column of L below the diagonal, and the end of the last column, shape (rows + 1,).
     row: Row of an entry, shape (entries,).
-    pair: Its pair among all pairs of nodes, -1 for fill-in, shape (entries,).
-    first: First entry in the list of a row, one more for the end, shape (rows + 1,).
-    column: Column of an entry in the list of its row, shape (entries,).
-    entry: The entry, shape (entries,).
+    pair: Index of the pair of nodes of an entry among all pairs, -1 for fill-in, shape (entries,).
+    first: First item of each row in the lists `column` and `entry`, which are sorted by rows, and the end of the last
+        row, shape (rows + 1,).
+    column: Column of each item, shape (entries,).
+    entry: Entry of L of each item, shape (entries,).
     value: L [1], shape (worlds * entries * 3,).
     pivot: D [N/m], shape (worlds * rows * 3,).
     inverse: D^-1 [m/N], shape (worlds * rows * 3,).
-    left: Remainder of the column that is computed [N/m], shape (worlds * rows * 3,).
-    sought: Solutions in the order of elimination, shape (worlds * rows,).
+    left: Remainder of the column that is being computed [N/m], shape (worlds * rows * 3,).
+    sought: Intermediate solutions in the order of elimination, shape (worlds * rows,).
     definite: 1 for a world whose matrix is positive definite, shape (worlds,).
     others: 1 for an active world whose matrix is not positive definite, shape (worlds,).
     unsolved: 1 for an island that iterations without a factor have not solved, shape (worlds * components,).
-    any: Number of such islands, shape (1,).
-    solved: 1 for an island that they have solved, shape (worlds * components,).
-    spent: Iterations without a factor, shape (worlds * components,).
-    patience: Iterations without a factor that cost as much as a factor.
+    any: Number of islands with `unsolved` 1, shape (1,).
+    solved: 1 for an island that iterations without a factor have solved, shape (worlds * components,).
+    spent: Number of iterations without a factor, shape (worlds * components,).
+    patience: Number of iterations without a factor that cost as much as a factor.
     """
 
     node: wp.array[int]
@@ -82,10 +85,10 @@ class CoupledArrays:
 def coupled_arrays(
     elimination: Elimination, guided: dict[int, np.ndarray], components: int, worlds: int, device: wp.Device
 ) -> CoupledArrays:
-    """The order of elimination, and room for the values.
+    """Arrays with the order of elimination, and memory for the values.
 
     Args:
-        elimination: The order.
+        elimination: The order of elimination.
         guided: Orthonormal normals of nodes that are held to lines or planes, each of shape (1 or 2, 3).
         components: Components of one world.
         worlds: Number of worlds.
@@ -121,7 +124,7 @@ def factorise(
     """Factor H = M / h^2 + K in worlds that are active, and note where it is positive definite.
 
     Args:
-        factor: Where to write.
+        factor: The factor to write.
         mass: Masses of the nodes [kg], shape (worlds * nodes,).
         h: Length of the step [s].
         column: K: three columns for each pair of nodes [N/m], shape (worlds * pairs * 3,).
@@ -132,7 +135,7 @@ def factorise(
 
 
 def solve(factor: CoupledArrays, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
-    """Solve H x = b in worlds that are active and whose H is positive definite; others are left alone.
+    """Solve H x = b in worlds that are active and whose H is positive definite; write nothing in other worlds.
 
     Args:
         factor: The factor of H.
@@ -146,7 +149,7 @@ def solve(factor: CoupledArrays, active: wp.array, b: wp.array, x_out: wp.array,
 
 @wp.func
 def times(A0: NODE, A1: NODE, A2: NODE, x: NODE):
-    """A x for the columns of A."""
+    """A x for the matrix A with the columns A0, A1, A2."""
     y = multiply_add(NODE(), x[0], A0)
     y = multiply_add(y, x[1], A1)
     return multiply_add(y, x[2], A2)
@@ -177,7 +180,7 @@ def block_of(column: wp.array[NODE], n: int):
 
 @wp.func
 def projection(factor: CoupledArrays, j: int):
-    """P, onto the directions in which the node of a row moves."""
+    """Projection onto the directions in which the node of row j can move."""
     P = wp.identity(n=3, dtype=real)
     if factor.guide[j] >= 0:
         P = factor.free[factor.guide[j]]
@@ -202,7 +205,7 @@ def factorise_kernel(
     # out
     factor_out: CoupledArrays,
 ):
-    """Column after column: all threads of a world compute its pivot, and share its entries."""
+    """Factor H column after column: all threads of a world compute the pivot of a column, and divide its entries."""
     w, lane = wp.tid()
     if active[w] == 0:
         return
@@ -330,7 +333,7 @@ def part_kernel(
     # out
     factor_out: CoupledArrays,
 ):
-    """Worlds whose H is not positive definite."""
+    """Mark the active worlds whose H is not positive definite."""
     w = wp.tid()
     factor_out.others[w] = active[w] * (1 - factor_out.definite[w])
 
@@ -343,7 +346,7 @@ def leave_kernel(
     # out
     factor_out: CoupledArrays,
 ):
-    """Islands that are not solved yet, and iterations so far."""
+    """Write which islands MINRES has not solved yet, and the number of its iterations so far."""
     w = wp.tid()
     unsolved = where[w] * (1 - krylov.converged[w])
     factor_out.unsolved[w] = unsolved
@@ -358,7 +361,7 @@ def join_kernel(
     krylov_out: KrylovArrays,
     factor_out: CoupledArrays,
 ):
-    """All islands that are solved, and all iterations."""
+    """Write all islands that are solved, with or without a factor, and the total number of iterations."""
     w = wp.tid()
     krylov_out.converged[w] = wp.max(krylov_out.converged[w], factor_out.solved[w])
     krylov_out.iterations[w] = krylov_out.iterations[w] + factor_out.spent[w]

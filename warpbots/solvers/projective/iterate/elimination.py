@@ -1,4 +1,4 @@
-"""The order in which nodes are eliminated from the second derivative, and the entries of its factor L."""
+"""The order in which nodes are eliminated from the second derivative, and the pattern of the factor L."""
 
 import dataclasses
 import functools
@@ -17,16 +17,16 @@ _SYMMETRIC = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options"
 
 @dataclasses.dataclass(frozen=True)
 class Elimination:
-    """Rows are the nodes that move, in the order of elimination.
+    """An order of elimination; rows are the nodes that move, in this order.
 
     Attributes:
         node: Node of a row, shape (rows,).
-        diagonal: Its pair with itself among all pairs of nodes, shape (rows,).
-        start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
+        diagonal: Index, among all pairs of nodes, of the pair of the node of each row with itself, shape (rows,).
+        start: First entry of a column of L below the diagonal, and the end of the last column, shape (rows + 1,).
         row: Row of an entry, shape (entries,).
-        column: Its column, shape (entries,).
-        pair: Its pair among all pairs of nodes, -1 for fill-in, shape (entries,).
-        by_row: Entries in the order of their rows, and of their columns within each, shape (entries,).
+        column: Column of an entry, shape (entries,).
+        pair: Index of the pair of nodes of an entry among all pairs, -1 for fill-in, shape (entries,).
+        by_row: Entries sorted by their rows, and within each row by their columns, shape (entries,).
     """
 
     node: np.ndarray
@@ -39,18 +39,18 @@ class Elimination:
 
     @functools.cached_property
     def first(self) -> np.ndarray:
-        """First of the entries of each row in `by_row`, one more for the end, shape (rows + 1,)."""
+        """First entry of each row in `by_row`, and the end of the last row, shape (rows + 1,)."""
         return np.searchsorted(self.row[self.by_row], np.arange(len(self.node) + 1))
 
     @property
     def products(self) -> int:
-        """Number of block products in a factorisation: one for each two entries of a column."""
+        """Number of block products in a factorisation: one for each pair of entries of a column."""
         count = np.diff(self.start).astype(int)
         return int((count * (count + 1) // 2).sum())
 
     @property
     def numbers(self) -> int:
-        """Columns of blocks of L in each world."""
+        """Number of block columns (vectors) that store L in each world."""
         return 3 * len(self.row)
 
     @property
@@ -60,7 +60,7 @@ class Elimination:
 
 
 def elimination_of(pattern: csr_matrix, fixed: np.ndarray) -> Elimination:
-    """Elimination by minimum degree, as for the matrix of the global step.
+    """Order of elimination by minimum degree, as for the matrix of the global step.
 
     Args:
         pattern: Which nodes share an element, shape (nodes, nodes); the values number the pairs from 1.
@@ -77,7 +77,7 @@ def elimination_of(pattern: csr_matrix, fixed: np.ndarray) -> Elimination:
 
 
 def _eliminated(A: csc_matrix) -> tuple[np.ndarray, csc_matrix]:
-    """Rows in the order of elimination, and L below its diagonal, of an M-matrix, in which no entry cancels."""
+    """Rows in the order of elimination, and L below its diagonal, for an M-matrix, so that no entry cancels to zero."""
     A = A.astype(float)
     A.data[:] = -1.0
     A.setdiag(1.0 + np.diff(A.indptr))

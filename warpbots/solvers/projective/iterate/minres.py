@@ -2,14 +2,14 @@
 
 Without contact H is symmetric, but not always positive definite: a step may end at a saddle, such as a compressed bar
 that has not buckled yet. In the Krylov space of H, A^-1 and g, the method of minimal residuals (MINRES) finds the
-solution with the smallest residual in the norm of A^-1, from seven vectors, definite or not (Paige & Saunders 1975,
-"Solution of sparse indefinite systems of linear equations"; with a preconditioner Elman, Silvester & Wathen 2014,
-"Finite elements and fast iterative solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a tridiagonal matrix
-with delta_j on and gamma_j beside its diagonal,
+solution with the smallest residual in the norm of A^-1. It stores seven vectors, and H need not be definite (Paige &
+Saunders 1975, "Solution of sparse indefinite systems of linear equations"; with a preconditioner Elman, Silvester &
+Wathen 2014, "Finite elements and fast iterative solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a
+tridiagonal matrix with delta_j on and gamma_j beside its diagonal,
 
     v_j+1 = H z_j - delta_j / gamma_j v_j - gamma_j / gamma_j-1 v_j-1,
 
-which rotations (c_j, s_j) bring to triangular form as it grows; eta is the norm of the residual.
+and rotations (c_j, s_j) bring this matrix to triangular form as it grows; eta is the norm of the residual.
 """
 
 import dataclasses
@@ -37,11 +37,11 @@ class KrylovArrays:
     active: 1 while an island iterates.
     running: 1 while an island of a world iterates, shape (worlds,).
     any: Number of islands that iterate, shape (1,).
-    moves: 1 for an island that takes this iteration, which may be its last.
-    converged: 1 where an iteration converged.
+    moves: 1 for an island that takes part in this iteration, which may be its last.
+    converged: 1 for an island whose iteration has converged.
     iterations: Number of iterations so far.
     pressed: 1 for an island with an active contact.
-    first: Norm of g in A^-1.
+    first: Norm of g in A^-1, which is the initial residual.
     eta: Norm of the residual, with a sign.
     gamma: gamma_j+1 and gamma_j, vector.
     delta: delta_j.
@@ -49,14 +49,14 @@ class KrylovArrays:
     sine: s_j and s_j-1, vector.
     alpha: Column of the triangular matrix, from its diagonal upwards, vector.
     length: Length of the step along w.
-    sum: Parts of a product, shape (worlds * components * chunks,).
+    sum: Partial sums of a product, shape (worlds * components * chunks,).
     v: v_j, and then v_j+1.
     v_last: The vector v before.
     z: z_j / gamma_j.
     y: z_j+1.
     q: -H z_j.
-    w: Direction.
-    w_last: The direction before.
+    w: Direction of the present step.
+    w_last: Direction of the step before.
     zero: A zero vector.
     """
 
@@ -91,11 +91,11 @@ class Krylov:
     """Arrays of an iteration.
 
     Attributes:
-        arrays: Its state.
+        arrays: State of the iteration.
         worlds: Number of worlds.
         units: Largest number of islands in all worlds.
         count: Nodes of one world.
-        chunks: Parts into which sums are cut.
+        chunks: Number of chunks into which sums are divided.
         device: Device of the arrays.
     """
 
@@ -149,7 +149,7 @@ def minres(
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
         a: The solution at nodes, shape (worlds * stride,).
-        prepare: Function that is called if there is such an island.
+        prepare: Function that is called first if there is an island to solve in.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
         tolerance: Norm of the residual in A^-1, relative to the norm of g, at which an island has converged.
@@ -198,13 +198,13 @@ def hand_over(it: Krylov, islands: Islands, progress: IterationState) -> None:
 
 @wp.func
 def first_of(arrays: KrylovArrays, w: int):
-    """Where the vectors of a world begin."""
+    """Index of the first entry of world w in vectors."""
     return w * (arrays.v.shape[0] / arrays.running.shape[0])
 
 
 @wp.func
 def sum_of(arrays: KrylovArrays, w: int, chunks: int):
-    """A product from its parts."""
+    """A product as the sum of its partial sums."""
     total = _ZERO
     for c in range(chunks):
         total += arrays.sum[w * chunks + c]
@@ -213,7 +213,7 @@ def sum_of(arrays: KrylovArrays, w: int, chunks: int):
 
 @wp.func
 def stop(arrays: KrylovArrays, w: int, converged: int):
-    """An island is done."""
+    """End the iteration of an island."""
     arrays.active[w] = 0
     arrays.converged[w] = converged
     wp.atomic_sub(arrays.any, 0, 1)
@@ -228,7 +228,7 @@ def press_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """Islands with an active contact."""
+    """Mark the islands with an active contact."""
     w, c = wp.tid()
     contacts = listed.shape[0] / arrays_out.running.shape[0]
     if listed[w * contacts + c] == 1:
@@ -244,7 +244,7 @@ def begin_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """Islands without contact are active."""
+    """Activate the islands without an active contact in which `where` is 1."""
     u = wp.tid()
     w = u / islands.count
     active = where[u] * (1 - arrays_out.pressed[u])
@@ -264,7 +264,7 @@ def look_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """Worlds in which an island iterates."""
+    """Write in which worlds an island iterates."""
     w = wp.tid()
     running = int(0)
     for c in range(islands.count):
@@ -283,7 +283,7 @@ def product_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """Product a . b of every part of every island, over its nodes: points from `count` on are not nodes."""
+    """Write partial sums of the product a . b of every island over its nodes; points from `count` on are not nodes."""
     w, c, lane = wp.tid()
     if arrays_out.active[w] == 0:
         return
@@ -310,7 +310,7 @@ def start_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """gamma_1, with nothing before it."""
+    """Write gamma_1, and start values for all earlier quantities."""
     w = wp.tid()
     if arrays_out.active[w] == 0:
         return
@@ -332,7 +332,7 @@ def scale_kernel(
     arrays_out: KrylovArrays,
     a_out: wp.array[NODE],
 ):
-    """z_1 / gamma_1, and zero for sums; by a kernel, as a capture does not record fills in branches."""
+    """Write z_1 / gamma_1, and zero vectors; done by a kernel, as a graph capture does not record fills in branches."""
     w, i = wp.tid()
     u = island_of(islands, w, i)
     if arrays_out.active[u] == 0:
@@ -352,7 +352,7 @@ def project_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """delta_j = z_j . H z_j."""
+    """Write delta_j = z_j . H z_j."""
     w = wp.tid()
     if arrays_out.active[w] == 1:
         arrays_out.delta[w] = -sum_of(arrays_out, w, chunks)
@@ -388,7 +388,7 @@ def rotate_kernel(
     # out
     arrays_out: KrylovArrays,
 ):
-    """The next column of the triangular matrix, and whether an island has converged."""
+    """Write the next column of the triangular matrix, and whether an island has converged."""
     w = wp.tid()
     arrays_out.moves[w] = arrays_out.active[w]
     if arrays_out.active[w] == 0:

@@ -2,7 +2,7 @@
 
 A cut is a set of nodes that separates a domain into two halves that share no element. Halves are eliminated before the
 cut, independently of one another, and are domains with cuts of their own. Cuts of several successive depths can be
-combined to one block of nodes: there are fewer levels of blocks then, and their triangles have more entries.
+combined into one block of nodes: there are then fewer levels of blocks, but their matrices have more entries.
 `blocks_of` chooses the combination that a device with many threads solves fastest.
 """
 
@@ -24,10 +24,10 @@ class Block:
     """Nodes that are eliminated together.
 
     Attributes:
-        nodes: Their numbers, shape (n,).
-        beyond: Numbers of the nodes that are eliminated later and share an element with nodes of this block or of a
+        nodes: Indices of the nodes of this block, shape (n,).
+        beyond: Indices of the nodes that are eliminated later and share an element with a node of this block or of a
             block below it, shape (m,).
-        below: Blocks of the domains that its cuts leave.
+        below: Blocks of the domains that remain after the cuts of this block.
     """
 
     nodes: np.ndarray
@@ -37,7 +37,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class _Domain:
-    """A domain: nodes of its cut, neighbours outside of the domain, and its halves; a small domain is all cut."""
+    """A domain: the nodes of its cut, its neighbours outside, and its halves; a small domain consists of its cut."""
 
     cut: np.ndarray
     beyond: np.ndarray
@@ -45,12 +45,12 @@ class _Domain:
 
 
 def blocks_of(graph: csr_matrix, position: np.ndarray, worlds: int) -> Block:
-    """The block that is eliminated last, with all others below it.
+    """The block that is eliminated last, with all other blocks below it.
 
     Args:
         graph: Which nodes share an element, shape (n, n), symmetric.
-        position: Where nodes are [m], shape (n, 3).
-        worlds: Number of worlds that will solve with all entries.
+        position: Positions of the nodes [m], shape (n, 3).
+        worlds: Number of worlds, each of which will solve with the matrix.
     """
     whole = _domain(graph, position, np.arange(len(position)), 0)
     return _block(whole, _depths(whole, worlds))
@@ -73,7 +73,7 @@ def _domain(graph: csr_matrix, position: np.ndarray, inside: np.ndarray, depth: 
 
 
 def _cover(graph: csr_matrix, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The fewest nodes that touch all edges between two sets, by a largest matching (Koenig's theorem)."""
+    """Fewest nodes that contain an end of every edge between two sets, by a largest matching (Koenig's theorem)."""
     between = graph[left][:, right]
     match = maximum_bipartite_matching(between, perm_type="column")  # of each on the left, -1 for none
     partner = np.full(len(right), -1)
@@ -90,7 +90,7 @@ def _cover(graph: csr_matrix, left: np.ndarray, right: np.ndarray) -> np.ndarray
 
 
 def _depths(whole: _Domain, worlds: int) -> list[int]:
-    """First depth of every level of blocks, for the lowest cost of entries and launches (2 per level, last 1)."""
+    """First depth of every level of blocks, for the least cost of entries and launches (2 per level, last 1)."""
     layers = [[whole]]
     while halves := [half for domain in layers[-1] for half in domain.halves]:
         layers.append(halves)
@@ -113,7 +113,7 @@ def _depths(whole: _Domain, worlds: int) -> list[int]:
 
 
 def _sizes(domain: _Domain, depths: int) -> np.ndarray:
-    """Number of nodes in cuts of each of `depths` depths below a domain."""
+    """Number of nodes in the cuts at each of the first `depths` depths below a domain."""
     sizes = np.zeros(depths)
     sizes[0] = len(domain.cut)
     for half in domain.halves:
@@ -122,7 +122,7 @@ def _sizes(domain: _Domain, depths: int) -> np.ndarray:
 
 
 def _block(domain: _Domain, depths: list[int]) -> Block:
-    """Cuts from the first of these depths to the next as one block."""
+    """One block of all cuts from the first entry of `depths` to the next, with the blocks below it."""
     layers, layer = [], [domain]
     last = depths[1] - depths[0] if len(depths) > 1 else _DEPTH + 1
     while layer and len(layers) < last:

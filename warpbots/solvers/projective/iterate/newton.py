@@ -1,10 +1,10 @@
 """Newton steps at the end of an iteration that converges slowly.
 
-The acceleration learns slow modes from changes of the correction, which are smaller than its rounding for very slow
-modes. The second derivative has no such limit: near the solution an island waits for a step d = H^-1 r, which is the
-error up to terms of second order. The ratio of d to the correction f for the same residual r gives the error of later
-points from their corrections. Where MINRES ends without a solution, the size of its last iterate is a lower bound of
-the error (iterates grow, Fong & Saunders 2012), and gives this ratio.
+Anderson's acceleration learns slow modes from changes of the correction; for very slow modes, these changes are smaller
+than the rounding of the correction. The second derivative H has no such limit: near the solution an island waits for a
+Newton step d = H^-1 r, which is the error up to terms of second order. The ratio of d to the correction f for the same
+residual r gives the error of later points from their corrections. If MINRES ends without a solution, the size of its
+last iterate is a lower bound of the error (its iterates grow, Fong & Saunders 2012), and is used for this ratio.
 """
 
 import warp as wp
@@ -27,7 +27,7 @@ __all__ = ["take_newton_steps"]
 
 
 def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
-    """Take the steps in ``history.f`` where `krylov` has converged; other islands that waited go on without a step.
+    """Take the steps in ``history.f`` in islands in which `krylov` has converged; other islands go on without a step.
 
     Args:
         it: The iteration.
@@ -53,7 +53,7 @@ def measure_kernel(
     # out
     progress_out: IterationState,
 ):
-    """Size of the step of every island that waits, and its ratio to the correction, if any of its step is known."""
+    """Write the size of the Newton step of each waiting island, and its ratio to the correction if MINRES iterated."""
     w, lane = wp.tid()
     if progress_out.waiting[w] == 0:
         return
@@ -91,7 +91,7 @@ def move_kernel(
     # out
     history_out: AndersonHistory,
 ):
-    """z <- z + d, or restore the correction that the step replaced."""
+    """z <- z + d; without a solution d, restore the correction that d had replaced."""
     w, i = wp.tid()
     u = island_of(islands, w, i)
     if progress.waiting[u] == 0:
@@ -110,7 +110,7 @@ def resume_kernel(
     # out
     progress_out: IterationState,
 ):
-    """No island waits any more."""
+    """Let all waiting islands iterate again."""
     w = wp.tid()
     for c in range(islands.count):
         u = w * islands.count + c

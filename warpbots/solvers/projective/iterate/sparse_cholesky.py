@@ -1,10 +1,10 @@
 """The constant matrix A = M / h^2 + C / h + L of projective dynamics, factored once (Bouaziz et al. 2014).
 
-With the masses M, the resistance C of viscous elements and the stiffness L, it is the matrix of the global step.
-A couples nodes but not their coordinates, so that three right-hand sides share one factor of n rows. It is factored on
+A is the matrix of the global step, with the masses M, the resistance C of viscous elements and the stiffness L. A
+couples nodes but not their coordinates, so that three right-hand sides share one factor of n rows. It is factored on
 the host by SuperLU in its symmetric mode, A = L D L^T after a permutation. Systems are solved on the device: by one
-thread for each world, or by blocks (`block_cholesky.py`) where there are many threads. With splitting, L is replaced by
-a diagonal (eq. 21 of the soft multi-body paper), and nodes are independent.
+thread for each world, or by blocks (`block_cholesky.py`) if there are many threads. With splitting, L is replaced by a
+diagonal (eq. 21 of the soft multi-body paper), and nodes are independent.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ __all__ = ["Factor", "factorise", "solve", "split"]
 class FactorArrays:
     """L D L^T of the matrix of one world, whose rows are the free nodes, in the order of elimination.
 
-    panel: First column of each panel, one more for the end, shape (panels + 1,): one column, or four that have the same
-        rows below them.
+    panel: First column of each panel, and the end of the last panel, shape (panels + 1,); a panel is one column, or
+        four columns with the same rows below them.
     node: Node of a row, shape (rows,).
-    start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
+    start: First entry of a column of L below the diagonal, and the end of the last column, shape (rows + 1,).
     row: Row of an entry, shape (entries,).
-    value: Its value [1], shape (entries,).
+    value: Value of an entry [1], shape (entries,).
     inverse: Inverse of the diagonal of D [m/N], shape (rows,).
     """
 
@@ -52,7 +52,7 @@ class Factor:
         row: Row of each node, -1 for one that is not free, on the host, shape (nodes,).
         free: Which nodes are free, on the host, shape (nodes,), bool.
         lu: The factors of SciPy.
-        sought: Solutions in the order of elimination, shape (worlds * rows,).
+        sought: Intermediate solutions in the order of elimination, shape (worlds * rows,).
         blocks: The matrix factored once more, by blocks, for many threads; None for one thread, or a diagonal.
     """
 
@@ -71,7 +71,7 @@ def factorise(A: csc_matrix, free: np.ndarray, position: np.ndarray, worlds: int
     Args:
         A: Symmetric positive definite matrix [N/m], shape (nodes, nodes).
         free: Which nodes are neither fixed nor bound to bones, shape (nodes,), bool.
-        position: Where nodes are [m], shape (nodes, 3).
+        position: Positions of the nodes [m], shape (nodes, 3).
         worlds: Number of worlds that will solve with it.
         device: Device of the arrays.
     """
@@ -104,7 +104,7 @@ def factorise(A: csc_matrix, free: np.ndarray, position: np.ndarray, worlds: int
 
 
 def split(L: csr_matrix) -> dia_matrix:
-    """A diagonal D' instead of L, with which the iteration converges for every time step and on every mesh.
+    """A diagonal D' that replaces L, and with which the iteration converges for every time step and on every mesh.
 
     D'_ii = max(L_ii, sum_j |L_ij| / 2): 2 D' - L is diagonally dominant, so that the spectral radius of
     (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not below
@@ -114,7 +114,7 @@ def split(L: csr_matrix) -> dia_matrix:
 
 
 def _panels(lower: csc_matrix) -> np.ndarray:
-    """First columns of panels: four columns, each with the next column's index and rows below its diagonal."""
+    """First columns of panels; four columns form a panel if each has as rows the next column and the rows of that."""
     start, rows = lower.indptr, lower.indices
     length = np.diff(start)
     follows = np.zeros(len(length), dtype=bool)  # a column continues the one before
@@ -212,7 +212,7 @@ def solve_kernel(
 
 @wp.func
 def down_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
-    """Subtract column j times its unknown from all rows below."""
+    """Subtract column j times unknown j from all rows below."""
     y = x[first + j]
     for p in range(factor.start[j], factor.start[j + 1]):
         deposit(x, first + index(factor.row, p), -item(factor.value, p), y)
@@ -220,7 +220,7 @@ def down_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
 
 @wp.func
 def up_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
-    """The unknown of column j from the unknowns below."""
+    """Unknown j from the unknowns below it."""
     y = scale(factor.inverse[j], x[first + j])
     for p in range(factor.start[j], factor.start[j + 1]):
         y = multiply_add(y, -item(factor.value, p), fetch(x, first + index(factor.row, p)))
@@ -229,7 +229,7 @@ def up_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
 
 @wp.func
 def down_four(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
-    """`down_one` of the four columns of a panel at once: a row below is read and written once for all of them."""
+    """`down_one` of the four columns of a panel at once: each row below is read and written only once for all four."""
     p0 = factor.start[j]
     p1 = factor.start[j + 1]
     p2 = factor.start[j + 2]

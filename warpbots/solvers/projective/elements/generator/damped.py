@@ -1,13 +1,14 @@
 """Kelvin-Voigt damping: a viscous stress of beta times the elastic stress of the strain rate, for every energy.
 
-The rate is taken of the second Piola-Kirchhoff stress S = F^-1 P, which does not change when matter rotates. From the
-start of a step, 0, to its end,
+The viscous stress follows from the rate of the second Piola-Kirchhoff stress S = F^-1 P, which does not change when
+matter rotates. For a step from a start with the index 0 to its end,
 
     P_v = beta F dS/dt = beta/h (P(F) - F S_0),   S_0 = F_0^-1 P(F_0).
 
 S_0 is constant during a step, so that P_v has the energy beta/h V (Psi(F) - 1/2 S_0 : F^T F), and a symmetric second
-derivative. Where strains are small it is beta/h times the elastic stress of their change; at rest it is 0 under any
-stress. In sheets and bars F^-1 is (F^T F)^-1 F^T. An energy whose P is linear in F has P_v = beta/h (P(F) - P(F_0)).
+derivative. If strains are small, P_v is beta/h times the elastic stress of the change of strain; if nothing moves, P_v
+is 0 under any stress. In sheets and bars F^-1 is (F^T F)^-1 F^T. An energy whose P is linear in F has P_v = beta/h
+(P(F) - P(F_0)).
 """
 
 import functools
@@ -41,7 +42,7 @@ def damper_arrays(family: Family) -> type:
     class DamperArrays:
         """Dampers of elements; arrays that may differ between worlds hold all worlds in one row.
 
-        place: Where they are among all elements.
+        place: Location of these elements among the elements of all kinds.
         node: Nodes of the elements, shape (count,).
         damping: Time beta [s], shape (worlds * elements,).
         carried: beta/h S_0 [Pa], or beta/h P(F_0) of a linear P, shape (worlds * count * points,).
@@ -62,7 +63,7 @@ def damper_arrays(family: Family) -> type:
 
 @functools.cache
 def _carrying(family: Family, linear: bool) -> tuple[wp.Function, wp.Function]:
-    """Warp functions back(F, P), the quantity carried through a step, and on(F, C), the stress that follows from it."""
+    """Warp functions back(F, P), the quantity C that a step carries, and on(F, C), the stress that follows from C."""
     mat, carried, inverse = family.deformation_gradient, carried_type(family), inverse_of(family.columns)
 
     @wp.func
@@ -98,7 +99,7 @@ def _carrying(family: Family, linear: bool) -> tuple[wp.Function, wp.Function]:
 
 @functools.cache
 def damped(family: Family, linear: bool) -> Response:
-    """The response of dampers, of an energy whose P may be linear in F."""
+    """The response of dampers for an energy; `linear` if its P is linear in F."""
     Dampers, Elements, mat, numbers = damper_arrays(family), family.arrays, family.deformation_gradient, family.numbers
     _, on = _carrying(family, linear)
 
@@ -106,8 +107,8 @@ def damped(family: Family, linear: bool) -> Response:
     class DampedNumbers:
         """Numbers that are the same at all points of an element.
 
-        k: k [Pa].
-        s: s.
+        k: Stiffness k of the energy [Pa].
+        s: Second number s of the energy.
         rate: beta/h [1].
         """
 
@@ -138,7 +139,7 @@ def damped(family: Family, linear: bool) -> Response:
 
 @functools.cache
 def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy, points): the quantities that dampers carry through a step."""
+    """Kernel over (worlds, elements of one energy, points) that writes the quantities dampers carry through a step."""
     Dampers, Elements, deformed, numbers = damper_arrays(family), family.arrays, family.deformed, family.numbers
     energy_stress, stiffness_at_point, points = energy.stress, stiffness_at(family, energy.modulus), family.points
     back, _ = _carrying(family, energy.linear)
@@ -158,7 +159,7 @@ def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
         # out
         dampers_out: Dampers,
     ):
-        """beta/h S_0, and the contribution of a point to the ratio of stiffness with damping to its nominal value."""
+        """Write beta/h S_0, and the contribution of a point to stiffness with damping over nominal stiffness."""
         w, n, i = wp.tid()
         e = first + n
         q = point_of_quadrature(elements.place, points, w, e, i)
@@ -174,7 +175,7 @@ def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
 
 @functools.cache
 def damper_scaling_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements): the largest ratio of a stiffness with damping to its value in the matrix."""
+    """Kernel over (worlds, elements) for the largest ratio of a stiffness with damping to its value in the matrix."""
     Dampers, points = damper_arrays(family), family.points
 
     @wp.kernel(module=family.module("damped"), enable_backward=False)
@@ -184,7 +185,7 @@ def damper_scaling_kernel(family: Family) -> wp.Kernel:
         # out
         scaling_out: wp.array2d[real],
     ):
-        """The sum of the parts of all points."""
+        """Raise the maxima to the sum of the contributions of all points."""
         w, e = wp.tid()
         ratio = real(0.0)
         for i in range(points):

@@ -18,17 +18,17 @@ _active = active_stress(3)
 
 @functools.cache
 def elastic(family: Family) -> Response:
-    """The response of matter."""
+    """The response of matter, as a `Response`."""
     Elements, mat, numbers, stressed = family.arrays, family.deformation_gradient, family.numbers, family.stressed
 
     @wp.struct
     class Numbers:
         """Numbers that are the same at all points of an element.
 
-        k: k [Pa].
-        s: s.
-        S: S [Pa].
-        driven: 1 where there are actuators.
+        k: Stiffness k of the energy [Pa].
+        s: Second number s of the energy.
+        S: Stress S of actuators in the undeformed body [Pa].
+        driven: 1 for an element with stress actuators, else 0.
         """
 
         k: real

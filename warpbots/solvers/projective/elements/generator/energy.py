@@ -14,16 +14,16 @@ __all__ = ["Energy", "Response", "derivative_of", "modulus_at", "one"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Energy:
-    """An energy density in proportion to a stiffness k [Pa], which depends on one more number s.
+    """An energy density that is proportional to a stiffness k [Pa] and depends on one more number s.
 
     Attributes:
-        name: Part of the names of modules with its kernels, unique among the energies of the same elements.
+        name: Part of the names of the Warp modules with its kernels, unique among the energies of the same elements.
         density: Psi(F, k, s) [Pa].
         stress: P(F, k, s) = dPsi/dF [Pa].
         modulus: w(s) as a Warp function: the weight of |F|^2 in the matrix of the global step, per k [1]. The iteration
             converges if it is nowhere below half of the second derivative.
-        derivative: Warp struct of the quantities that dP needs, the function of (F, k, s) that fills it, and dP(point,
-            dF) [Pa]; None to differentiate P by Warp.
+        derivative: Warp struct of the quantities that dP needs, the function of (F, k, s) that returns this struct, and
+            the function dP(struct, dF) [Pa]; None to differentiate P by Warp.
         linear: Whether P is linear in F.
     """
 
@@ -37,13 +37,13 @@ class Energy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Response:
-    """How the stress of elements follows from an energy: an affine map T of P and F, as Warp functions.
+    """How the stress of elements follows from the stress P of an energy: an affine map T of P and F, as Warp functions.
 
     The change of T(P, F) with dP and dF is T(dP, dF) - T(0, 0).
 
     Attributes:
-        name: Part of the names of modules.
-        arrays: Type of the struct `own`: elements, or their dampers.
+        name: Part of the names of Warp modules.
+        arrays: Type of the struct `own`: the elements, or the dampers of the elements.
         constants: Function (own, elements, activation, h, control, w, e): a struct of numbers that are the same at all
             points of an element, with k and s of its energy.
         stress: Function (own, P, F, constants, q): T at point q [Pa].
@@ -57,12 +57,12 @@ class Response:
 
 @wp.func
 def one(s: real):
-    """`Energy.modulus` where no second derivative is above k."""
+    """`Energy.modulus` of energies with no second derivative above k."""
     return real(1.0)
 
 
 def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Function]:
-    """`Energy.derivative` of F with m columns, by Warp where the energy has none.
+    """`Energy.derivative` for F with m columns; differentiated by Warp if the energy gives none.
 
     As dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
     """
@@ -74,9 +74,9 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
     class StressPoint:
         """Arguments of the stress.
 
-        F: F.
-        k: k [Pa].
-        s: s.
+        F: Deformation gradient F.
+        k: Stiffness k [Pa].
+        s: Second number s.
         """
 
         F: mat
@@ -85,7 +85,7 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
 
     @wp.func
     def point(F: mat, k: real, s: real):
-        """The arguments."""
+        """The arguments as a struct."""
         p = StressPoint()
         p.F = F
         p.k = k
@@ -107,6 +107,6 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
 
 
 def modulus_at(modulus: Callable, s: np.ndarray) -> np.ndarray:
-    """`Energy.modulus` on the host [1], evaluated once for equal numbers, shape (n,)."""
+    """`Energy.modulus` on the host [1], evaluated only once for equal entries of `s`, shape (n,)."""
     values, number = np.unique(s, return_inverse=True)
     return np.array([float(modulus(real(value))) for value in values], dtype=float)[number]

@@ -1,4 +1,4 @@
-"""Elements of one shape with the same parameters: their Warp structs, and F at their points."""
+"""Families: elements of one shape with the same parameters, their Warp structs, and F at their points."""
 
 import dataclasses
 import functools
@@ -15,7 +15,7 @@ _vec = vector(3)
 
 
 def rows(count: int, columns: int) -> type:
-    """Type of a matrix."""
+    """Type of a matrix of `count` rows."""
     return wp.types.matrix((count, columns), real)
 
 
@@ -25,12 +25,12 @@ class Family:
 
     Attributes:
         name: Field of `Mesh` with their nodes.
-        nodes: Nodes of an element.
-        points: Points of quadrature of an element.
+        nodes: Number of nodes of an element.
+        points: Number of points of quadrature of an element.
         parameters: Fields of their struct besides the common ones, with their types: arrays of the model and of `Mesh`
             with these names.
         numbers_of: Function of the struct: the Warp function (elements, control, w, e) of k and s of an `Energy`.
-        columns: Columns m of F.
+        columns: Number m of columns of F.
         stressed: Whether actuators add stresses in the undeformed body.
     """
 
@@ -44,12 +44,12 @@ class Family:
 
     @property
     def massive(self) -> bool:
-        """Whether they have a mass."""
+        """Whether the elements have a mass."""
         return "mass" in self.parameters
 
     @property
     def node(self) -> type:
-        """Type of the numbers of the nodes of an element."""
+        """Type of the node indices of an element."""
         return wp.types.vector(self.nodes, wp.int32)
 
     @property
@@ -66,10 +66,10 @@ class Family:
     def arrays(self) -> type:
         """Warp struct of the elements; arrays that may differ between worlds hold all worlds in one row.
 
-        place: Where they are among all elements.
+        place: Location of these elements among the elements of all kinds.
         node: Nodes of the elements, shape (count,).
         gradient: Gradients G of the shape functions at the points [m^-1], shape (worlds * count * points,).
-        volume: Volumes V for which the points stand [m^3], shape (worlds * count * points,).
+        volume: Volumes V of the points of quadrature [m^3], shape (worlds * count * points,).
         nominal: Stiffness of an element in the matrix of the global step [N/m], shape (count,).
         """
         fields = {"place": Place, "node": wp.array[self.node], "gradient": wp.array[self.gradients]}
@@ -83,7 +83,7 @@ class Family:
 
     @functools.cached_property
     def deformed(self) -> wp.Function:
-        """Warp function F(place, node, G, x, u, w) of nodes at x + u, at the point where G are the gradients."""
+        """Warp function F(place, node, G, x, u, w) for nodes at x + u, at the quadrature point with the gradients G."""
         nodes, numbers, gradients, mat = self.nodes, self.node, self.gradients, self.deformation_gradient
 
         @wp.func
@@ -97,16 +97,16 @@ class Family:
         return deformed
 
     def module(self, *parts: str) -> wp.Module:
-        """Module of some of their kernels."""
+        """Warp module for some kernels of the family, named by `parts`."""
         return wp.get_module("_".join([f"warpbots.projective.{self.name}_{self.nodes}", *parts]))
 
 
 def _struct(name: str, **fields: object) -> type:
-    """A Warp struct."""
+    """A Warp struct with the fields `fields`, named after the family `name`."""
     return wp.struct(type(f"{name.title().replace('_', '')}Arrays", (), {"__annotations__": fields, "__doc__": name}))
 
 
 @wp.func
 def point_of_quadrature(place: Place, points: int, w: int, e: int, i: int):
-    """Index of point i of an element in arrays of points, element after element."""
+    """Index of point i of an element in arrays of points, which are grouped by elements."""
     return points * row(place, w, e) + i

@@ -1,4 +1,4 @@
-"""Kernels of elements under a response: forces and their derivative, energies, strains and stresses."""
+"""Kernels of elements under a `Response`: forces and the derivative of forces, energies, strains and stresses."""
 
 import functools
 
@@ -19,7 +19,7 @@ _ActivationArrays = activation_arrays(3)
 
 @functools.cache
 def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy): forces at their corners."""
+    """Kernel over (worlds, elements of one energy) that writes the forces at the corners of the elements."""
     Own, Elements, deformed, nodes, points = (
         response.arrays, family.arrays, family.deformed, family.nodes, family.points,
     )  # fmt: skip
@@ -69,7 +69,7 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
 
 @functools.cache
 def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy): add their second derivatives to a matrix of blocks.
+    """Kernel over (worlds, elements of one energy) that adds the second derivatives of elements to a matrix of blocks.
 
     Column b of the block of corners k and l is sum V dP(e_b G_l^T) G_k, and dP(e_b G_l^T) = sum_d dP(e_b e_d^T) G_ld.
     """
@@ -130,7 +130,7 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
 
 @functools.cache
 def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
-    """Kernel over (worlds, elements of one energy): their energies, at their first corners."""
+    """Kernel over (worlds, elements of one energy) that writes element energies to the entries of first corners."""
     Elements, deformed, numbers, density = family.arrays, family.deformed, family.numbers, energy.density
     nodes, points = family.nodes, family.points
 
@@ -162,7 +162,7 @@ def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
 
 @functools.cache
 def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Kernel:
-    """Kernel over (worlds, solids of one energy): their energies, and their mean strains and stresses."""
+    """Kernel over (worlds, solids of one energy) that writes energies, mean strains and mean stresses of the solids."""
     Elements, deformed, density = family.arrays, family.deformed, energy.density
     constants, stress, piola = response.constants, response.stress, energy.stress
     nodes, points = family.nodes, family.points
@@ -209,7 +209,7 @@ def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Ker
 
 @functools.cache
 def forbid_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, solids): no step converges to an element that is inverted at a point of quadrature."""
+    """Kernel over (worlds, solids) that fails a step if an element is inverted at a point of quadrature."""
     Elements, deformed, points = family.arrays, family.deformed, family.points
 
     @wp.kernel(module=family.module(), enable_backward=False)
@@ -224,7 +224,7 @@ def forbid_kernel(family: Family) -> wp.Kernel:
         # out
         converged_out: wp.array[int],
     ):
-        """det F > 0."""
+        """Fail the island of an element unless det F > 0 at all points of quadrature."""
         w, e = wp.tid()
         k = island_of(islands, w, elements.node[e][0])
         if converged_out[k] == 1:

@@ -32,9 +32,9 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
 
     Args:
         family: The family.
-        modulus: `Energy.modulus` of all their energies.
+        modulus: `Energy.modulus`, the same for all energies of the family.
         rest: `Kind.rest`.
-        runs: Which elements have which energy.
+        runs: Function of (elements, model): the energies, each with the range of elements that have it.
         more: Other fields of `Kind`.
     """
 
@@ -63,7 +63,7 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
 
 
 def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
-    """The kind of the dampers of a family; arguments as of `element_kind`, with the `Kind.blocks` of the family."""
+    """The kind of the dampers of a family; `blocks` is `Kind.blocks` of its elements, `runs` as in `element_kind`."""
 
     def begin(dampers: object, model: object, point: Point) -> list[tuple]:
         elements, at = model.of_kind(family.name), [point.h, point.control, point.x, model.workspace.zero, dampers]
@@ -89,7 +89,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
 
 
 def all_of(energy: Energy) -> Runs:
-    """Runs of elements that all have one energy."""
+    """`runs` for elements that all have the same energy."""
     return lambda elements, _model: [(energy, 0, elements.place.count)]
 
 
@@ -123,14 +123,14 @@ def blocks_of(
     family: Family, reference: ReferenceElement, modulus: wp.Function, k: str, s: str | None = None,
     size: str | None = None,
 ) -> Callable:  # fmt: skip
-    """`Kind.blocks`: k w sum V G G^T.
+    """`Kind.blocks`: k w sum V G G^T, with the sum over points of quadrature.
 
     Args:
         family: The elements.
-        reference: Their shape functions.
-        modulus: w.
+        reference: The reference element with the shape functions.
+        modulus: w, as in `Energy.modulus`.
         k: Field of `Mesh` with k [Pa].
-        s: Field of `Mesh` with s, None where w does not depend on it.
+        s: Field of `Mesh` with s, None if w does not depend on s.
         size: Field of `Mesh` by which volumes are multiplied.
     """
 

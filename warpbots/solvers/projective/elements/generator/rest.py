@@ -1,4 +1,4 @@
-"""Elements at rest: gradients, volumes and masses, and the ratio of their stiffness to its value in the matrix.
+"""Elements at rest: gradients, volumes, masses, and ratios of stiffnesses to their values in the global matrix.
 
 With the gradients N of the shape functions in coordinates xi of an element and J = dX/dxi = sum_a X_a N_a^T,
 
@@ -28,7 +28,7 @@ _active = active_stress(3)
 
 @functools.cache
 def inverse_of(m: int) -> wp.Function:
-    """Warp function of the inverse of a matrix of m columns and rows."""
+    """Warp function for the inverse of a matrix with m rows and columns."""
     mat = rows(m, m)
 
     @wp.func
@@ -46,7 +46,7 @@ def inverse_of(m: int) -> wp.Function:
 
 @functools.cache
 def _frame_of(m: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions R of J, and det R."""
+    """Warp functions that return R for J, and det R."""
     R, J3 = rows(m, m), rows(3, m)
 
     @wp.func
@@ -56,7 +56,7 @@ def _frame_of(m: int) -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def of_sheet(J: J3):
-        """J in the frame of its plane whose first axis is along the first edge."""
+        """J in the frame of the plane of its columns, with the first axis along the first column."""
         a = _vec(J[0, 0], J[1, 0], J[2, 0])
         b = _vec(J[0, 1], J[1, 1], J[2, 1])
         base = wp.length(a)
@@ -100,7 +100,7 @@ def _jacobian(nodes: int, m: int) -> wp.Function:
 
 @functools.cache
 def _on_device(reference: ReferenceElement, device: str) -> tuple[wp.array, wp.array, wp.array]:
-    """Gradients and weights at the points of quadrature, and shares of mass, of a reference element on a device."""
+    """Gradients and weights of a reference element at its points of quadrature, and its mass shares, on a device."""
     relative = rows(*reference.gradients.shape[1:])
     tables = (reference.gradients, relative), (reference.weights, real), (reference.shares, real)
     return tuple(wp.array(values, dtype=dtype, device=device) for values, dtype in tables)
@@ -109,15 +109,15 @@ def _on_device(reference: ReferenceElement, device: str) -> tuple[wp.array, wp.a
 def rest_of(
     family: Family, reference: ReferenceElement, size_of: Callable | None = None, gradient_of: Callable | None = None
 ) -> Callable:
-    """`Kind.rest` of elements of a reference element.
+    """`Kind.rest` of elements with the shape of a reference element.
 
     Args:
-        family: The elements; solids with a mass grow.
-        reference: Their shape functions.
+        family: The elements; actuators can change the rest lengths of solids with a mass.
+        reference: The reference element with the shape functions.
         size_of: Function of the struct: the Warp function (elements, w, e) of a thickness [m] or a cross-section [m^2],
             by which volumes are multiplied; None for solids.
-        gradient_of: Function of the struct: the Warp function (elements, e, G) of gradients that follow from the
-            gradients of the reference element; None to use the latter.
+        gradient_of: Function of the struct: the Warp function (elements, e, G) that turns the gradients G of the
+            reference element into the gradients of the elements; None to use G.
     """
     shape = _shape_kernel(family, reference, size_of, gradient_of)
     mass = _mass_kernel(family) if family.massive else None
@@ -135,7 +135,7 @@ def rest_of(
 def _shape_kernel(
     family: Family, reference: ReferenceElement, size_of: Callable | None, gradient_of: Callable | None
 ) -> wp.Kernel:
-    """Kernel over (worlds, elements, points): gradients and volumes after growth, and masses before it."""
+    """Kernel over (worlds, elements, points) that writes gradients and volumes after growth, and masses before it."""
     nodes, m = reference.gradients.shape[1:]
     Elements, points, relative, jacobian = family.arrays, family.points, rows(nodes, m), _jacobian(nodes, m)
     inverse, (frame, determinant), massive = inverse_of(m), _frame_of(m), family.massive
@@ -154,7 +154,7 @@ def _shape_kernel(
         # out
         elements_out: Elements,
     ):
-        """G = N (A R)^-1, V = det A w det R and m = rho w det R, where rest lengths have grown by A."""
+        """G = N (A R)^-1, V = det A w det R and m = rho w det R, with the growth A of rest lengths."""
         w, e, i = wp.tid()
         N = reference[i]
         R = frame(jacobian(elements.place, elements.rest_position, elements.node[e], N, w))
@@ -178,7 +178,7 @@ def _shape_kernel(
 
 
 def _mass_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements): masses of corners, as shares of the mass of all points."""
+    """Kernel over (worlds, elements) that writes the mass of each corner, as a share of the mass of all points."""
     Elements, nodes, points = family.arrays, family.nodes, family.points
 
     @wp.kernel(module=family.module())
@@ -202,7 +202,7 @@ def _mass_kernel(family: Family) -> wp.Kernel:
 
 @functools.cache
 def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
-    """Warp function of the contribution of point q to the stiffness k w sum V |G|^2, without the first node."""
+    """Warp function for the contribution of point q to k w sum V |G|^2, summed over all nodes but the first."""
     Elements = family.arrays
 
     @wp.func
@@ -215,7 +215,7 @@ def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
 
 
 def scaling_kernel(family: Family, modulus: wp.Function) -> wp.Kernel:
-    """Kernel over (worlds, elements): the largest ratio of a stiffness to its value in the global matrix."""
+    """Kernel over (worlds, elements) for the largest ratio of a stiffness to its value in the global matrix."""
     Elements, numbers, points = family.arrays, family.numbers, family.points
     stiffness_at_point = stiffness_at(family, modulus)
 
@@ -228,7 +228,7 @@ def scaling_kernel(family: Family, modulus: wp.Function) -> wp.Kernel:
         # out
         scaling_out: wp.array2d[real],
     ):
-        """The stiffness of each element over its nominal value in the matrix."""
+        """Raise the maxima to the stiffness of each element divided by its nominal stiffness in the global matrix."""
         w, e = wp.tid()
         k, s = numbers(elements, control, w, e)
         total = real(0.0)
