@@ -155,7 +155,7 @@ def _floating(
 
 
 def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint:
-    """A joint as it was written; a free joint that was written without a position is at the centre of mass."""
+    """The joint of `step`; a free joint written without a position gets none if it is still at the centre of mass."""
     joint, written = step.joint, load_exact(step.prim, "position")
     if joint.kind != "free" or written is None or written.size:
         return joint
