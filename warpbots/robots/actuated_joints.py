@@ -110,10 +110,10 @@ def _servo(
     actuator: ActuatorRecord, effort: float | None, joint: Joint, axis: int, gear: float, start: Keyframe,
     unknown: list[str],
 ) -> Servo:  # fmt: skip
-    """The `Servo` for a position actuator, with the force gear (kp (control - gear q) - kv gear v) and no force limit.
+    """The `Servo` for a position actuator, whose force is gear (kp (control - gear q) - kv gear v), without a limit.
 
     At u = 0 the target is the control of the keyframe, or without a keyframe the middle of the range of the actuator or
-    of the joint. At u = 1 the target is the end of the range that is farther away.
+    of the joint, or else 0. At u = 1 or u = -1 the target is the end of the range that is farther away.
     """
     if axis >= joint.straight:
         raise SceneError(f"it is a position actuator of the {joint.kind} joint {joint.name!r}; use motors there")

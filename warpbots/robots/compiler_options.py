@@ -1,4 +1,4 @@
-"""Attributes of MJCF's ``<compiler>`` that the user sets in place of the file, and remedies for errors of MuJoCo."""
+"""Attributes of MJCF's ``<compiler>`` that the user overrides, and remedies for errors of MuJoCo."""
 
 from collections.abc import Mapping
 from types import ModuleType

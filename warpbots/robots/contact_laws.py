@@ -15,7 +15,7 @@ from warpbots.solvers.articulated.point_cloud import surface_mesh
 __all__ = ["with_contact"]
 
 Overlaps = Callable[[], dict[frozenset[int], float]]
-"""Function that returns the depths of overlapping geoms at the start, by their indices [m]."""
+"""Function that returns the depths of overlapping geoms at the start [m], by the pairs of their indices."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -
     """Laws that name both bodies, for neighbours that touch in MuJoCo and do not overlap at the start.
 
     Two kinds of neighbours touch in MuJoCo: two bodies with a body without geometry between them, and a body that is
-    fixed to the world with a body that a joint connects to it.
+    fixed to the world and a body that a joint connects to it.
     """
     wanted = [
         (a, b)

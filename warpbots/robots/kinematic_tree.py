@@ -50,7 +50,7 @@ def start_of(robot: RobotRecord, keyframe: str | None) -> Keyframe:
 
 
 def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
-    """Whether a body that has no joint to the world, or a free joint, floats, by index of the body.
+    """Whether a body floats, by index, for each child of the world that has a free joint or no joint.
 
     `fixed_base` affects only bases: bodies with joints below them in the tree, and in URDF all bodies in the result.
 

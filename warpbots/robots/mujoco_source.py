@@ -49,8 +49,8 @@ class Source:
         spec: The `mujoco.MjSpec` that it was compiled from.
         urdf: Whether it is URDF, rather than MJCF.
         name: Name of the robot.
-        bodies: Names of its bodies, the world first; those without a name are numbered.
-        joints: Names of its joints; those without a name have that of their body.
+        bodies: Names of its bodies, the world first; bodies without a name are numbered.
+        joints: Names of its joints; joints without a name get the name of their body.
         mimics: Names of the joints of URDF that mimic others.
         mended: Changes that make the file readable, a line each.
         said: Warnings of MuJoCo.
@@ -101,7 +101,7 @@ def read(
     Raises:
         FileNotFoundError: There is no such file, or no such folder of a package.
         ImportError: MuJoCo or the parser of COLLADA is not installed.
-        SceneError: MuJoCo rejects the file; the message has its reason.
+        SceneError: MuJoCo rejects the file; the message quotes the reason.
     """
     path = input_files.readable(path)
     root = input_files.asset_root(path, asset_root)

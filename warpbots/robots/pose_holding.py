@@ -38,8 +38,8 @@ def hold_pose(
     This is for files with torque motors or without motors: ``wb.robots.hold_pose(wb.robots.load("a1.urdf"))``. If no
     joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
     joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
-    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 moves
-    it to the farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
+    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 or
+    u = -1 moves its target to the farther limit of the joint; without limits, u = 1 moves it by 1 rad or 1 m. Servos have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
     at zero; in a floating robot, under the weight on the side of the joint with the larger moment. The default damping
@@ -49,8 +49,8 @@ def hold_pose(
         scene: A scene of rigid bodies.
         pose: Coordinates by joint name, with shapes as in `Joint.start`, also for free joints; the other joints are
             held at their start.
-        stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep the gains of servos
-            in the scene and to use the default for new servos.
+        stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep the gains of servos in the scene and
+            to use the default for new servos.
         damping: Derivative gain of all servos [N m s/rad or N s/m]; None as for `stiffness`.
 
     Raises:
@@ -147,8 +147,7 @@ def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, 
 def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[float, float]:
     """Mass that a joint carries [kg], and mean distance of this mass from the joint with all joints at zero [m].
 
-    In a floating robot, either side of the joint may be the one that it carries: the side with the larger moment
-    counts.
+    In a floating robot, the joint carries the bodies on its one side or on its other side: the larger moment counts.
     """
     root = chains[joint.child][-1]
     beyond = {b.name for b in scene.rigid if joint.child in chains[b.name]}

@@ -15,8 +15,7 @@ def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
 
     Args:
         source: The file.
-        yielding: Angle or length at which the spring of each joint yields; 0 if it never yields [rad or m], shape (n,
-            ...).
+        yielding: Deflection at which the spring of each joint yields [rad or m], shape (n, ...); 0 if it never does.
     """
     return [
         *_of_joints(source, yielding),

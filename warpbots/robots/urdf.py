@@ -111,7 +111,7 @@ def _strange_surfaces(robot: Element) -> list[str]:
 
 
 def _keep(parent: Element, tags: tuple[str, ...], once: tuple[str, ...], what: str, lines: list[str]) -> None:
-    """Remove children whose tags are not in `tags`, and all but the first of those that may occur `once`."""
+    """Remove children whose tags are not in `tags`, and repeated children whose tags are in `once`."""
     seen = set()
     for child in list(parent):
         if child.tag not in tags or child.tag in seen:
@@ -202,7 +202,7 @@ def _settle_limits(robot: Element, lines: list[str]) -> None:
 
 
 def _fix(joint: Element, coordinate: float) -> None:
-    """Make a revolute or prismatic joint a fixed one with its pose at a coordinate [rad or m]."""
+    """Turn a revolute or prismatic joint into a fixed joint with the pose at `coordinate` [rad or m]."""
     from scipy.spatial.transform import Rotation
 
     origin, axis = joint.find("origin"), joint.find("axis")

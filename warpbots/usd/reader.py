@@ -60,9 +60,8 @@ def read(
     bodies get no laws of contact, because `ProjectiveDynamics` finds all contacts itself.
 
     The coordinates of a joint are zero if its two frames coincide; the joint starts at the poses of its bodies in the
-    file. A file
-    specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points` contact points,
-    and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
+    file. A file specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points`
+    contact points, and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.

@@ -71,7 +71,7 @@ def _extent(scene: Scene) -> float:
 
 
 def _base(stage: Usd.Stage, scene: Scene) -> Sdf.Path:
-    """Path of the prim below which new prims go: the default prim if it can have such children, else ``/World``.
+    """Path of the prim below which new prims go: the default prim if it can contain them, else ``/World``.
 
     The default prim gets the name of the scene.
     """

@@ -170,6 +170,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s]; it is rounded to a whole number if it differs from it only by rounding errors."""
+    """Time code of `time` [s], rounded to a whole number if the difference is only a rounding error."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

@@ -63,7 +63,7 @@ def write_shape(
         frame: Units and axes of the stage.
         extent: Size of the scene [m], for drawing unbounded shapes.
         parent: Transform from local coordinates of the parent prim to coordinates of the shape, shape (4, 4). None if
-            the shape is in lifted scene coordinates; the local coordinates of the parent prim must then be the same.
+            the shape is in lifted scene coordinates; they must then be the local coordinates of the parent prim, too.
     """
     if parent is None:
         parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))

@@ -1,4 +1,4 @@
-"""Exact values of rigid bodies and joints, for standard attributes in single precision and fields without one.
+"""Exact values of fields of rigid bodies and joints whose standard attributes are single precision or do not exist.
 
 An exact value is used as long as the standard attributes agree with it to single precision, as in
 `warpbots.usd.stage.attributes`.

@@ -73,7 +73,7 @@ def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose of the child of `joint` at the given coordinates; at zero it is `rest`. The parent is not moved."""
+    """Pose of the child of `joint` at the given coordinates, if its pose is `rest` at zero and the parent stays put."""
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
 

@@ -39,7 +39,7 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
     """Values of the points of the matter of a motion.
 
     Args:
-        trajectory: The motion; its first world counts.
+        trajectory: The motion; only its first world is used.
         color: ``"activation"`` for the sum of the control signals of all actuators that drive a point, in the last
             control interval, negative for expansion; or the name of a parameter of elements, which is interpolated
             between the centres of the elements.

@@ -125,7 +125,7 @@ def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None,
 
 
 def take_inventory(stage: Usd.Stage) -> Inventory:
-    """The prims of `stage`, including instances, without inactive ones."""
+    """The prims of `stage` by their roles, including prims of instances; inactive prims are left out."""
     kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
     left_out = _missing(stage)
     for prim, kind, reason, prune in _kinds(stage):

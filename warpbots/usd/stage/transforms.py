@@ -12,8 +12,8 @@ __all__ = [
 def snap(matrix: np.ndarray) -> np.ndarray:
     """`matrix` with entries within 1e-12 of an integer rounded to it.
 
-    Rotations by right angles and products of a matrix with its inverse leave rounding errors. Without these errors,
-    shapes that are aligned with the axes remain aligned to the last bit.
+    Rotations by right angles and products of a matrix with its inverse leave rounding errors. Their removal
+    keeps shapes that are aligned with the axes aligned to the last bit.
     """
     whole = np.rint(matrix)
     return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
