@@ -39,7 +39,8 @@ def hold_pose(
     joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
     joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
     name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 or
-    u = -1 moves its target to the farther limit of the joint; without limits, u = 1 moves it by 1 rad or 1 m. Servos have no force limit.
+    u = -1 moves its target to the farther limit of the joint; without limits, u = 1 moves it by 1 rad or 1 m. Servos
+    have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
     at zero; in a floating robot, under the weight on the side of the joint with the larger moment. The default damping
