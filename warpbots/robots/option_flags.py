@@ -98,7 +98,7 @@ class FlaggedOptions(NamedTuple):
     Attributes:
         has_contact: Whether contact is enabled.
         filters_parents: Whether bodies that a joint connects do not touch.
-        idle: Indices of the disabled actuators; flags disable all actuators, or groups of them.
+        idle: Indices of the disabled actuators; a file can disable all actuators, or groups of them.
         named: A line for every flag that is unknown, or whose effect is not applied.
     """
 

@@ -106,7 +106,7 @@ class GeomRecord:
         contype: MuJoCo's bits that are compared with the conaffinity of another geom.
         conaffinity: Bits that are compared with the contype of another geom.
         friction: Coulomb coefficient [1].
-        frictionless: Whether the geom adds no friction to a contact (condim 1); the other geom still may.
+        frictionless: Whether the geom has condim 1: no friction, unless the other geom has a higher condim.
         priority: Priority in a contact: the friction of the geom with the higher priority is used.
         color: Red, green and blue in [0, 1].
     """

@@ -15,7 +15,7 @@ from warpbots.usd.stage.color_map import ColorMap
 __all__ = ["ACTIVATION", "PointValues", "point_values"]
 
 ACTIVATION = "activation"
-"""Name of the control signals of the actuators that drive matter."""
+"""Name of the quantity that shows the control signals of the actuators that drive matter."""
 
 
 @dataclasses.dataclass(frozen=True)
