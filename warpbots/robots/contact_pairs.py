@@ -38,7 +38,7 @@ QUIET = 1 << _BITS
 """The contype of geoms that touch nothing: no conaffinity has this bit; as it is not 0, they are not visuals."""
 
 _LAYER = 1e-3
-"""Depth of the layer of contact points that touch a plane, divided by the extent of a body [1]."""
+"""Distance from a plane within which contact points touch the plane, divided by the extent of the body [1]."""
 _SHARE = 4
 """Number of contacts by which one face rests on another in MuJoCo."""
 

@@ -52,7 +52,7 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
     """The static solid at `prim`.
 
     Args:
-        prim: An obstacle of ours, or a collider.
+        prim: An obstacle written by warpbots, or a collider.
         name: Name of the obstacle.
         frame: Units and axes of the stage.
         note: Receives a note on anything that is read differently from the file.

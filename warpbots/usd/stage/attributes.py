@@ -75,7 +75,7 @@ def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two numbers, tuples or arrays are equal to the last bit; None equals None alone."""
+    """Whether two numbers, tuples or arrays are equal to the last bit; None equals only None."""
     return (a is None) == (b is None) and np.array_equal(np.asarray(a), np.asarray(b))
 
 

@@ -1,7 +1,7 @@
 """The role of a prim in physics: soft or rigid body, collider, shape; and which prims belong to which body.
 
-A body or obstacle of ours is an Xform with its solid as the child ``Shape``, whose type is in `warpbots:shape`. In
-files of other programs the prim may be the geometry itself, or have the geometry anywhere below.
+warpbots writes a body or an obstacle as an Xform, with the solid as child ``Shape`` and its type in `warpbots:shape`.
+In files of other programs the prim may be the geometry itself, or have the geometry anywhere below.
 """
 
 from pxr import Usd, UsdGeom

@@ -42,10 +42,11 @@ class Row(NamedTuple):
         sets: What it sets: a field of a class of `warpbots.scene`, or a description of something else.
         name: Name of the USD attribute.
         type: Its USD type.
-        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`: "number" by its unit;
-            "integer", "text", "color" and "table" (pairs of numbers) not at all; "numbers" as an array, "constant" as
-            an array of one number; "vector" by the rotation of its prim, "vectors" as an array of vectors; "points" by
-            the transform of its prim. "local" is converted by its reader and its writer.
+        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`. The unit of a "number" is
+            converted, and the units of "numbers" (an array) and "constant" (an array of one number). A "vector" and
+            "vectors" (an array) are also rotated from the axes of the prim, and "points" are transformed from its
+            coordinates. "integer", "text", "color" and "table" (pairs of numbers) are not converted. A "local" value
+            has no codec: its reader and its writer convert it.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that has the attribute.
         origin: The specification or program that defines the name.
