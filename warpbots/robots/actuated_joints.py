@@ -9,12 +9,12 @@ __all__ = ["motors_of"]
 
 
 def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown: list[str]) -> list[Torque | Servo]:
-    """Motors of a file; at u = 0 they hold the start.
+    """Motors of a scene for the actuators of a robot file.
 
     Args:
         robot: The file.
-        joints: Its joints.
-        start: Its initial state, with controls if it is a keyframe.
+        joints: The joints of the scene.
+        start: The initial state, with controls if it is a keyframe.
         unknown: Receives a line for each actuator that is left out or read differently.
     """
     known = {j.name: j for j in joints}
@@ -30,7 +30,7 @@ def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown:
 
 
 def _efforts(robot: RobotRecord, known: dict[str, Joint]) -> list[Torque]:
-    """A motor for every joint of URDF with an effort limit above zero."""
+    """A `Torque` for every URDF joint with one degree of freedom and an effort limit above zero."""
     return [
         Torque(joint.name, joint.name, joint.effort)
         for joint in robot.joints
@@ -65,7 +65,7 @@ def _motor(
 
 
 def _drive(robot: RobotRecord, actuator: ActuatorRecord, known: dict[str, Joint]) -> tuple[str, int, float]:
-    """Joint, index of its velocity, and gear of an actuator."""
+    """Name of the joint that an actuator drives, index of the driven velocity in this joint, and gear."""
     if actuator.drives not in ("joint", "jointinparent"):
         raise SceneError(f"it drives a {actuator.drives}; only joints can be driven")
     name = robot.joints[actuator.target].name
@@ -84,7 +84,10 @@ def _drive(robot: RobotRecord, actuator: ActuatorRecord, known: dict[str, Joint]
 
 
 def _torque(actuator: ActuatorRecord, effort: float | None, scale: float, unknown: list[str]) -> float:
-    """Torque at the largest control, or at a control of 1, within the limits of the actuator and of its joint."""
+    """Torque of a motor at its largest control, or at a control of 1 if the file gives no control range.
+
+    The torque is limited by the force limits of the actuator and of its joint.
+    """
     reach = 1.0
     if actuator.control_range is not None:
         lower, upper = actuator.control_range
@@ -107,10 +110,10 @@ def _servo(
     actuator: ActuatorRecord, effort: float | None, joint: Joint, axis: int, gear: float, start: Keyframe,
     unknown: list[str],
 ) -> Servo:  # fmt: skip
-    """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here.
+    """The `Servo` for a position actuator, whose force is gear (kp (control - gear q) - kv gear v), without a limit.
 
-    At u = 0 its target is the control of the keyframe, or else the middle of its range; u = 1 moves it to the farther
-    end.
+    At u = 0 the target is the control of the keyframe, or without a keyframe the middle of the range of the actuator or
+    of the joint, or else 0. At u = 1 or u = -1 the target is the end of the range that is farther away.
     """
     if axis >= joint.straight:
         raise SceneError(f"it is a position actuator of the {joint.kind} joint {joint.name!r}; use motors there")

@@ -33,22 +33,22 @@ _SMALL = 1e-2
 """Radius below which a geom may be too small for its surface to be sampled [m]."""
 
 _FINEST = 1e-3
-"""The same limit for the first size of a slender geom, divided by `_SMALL` [1]."""
+"""First size of a slender geom below which it may be too small, divided by `_SMALL` [1]."""
 
 _THIN = 5e-3
-"""Ratio of thickness to length below which the samples of its distance miss a mesh [1]."""
+"""Ratio of the thickness of a mesh to its length below which a sampled distance field misses the mesh [1]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CollisionSolid:
-    """A solid that can be in contact: geoms of a body that touch the same geoms, or a geom of the world.
+    """A solid that can be in contact: the geoms of a body that touch the same other geoms, or a geom of the world.
 
     Attributes:
         name: Name of the body, of the part of a body or of the obstacle.
-        body: Index of the body of its geoms.
-        shape: Its shape, in the frame of the body, or in the world for an obstacle.
+        body: Index of the body that has the geoms in the file.
+        shape: The shape in the frame of the body, or in the world for an obstacle.
         geoms: Indices of its geoms.
-        obstacle: Whether it is a part of the world rather than of a body.
+        obstacle: Whether the solid becomes an obstacle rather than a part of a body.
     """
 
     name: str
@@ -61,15 +61,15 @@ class CollisionSolid:
 def solids_of(
     robot: RobotRecord, links: list[TreeLink], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
 ) -> list[CollisionSolid]:
-    """Solids of bodies, then obstacles: geoms of the world, and all planes.
+    """The collision solids of a file: first the solids of bodies, then the obstacles (geoms of the world, all planes).
 
     Geoms of a body that touch different geoms are separate solids: the first has the name of the body, and
     the others are called ``"<body>/<geom>"``.
 
     Args:
         robot: The file.
-        links: The poses of its bodies.
-        contact: The rules of which geoms touch.
+        links: The bodies of the scene with their poses.
+        contact: The rules for which geoms touch.
         more: Obstacles that are not in the file.
         unknown: Receives a line for each geom that is left out.
     """
@@ -113,7 +113,7 @@ def solids_of(
 
 
 def _has_surface(shape: Shape) -> bool:
-    """Whether contact points can be spread over a shape; trimesh loses triangles that are tiny."""
+    """Whether contact points can be spread over the surface of a shape; trimesh drops tiny triangles."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -126,7 +126,7 @@ def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: 
     """A geom in the frame of its body.
 
     Raises:
-        SceneError: It is of a kind that is not supported, or too small.
+        SceneError: The geom is of a kind that is not supported, or too small.
     """
     shape = _shape(geom, meshes)
     if min(geom.radius, geom.size[0] / _FINEST) < _SMALL and not _has_surface(shape):
@@ -143,7 +143,7 @@ def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: 
 
 
 def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
-    """A shape, rotated by `R` and then moved by `p`, in the simplest form."""
+    """A shape, rotated by `R` and then translated by `p`; it becomes a `Posed` only if necessary."""
     if isinstance(shape, Sphere):
         return Sphere(tuple(R @ shape.center + p), shape.radius)
     if isinstance(shape, Capsule | Cylinder):
@@ -161,7 +161,7 @@ def _shape(geom: GeomRecord, meshes: dict[int, MeshRecord]) -> Shape:
     """A geom in its own frame.
 
     Raises:
-        SceneError: It is of a kind that is not supported.
+        SceneError: The geom is of a kind that is not supported.
     """
     kind, size = geom.kind, geom.size
     if kind == "plane":

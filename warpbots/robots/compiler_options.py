@@ -1,4 +1,4 @@
-"""Attributes of MJCF's ``<compiler>`` that override those of the file, and remedies for errors of MuJoCo."""
+"""Attributes of MJCF's ``<compiler>`` that the user overrides, and remedies for errors of MuJoCo."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -56,7 +56,7 @@ def _is_range(value: Any) -> bool:
 
 
 def apply(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
-    """Set the attributes in an `mujoco.MjSpec`."""
+    """Set the attributes `compiler` in the `mujoco.MjSpec` `spec`; `words` is the module `mujoco`."""
     for name, value in compiler.items():
         if name == "discardvisual":
             if value:
@@ -71,5 +71,5 @@ def apply(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
 
 
 def remedy(reason: str) -> str:
-    """Remedy for an error of MuJoCo; empty if none is known."""
+    """Remedy for an error message of MuJoCo; empty if no remedy is known."""
     return next((remedy for part, remedy in _REMEDIES.items() if part in reason), "")

@@ -9,11 +9,11 @@ from warpbots.scene import Joint
 __all__ = ["APART", "Filter"]
 
 APART = -1.0
-"""No contact, in place of a coefficient of friction."""
+"""Stands in place of a coefficient of friction for geoms that do not touch."""
 
 
 class ContactKind(NamedTuple):
-    """Properties of a geom for contact, as in `warpbots.robots.records.GeomRecord`."""
+    """Properties of a geom that decide about its contacts, as in `warpbots.robots.records.GeomRecord`."""
 
     contype: int
     conaffinity: int
@@ -23,14 +23,14 @@ class ContactKind(NamedTuple):
 
 
 _ADDED = ContactKind(1, 1, 0.0, False, 0)
-"""An obstacle that is not in the file: MuJoCo's default bits."""
+"""Contact properties of an obstacle that is not in the file: MuJoCo's default bits, and no friction."""
 
 
 def _friction(one: ContactKind, other: ContactKind) -> float:
-    """Friction of a contact of two geoms, or `APART` if their bits do not meet.
+    """Friction of the contact of two geoms, or `APART` if their contype and conaffinity do not match.
 
-    The geom with the higher priority decides; at equal priority, the larger friction counts. It is 0 if the deciding
-    geom, or at equal priority both, have condim 1.
+    The friction is that of the geom with the higher priority, or 0 if this geom has condim 1. At equal priority it is
+    the larger of both frictions, or 0 if both geoms have condim 1.
     """
     if not (one.contype & other.conaffinity or other.contype & one.conaffinity):
         return APART
@@ -41,14 +41,14 @@ def _friction(one: ContactKind, other: ContactKind) -> float:
 
 
 class Filter:
-    """MuJoCo's rules of which bodies touch, for the joints of a scene.
+    """MuJoCo's rules for which bodies touch, applied to the joints of a scene.
 
     Bodies that are fixed to each other never touch, nor do bodies that a joint connects, unless one of them is
     fixed to the world, or the flag ``filterparent`` is off.
     """
 
     def __init__(self, robot: RobotRecord, joints: Sequence[Joint], self_contact: bool):
-        """From a file and the joints of its scene; without `self_contact`, bodies of one tree do not touch either."""
+        """Apply the rules to `robot` and `joints`; without `self_contact`, no bodies of one tree touch each other."""
         self.robot, self.self_contact = robot, self_contact
         self._on = {j.child: j for j in joints}
         self._number = {body.name: k for k, body in enumerate(robot.bodies)}
@@ -58,9 +58,10 @@ class Filter:
         self._pairs = {frozenset(pair.geoms): pair.friction for pair in robot.pairs}
 
     def _weld(self, name: str) -> str:
-        """The body to which another one is fixed, "" for the world.
+        """Name of the body to which the body `name` is rigidly fixed: itself or an ancestor; "" for the world.
 
-        A body that only the user fixes to the world counts as its own, so that it is a parent as in the file.
+        A base that floats in the file and is fixed to the world only by the user counts as fixed to itself, so that it
+        filters the contacts of its children as in the file.
         """
         while name and (joint := self._on[name]).kind == "fixed":
             if joint.parent is None and self.robot.bodies[self._number[name]].weld != 0:
@@ -69,14 +70,14 @@ class Filter:
         return name
 
     def _up(self, name: str) -> str:
-        """The parent of a body in the file, "" for the world."""
+        """Name of the parent of a body, without links that are not in the file; "" for the world."""
         name = name and (self._on[name].parent or "")
         while name and name not in self._number:
             name = self._on[name].parent or ""
         return name
 
     def lets_touch(self, a: int, b: int) -> bool:
-        """Whether two bodies touch if the bits of their geoms say so."""
+        """Whether two bodies may touch; the bits of their geoms are not considered."""
         (weld, above), (other, above_other) = ((self._welds[k], self._above[k]) for k in (a, b))
         if weld == other or {(a, b), (b, a)} & self.robot.excluded:
             return False
@@ -84,7 +85,7 @@ class Filter:
         return not (related and self.robot.filters_parents)
 
     def friction(self, first: int, second: int) -> float:
-        """Friction of the contact of two geoms, `APART` if they do not touch; an explicit pair needs no bits."""
+        """Friction of the contact of two geoms, `APART` if they do not touch; explicit pairs always touch."""
         bodies, (a, b) = self.robot.bodies, (self.robot.geoms[k].body for k in (first, second))
         if a == b or not (self.self_contact or bodies[a].root != bodies[b].root):
             return APART
@@ -94,11 +95,11 @@ class Filter:
         return _friction(self._kinds[first], self._kinds[second]) if self.lets_touch(a, b) else APART
 
     def friction_on_added(self, geom: int) -> float:
-        """Friction of a geom on a smooth obstacle that is not in the file, `APART` if their bits do not meet."""
+        """Friction of a geom on a smooth obstacle that is not in the file, `APART` if their bits do not match."""
         return _friction(self._kinds[geom], _ADDED)
 
     def groups(self, geoms: Sequence[int], added: bool) -> list[list[int]]:
-        """Geoms grouped by body, by the geoms of other bodies that they touch, and by friction.
+        """Groups of geoms that belong to one body and touch the same geoms of other bodies with the same friction.
 
         Args:
             geoms: All geoms that can touch.

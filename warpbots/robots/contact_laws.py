@@ -1,4 +1,4 @@
-"""Surfaces and laws of contact: which bodies touch which, with what friction."""
+"""Surfaces and contact laws of a scene: which bodies touch each other, and with which friction."""
 
 import dataclasses
 import itertools
@@ -15,19 +15,19 @@ from warpbots.solvers.articulated.point_cloud import surface_mesh
 __all__ = ["with_contact"]
 
 Overlaps = Callable[[], dict[frozenset[int], float]]
-"""Function that returns the depths of overlapping geoms at the start, by their indices [m]."""
+"""Function that returns the depths of overlapping geoms at the start [m], by the pairs of their indices."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Table:
-    """Friction of all pairs of solids, `APART` for those that do not touch.
+    """Friction of all pairs of solids.
 
     Attributes:
         solids: The solids.
-        friction: Symmetric coefficients, shape (n, n).
-        near: Whether two are neighbours, which touch only by a law that names both, shape (n, n).
+        friction: Coulomb coefficient of each pair, `APART` for a pair that does not touch, shape (n, n).
+        near: Whether two solids are neighbours, which touch only under a law that names both, shape (n, n).
         moving: Whether a solid can move, shape (n,).
-        added: Coefficients of friction on smooth obstacles that are not in the file, shape (n,).
+        added: Friction of each solid on smooth obstacles that are not in the file, shape (n,).
     """
 
     solids: list[CollisionSolid]
@@ -37,7 +37,7 @@ class _Table:
     added: np.ndarray
 
     def surfaces(self) -> list[list[int]]:
-        """Groups of bodies such that a law of two groups holds for all pairs of their members that are not near."""
+        """Groups of bodies such that one law between two groups holds for all pairs of members, except neighbours."""
         found: list[list[int]] = []
         for k in [k for k, solid in enumerate(self.solids) if not solid.obstacle]:
             for members in found:
@@ -51,7 +51,7 @@ class _Table:
         return found
 
     def _alike(self, members: list[int], others: list[list[int]]) -> bool:
-        """Whether bodies touch each solid, and each group of solids, with one friction, apart from neighbours."""
+        """Whether `members` have the same friction on each solid and on each group `others`, apart from neighbours."""
         least, most = (np.where(self.near[members], away, self.friction[members]) for away in (np.inf, -np.inf))
         least, most = least.min(axis=0), most.max(axis=0)
         return bool((least >= most).all()) and all(least[other].min() >= most[other].max() for other in others)
@@ -66,16 +66,16 @@ def with_contact(
     contact: Filter, solids: list[CollisionSolid], bodies: list[RigidBody], joints: list[Joint],
     more: Sequence[Obstacle], points: int, overlaps: Overlaps, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
-    """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
+    """Bodies with contact points and surfaces, and laws between surfaces, and between surfaces and obstacles.
 
     Args:
-        contact: The rules of which geoms touch.
+        contact: The rules for which geoms touch.
         solids: Solids of bodies, and obstacles.
         bodies: All bodies.
         joints: Their joints.
         more: Obstacles that do not come from the file; all bodies touch them.
-        points: Number of contact points of each moving body that touches others.
-        overlaps: Depths of overlapping geoms at the start, by their indices [m].
+        points: Number of contact points of each moving body that touches something.
+        overlaps: Function that returns the depths of overlapping geoms at the start, by their indices [m].
         unknown: Receives a line for each contact that is left out.
     """
     if not (points and solids):
@@ -115,7 +115,8 @@ def _table(
 def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
     """Friction of each solid on smooth obstacles that are not in the file.
 
-    These obstacles have MuJoCo's default bits. A body without geoms that match these bits touches them with all geoms.
+    These obstacles have MuJoCo's default bits. If no geom of a body matches these bits, all geoms of the body touch the
+    obstacles.
     """
     found = [contact.friction_on_added(solid.geoms[0]) for solid in solids]
     touching = {solid.body for solid, mu in zip(solids, found, strict=True) if mu != APART}
@@ -128,7 +129,8 @@ def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
 def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -> list[Contact]:
     """Laws that name both bodies, for neighbours that touch in MuJoCo and do not overlap at the start.
 
-    Such neighbours are bodies on both sides of a body without geometry, and bodies on joints of a static body.
+    Two kinds of neighbours touch in MuJoCo: two bodies with a body without geometry between them, and a body that is
+    fixed to the world and a body that a joint connects to it.
     """
     wanted = [
         (a, b)
@@ -156,7 +158,7 @@ def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -
 def _finished(
     bodies: list[RigidBody], table: _Table, surfaces: dict[str, str], used: set[str], points: int
 ) -> list[RigidBody]:
-    """Bodies with their surfaces and points; the parts of a body share its points by their areas."""
+    """Bodies with surfaces and contact points; the solids of one body share its points in proportion to area."""
     parts: dict[int, list[CollisionSolid]] = {}
     for solid in itertools.compress(table.solids, table.moving):
         parts.setdefault(solid.body, []).append(solid)
@@ -172,7 +174,7 @@ def _finished(
 
 
 def _shares(solids: list[CollisionSolid]) -> dict[str, float]:
-    """The share of each of the solids of a body in its surface, by name."""
+    """Fraction of the surface area of a body that each of its solids has, by name of the solid."""
     if len(solids) == 1:
         return {solids[0].name: 1.0}
     areas = {solid.name: sum(surface_mesh(part).area for part in parts_of(solid.shape)) for solid in solids}
@@ -180,7 +182,7 @@ def _shares(solids: list[CollisionSolid]) -> dict[str, float]:
 
 
 def _fixed_to_world(joints: list[Joint]) -> set[str]:
-    """Names of the bodies that are fixed to the world; parents come before children."""
+    """Names of the bodies that are fixed to the world; in `joints`, parents come before children."""
     still: set[str | None] = {None}
     for joint in joints:
         if joint.kind == "fixed" and joint.parent in still:

@@ -25,22 +25,22 @@ __all__ = [
 ]
 
 IMPEDANCE = 1e-4
-"""Impedance d of all constraints [1]: the least of MuJoCo, for which they are springs and dampers."""
+"""Impedance d of all constraints [1]: the smallest in MuJoCo, with which constraints act as springs and dampers."""
 
 IMPRATIO = 100.0
-"""Ratio of the impedances of friction and of the normal direction [1]."""
+"""Ratio of the impedance of friction to the impedance in the normal direction [1]."""
 
 Solid = tuple[str, bool]
 """The name of a body or of an obstacle, and whether it is an obstacle."""
 
 _BITS = 30
 QUIET = 1 << _BITS
-"""The contype of geoms that touch nothing: no conaffinity has this bit, and readers do not take them for visuals."""
+"""The contype of geoms that touch nothing: no conaffinity has this bit; as it is not 0, they are not visuals."""
 
 _LAYER = 1e-3
-"""Depth of the layer of contact points that touch a plane, divided by the extent of a body [1]."""
+"""Distance from a plane within which contact points touch the plane, divided by the extent of the body [1]."""
 _SHARE = 4
-"""Number of contacts at which a face rests on another in MuJoCo."""
+"""Number of contacts by which one face rests on another in MuJoCo."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +53,9 @@ class ContactPair:
         obstacle: Whether the second is an obstacle.
         friction: Coulomb coefficient [1].
         stiffness: Stiffness of a contact of MuJoCo [N/m].
-        damping: Its damping [N s/m]; not used with a restitution.
-        viscosity: Its tangential force per sliding speed while sticking [N s/m].
-        restitution: Speed after a bounce over speed before [1]; None for `damping`.
+        damping: Damping of a contact of MuJoCo [N s/m]; not used if `restitution` is set.
+        viscosity: Tangential force of a sticking contact, divided by its sliding speed [N s/m].
+        restitution: Speed after a bounce divided by the speed before [1]; None to use `damping`.
         point: Index of the contact point; None for the whole solid of the first body.
     """
 
@@ -70,9 +70,9 @@ class ContactPair:
     point: int | None = None
 
     def solref(self, weight: float) -> tuple[float, float]:
-        """Direct stiffness and damping of the normal direction, for the sum of the inverse masses of both bodies.
+        """MuJoCo's solref (-k, -b) for the normal direction; `weight` is the sum of the inverse masses of both bodies.
 
-        MuJoCo's force at depth r is (k r - b r') / (weight (1 - d)) for an impedance d of nearly 0.
+        MuJoCo's force at depth r is (k r + b r') / (weight (1 - d)) for an impedance d of nearly 0.
         """
         scale = weight * (1.0 - IMPEDANCE)
         if self.restitution is None:
@@ -83,12 +83,12 @@ class ContactPair:
         return -self.stiffness * scale, -damping * scale
 
     def solreffriction(self, weight: float) -> tuple[float, float]:
-        """Direct damping of the tangential directions, for the same sum."""
+        """MuJoCo's solreffriction (0, -b) for the tangential directions; `weight` as for `solref`."""
         return 0.0, -self.viscosity * weight * (1.0 - IMPEDANCE) / IMPRATIO
 
 
 def point_pairs(scene: Scene) -> list[ContactPair]:
-    """The pairs of contact points and solids of a scene, under its laws."""
+    """The pairs of a contact point and a solid that can touch under the laws of a scene."""
     meetings = list(_meetings(scene))
     areas = {b.name: np.concatenate([g.areas for g in points_of(b)]) for b in _bodies(meetings)}
     return [
@@ -99,15 +99,15 @@ def point_pairs(scene: Scene) -> list[ContactPair]:
 
 
 def _bodies(meetings: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]:
-    """Bodies whose points touch, each once."""
+    """The bodies in `meetings`, each once."""
     return list({body.name: body for _, body, _ in meetings}.values())
 
 
 def solid_pairs(scene: Scene) -> list[ContactPair]:
     """The pairs of solids that touch in a scene, each with one law.
 
-    If several laws hold for a pair, for example for the points of each in the solid of the other, their stiffness,
-    damping and viscosity are added, and their friction is averaged, weighted by stiffness.
+    Several laws may hold for a pair, for example one law for the points of each of the two bodies. Their stiffness,
+    damping and viscosity are then added, and their friction is averaged, weighted by stiffness.
     """
     meetings = list(_meetings(scene))
     areas = {b.name: _contact_area(b) for b in _bodies(meetings)}
@@ -119,9 +119,10 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
 
 
 def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
-    """Every law with each body on whose contact points it acts, and each solid that these points touch.
+    """Every law with each body whose contact points can touch a solid under this law, and with this solid.
 
-    As under `Articulated`, two closed forms may touch by the points of the solid instead, or as well.
+    Between two primitive shapes, `Articulated` may use the contact points of the solid instead, or those of both; the
+    result then has the two bodies in the opposite order, or in both orders.
     """
     joined = neighbours(scene.rigid, scene.joints)
     bodies = {b.name: b for b in scene.rigid}
@@ -140,7 +141,7 @@ def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
 
 
 def _ways(body: RigidBody, other: RigidBody) -> tuple[bool, bool]:
-    """Whether a body touches another by its own points, and by those of the other."""
+    """Whether `body` and `other` touch by the points of `body`, and whether they touch by the points of `other`."""
     if isinstance(body.points, Cloud):
         return True, False
     ways = [facing(a, b) for a in parts_of(body.shape) for b in parts_of(other.shape)]
@@ -148,7 +149,7 @@ def _ways(body: RigidBody, other: RigidBody) -> tuple[bool, bool]:
 
 
 def with_points(body: RigidBody) -> RigidBody:
-    """The body with contact points; without any, it gets those by which others touch it."""
+    """`body` if it has contact points; otherwise `body` with the number of points set to 1."""
     return body if body.points else dataclasses.replace(body, points=1)
 
 
@@ -165,7 +166,7 @@ def _partners(scene: Scene, law: Contact, body: RigidBody, joined: set[frozenset
 
 
 def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float) -> ContactPair:
-    """A law for contacts of this area [m^2]."""
+    """The pair of `body` and `solid` under `law`, if each contact has the area `area` [m^2]."""
     inertia = body_inertia(body)
     weight = 0.0 if inertia is None else inertia.mass * math.hypot(*scene.gravity)
     damping = law.damping / law.stiffness * weight / _SHARE
@@ -175,7 +176,7 @@ def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float
 
 
 def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
-    """One law for two laws of the same solids."""
+    """One pair that combines two laws for the same solids."""
     bounces = [p.restitution for p in (a, b) if p.restitution is not None]
     share = b.stiffness / (a.stiffness + b.stiffness)
     return dataclasses.replace(
@@ -187,8 +188,9 @@ def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
 def _contact_area(body: RigidBody) -> float:
     """Area that a contact of MuJoCo represents [m^2].
 
-    It is the largest area of the points that touch a plane along an axis of the body, divided among the four corners
-    at which MuJoCo lets a face rest, or among the points themselves if they are fewer.
+    For each of the six planes that touch the body across its axes, the areas of the points near the plane are added.
+    The largest sum is divided by four, the number of contacts of a face in MuJoCo, or by the number of points if
+    smaller.
     """
     groups = points_of(body)
     positions, areas, radii = (
@@ -204,9 +206,9 @@ def _contact_area(body: RigidBody) -> float:
 
 
 def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
-    """The contype and conaffinity of each body and obstacle, such that all solids of a law meet.
+    """The contype and conaffinity of each body and obstacle, such that the bits of all solids under a law match.
 
-    Solids of the same laws share a bit. Joint neighbours, which do not touch although they share a law, are left to
+    Solids under the same laws share a bit. Neighbours at a joint do not touch although they share a law: they need an
     ``<exclude>``.
 
     Raises:
@@ -235,7 +237,7 @@ def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
 
 
 def excluded(scene: Scene, pairs: list[ContactPair], bits: dict[Solid, tuple[int, int]]) -> list[tuple[str, str]]:
-    """Names of the bodies that would meet by their bits but do not touch in the scene."""
+    """Names of the pairs of bodies whose bits match, but which do not touch in the scene."""
     wanted = {frozenset((p.first, p.second)) for p in pairs if not p.obstacle}
     bodies = [name for name, obstacle in bits if not obstacle]
     return [

@@ -14,7 +14,7 @@ __all__ = ["UNBOUNDED", "TreeLink", "floating", "start_of", "tree_of"]
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball"}
 UNBOUNDED = 1e10
-"""Magnitude from which a limit counts as infinite [rad or m]: the largest number of MuJoCo."""
+"""Magnitude from which a limit counts as infinite [rad or m]: the largest number that MuJoCo accepts."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class TreeLink:
         name: Its name.
         body: Index of MuJoCo's body, or None for a massless link between two joints of the same body.
         position: Origin in the world with all joints at zero [m], shape (3,).
-        rotation: Its axes as columns, shape (3, 3).
+        rotation: Axes in the world with all joints at zero, as columns, shape (3, 3).
     """
 
     name: str
@@ -50,9 +50,9 @@ def start_of(robot: RobotRecord, keyframe: str | None) -> Keyframe:
 
 
 def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
-    """Whether each body attached to the world floats, by its index.
+    """Whether a body floats, by index, for each child of the world that has a free joint or no joint.
 
-    Only bases follow `fixed_base`: bodies with joints below them, and all such bodies in URDF.
+    `fixed_base` affects only bases: bodies with joints below them in the tree, and in URDF all bodies in the result.
 
     Args:
         robot: The file.
@@ -69,7 +69,7 @@ def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
 
 
 def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tuple[list[TreeLink], list[Joint]]:
-    """Links, parents first, and the joint of each."""
+    """The links of a scene, with parents before children, and the joint of each link."""
     links: list[TreeLink] = []
     joints: list[Joint] = []
     at = {0: TreeLink("", None, np.zeros(3), np.eye(3))}
@@ -86,7 +86,7 @@ def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tup
 
 
 def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str], dict[int, str]]:
-    """Names of joints that are not in the file, by body, and of links between joints, by the joint before the link."""
+    """Names for joints that the file lacks, by body, and for links between two joints, by the joint before the link."""
     tied, followed = [], []
     for k, body in enumerate(robot.bodies[1:], start=1):
         if not body.joints or not floats.get(k, True):
@@ -99,7 +99,7 @@ def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str],
 
 
 def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, titles: dict[int, str]) -> tuple[TreeLink, Joint]:
-    """A base that floats, with coordinates relative to the world as in MuJoCo, or is fixed at its start."""
+    """A base with its joint: free, with coordinates relative to the world as in MuJoCo, or fixed at the start pose."""
     body = robot.bodies[k]
     own = robot.joints[body.joints[0]] if body.joints else None
     position, turn = (body.position, body.quaternion) if own is None else _free_pose(start, own)
@@ -136,11 +136,11 @@ def _fixed(link: TreeLink, parent: str | None, title: str) -> tuple[TreeLink, Jo
 def _links_of(
     robot: RobotRecord, start: Keyframe, k: int, up: TreeLink, titles: dict[int, str], between: dict[int, str]
 ) -> list[tuple[TreeLink, Joint]]:
-    """A body with its joints, a link for each; the last is the body itself.
+    """One link for each joint of a body; the last link is the body itself.
 
-    MuJoCo's body has the pose of the file at qpos0. Its joints move it from the first to the last, each by its
-    coordinate minus its coordinate in qpos0. At zero, the frame after a joint is the frame before it, moved by minus
-    the coordinate in qpos0.
+    MuJoCo's body has the pose of the file at qpos0. Its joints move the body in their order, each by its coordinate
+    minus its coordinate in qpos0. With all coordinates at zero, the frame after a joint is therefore the frame before
+    the joint, moved by minus the coordinate in qpos0.
     """
     body, parent, found = robot.bodies[k], up.name or None, []
     p, R = up.position + up.rotation @ body.position, up.rotation @ body.rotation
@@ -194,14 +194,14 @@ def _joint(
 
 
 def _limit_law(joint: JointRecord) -> dict[str, float]:
-    """Stiffness and damping of MuJoCo's limit, for a load that rests far beyond it.
+    """Stiffness and damping of a joint limit of MuJoCo, at the impedance for violations far beyond the limit.
 
-    With the acceleration a_0 without the limit, MuJoCo's acceleration is
+    Without the limit the acceleration would be a_0. At depth r and speed v, MuJoCo's acceleration is
 
-        a = (1 - d) a_0 - b v - k r,    k = 1 / (time ratio)^2,    b = 2 / time,
+        a = (1 - d) a_0 - b v - k r,    k = 1 / (time ratio)^2,    b = 2 / time.
 
-    at depth r, with d from solimp, and time and ratio, or -k and -b, from solref. With the inertia 1 / w this is a
-    spring k / (1 - d) / w and a damper b / (1 - d) / w that act on an inertia 1 / (1 - d) times as large.
+    The impedance d comes from solimp; solref contains time and ratio, or -k and -b. For a joint with the inertia 1 / w,
+    this is a spring k / (1 - d) / w and a damper b / (1 - d) / w that act on an inertia 1 / (1 - d) times as large.
     """
     d = float(np.clip(joint.impedance, 0.0001, 0.9999))
     time, ratio = joint.solref

@@ -26,7 +26,7 @@ from warpbots.scene.field_types import checked
 __all__ = ["load"]
 
 _OUTSIDE = 1e-2
-"""Distance beyond its limit from which the start of a joint is reported [rad or m]."""
+"""Distance beyond the limit of a joint from which its start coordinate is reported [rad or m]."""
 
 
 @checked
@@ -44,9 +44,9 @@ def load(
     asset_root: str | Path | None = None,
     packages: Mapping[str, str | Path] | None = None,
 ) -> Scene:
-    """A scene from a robot file, URDF or MJCF, read by MuJoCo's own parser and compiler.
+    """Load a URDF or MJCF file as a scene; MuJoCo's own parser and compiler read the file.
 
-    The content of the file decides the format, not its ending.
+    The content of the file decides the format, not the ending of its name.
 
     Joint coordinates q and velocities qd are those of MuJoCo, in its units, except that quaternions are (x, y, z, w).
     The coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;
@@ -60,27 +60,28 @@ def load(
 
     MuJoCo's bits, exclusions, pairs and priorities decide which geoms touch. Bodies that a joint connects do not touch,
     unless one of them is fixed to the world or a body without geometry lies between them. Such neighbours do not touch
-    if they overlap at the start, where MuJoCo would push them apart; the warning names them. Geoms of a body that touch
-    different geoms, or with different friction, become separate bodies without mass, called ``"<body>/<geom>"`` and
-    fixed to the body; they share its contact points.
+    if they overlap at the start, where MuJoCo would push them apart; the warning names them. If the geoms of a
+    body touch different geoms, or with different friction, they become separate bodies without mass, called
+    ``"<body>/<geom>"`` and fixed to the body; they share the contact points of the body.
 
     A link of URDF without ``<inertial>`` has no mass, as URDF defines it, unless a joint moves only links without mass:
-    these get the mass of their collision geometry at 1000 kg/m^3, with a warning. Impossible moments of inertia are
-    replaced by the nearest possible ones, with a warning, or refused if they are far off. MJCF follows MuJoCo's rules.
-    COLLADA meshes are read as in ROS: their unit is used, their ``up_axis`` is not; glTF meshes are y up.
+    these links get the mass of their collision geometry at 1000 kg/m^3, with a warning. Impossible moments of inertia
+    are replaced by the nearest possible ones, with a warning, or refused if they are far off. MJCF follows MuJoCo's
+    rules. COLLADA meshes are read as in ROS: their unit is used, their ``up_axis`` is not. glTF meshes are read as y
+    up.
 
-    Torque motors become `Torque`, with the largest control or force at u = 1. Position actuators become `Servo`, with u
-    in [-1, 1] for the range of control, or else of the joint. With a keyframe, its controls are the targets of servos
-    at u = 0, and u = 1 or -1 reaches the farther end of the range: with ``keyframe="home"`` a rollout without controls
-    holds the home pose. Use `hold_pose` for robots with other motors, or none. A URDF file without actuators gets a
-    `Torque` with the name of the joint for every effort limit. Velocity limits, sensors, sites, cameras, lights and
-    visuals are left out silently. Everything else that is not simulated is listed in one
-    `FileWarning`.
+    Torque motors become `Torque`, with the largest control or force at u = 1. Position actuators become `Servo`: u in
+    [-1, 1] covers the control range, or without a control range the range of the joint. With a keyframe, its controls
+    are the targets of servos at u = 0, and u = 1 or -1 reaches the farther end of the range: with ``keyframe="home"`` a
+    rollout without controls holds the home pose. Use `hold_pose` for robots with other motors or without motors. In a
+    URDF file without actuators, every joint with an effort limit gets a `Torque` with the name of the joint. Velocity
+    limits, sensors, sites, cameras, lights and visuals are left out silently. Everything else that is not simulated is
+    listed in one `FileWarning`.
 
     Args:
         path: The file. Its meshes are found by their paths. The package of ``package://NAME/...`` and
             ``model://NAME/...`` is found by the name in its package.xml, or else by the name of its folder, among the
-            folders above the file, and beside these as in a ROS workspace.
+            folders above the file, and beside these folders as in a ROS workspace.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None to follow the file: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
         contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
@@ -126,7 +127,7 @@ def load(
 def _bodies(
     robot: RobotRecord, links: list[TreeLink], joints: list[Joint], solids: list[CollisionSolid]
 ) -> tuple[list[RigidBody], list[Joint]]:
-    """Bodies and joints; parts of bodies that are separate solids, without mass, come after all others."""
+    """Bodies and joints of a scene; solids that are only parts of a body become massless bodies after all others."""
     names, taken = {link.name for link in links}, {joint.name for joint in joints}
     at = {link.body: link for link in links if link.body is not None}
     bodies = [_body(robot, link, {s.body: s for s in solids if s.name in names}) for link in links]
@@ -153,7 +154,10 @@ def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid])
 
 
 def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:
-    """Inertia from the file; a solid without mass gets the least possible inertia, instead of that of its density."""
+    """Inertia of a body in the file; None for a massless body without a solid.
+
+    A massless body with a solid gets MuJoCo's smallest mass, so that the default density of the solid is not used.
+    """
     if body is None or (solid is None and not robot.bodies[body].weighs):
         return None
     said = robot.bodies[body]
@@ -165,7 +169,7 @@ def _ground(robot: RobotRecord, solids: list[CollisionSolid]) -> list[Obstacle]:
 
 
 def _outside_limits(robot: RobotRecord, joints: list[Joint]) -> list[str]:
-    """A line about joints that start outside their limits, which push them back."""
+    """A line that names all joints that start outside their limits, or no line if there are none."""
     outside = {
         j.name: depth
         for j in joints

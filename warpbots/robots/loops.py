@@ -1,4 +1,4 @@
-"""Equality constraints, which a robot of independent joints cannot have: loops, and joints that mimic others."""
+"""Equality constraints (loops, and joints that mimic others), which a robot of independent joints cannot have."""
 
 from warpbots.robots.records import EqualityRecord, RobotRecord
 from warpbots.scene import SceneError

@@ -14,28 +14,29 @@ LEAST = 2e-15
 """Mass [kg] and moment [kg m^2] that MuJoCo gives to massless bodies that move; no real body has so little."""
 
 _MUCH, _LITTLE = 0.1, 0.01
-"""Largest corrections of the moments of a body: fractions of its largest moment, and of that of bodies fixed to it."""
+"""Fractions of the largest moment of a body and of the bodies fixed to it; corrections beyond both are refused."""
 
 _ROUNDING = 1e-5
-"""Largest violation of A + B >= C that counts as rounding, for numbers with at least six digits [C]."""
+"""Largest violation of A + B >= C that counts as rounding, for numbers with at least six digits, divided by C [1]."""
 
 _SLACK = 1e-9
-"""Relative distance from the bound A + B >= C, so that rounding does not violate it."""
+"""Distance that corrected moments keep from the bound A + B >= C in spite of rounding, divided by C [1]."""
 
 
 def settle_masses(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
-    """Settle the masses of links of URDF without mass, before the file is compiled.
+    """Decide what becomes of URDF links without mass, before the file is compiled.
 
-    By the definition of URDF a link without ``<inertial>`` has no mass. This is fine if it is fixed to a link with
-    mass, or carries one. If a joint moves only links without mass, they get the mass of their collision geometry at
-    MuJoCo's default density, 1000 kg/m^3. If they have no geometry either, the joint has no effect and is fixed.
+    By the definition of URDF, a link without ``<inertial>`` has no mass. Nothing is changed if such a link is fixed to
+    a link with mass, or carries one. If a joint moves only links without mass, these links get the mass of their
+    collision geometry at MuJoCo's default density, 1000 kg/m^3. If they have no geometry either, the joint has no
+    effect and is replaced by a fixed connection.
 
     Args:
         spec: An `mujoco.MjSpec` of URDF; it is changed.
-        floats: Whether its roots float.
+        floats: Whether root links float.
 
     Returns:
-        Names of the links with the mass of their geometry, and of the joints that are fixed.
+        Names of the links that get the mass of their geometry, and names of the joints that are removed.
     """
     heavy = {id_ for body in spec.bodies if _heavy(body) for id_ in _ancestors(body)}
     moved = [b for b in spec.bodies[1:] if b.joints or (floats and b.parent.name == spec.worldbody.name)]
@@ -148,7 +149,7 @@ def mend_rounding(spec: Any) -> list[str]:
 
 
 def _moves(body: Any) -> bool:
-    """Whether a joint moves a body."""
+    """Whether a body or one of its ancestors has a joint."""
     while body is not None and not body.joints:
         body = body.parent
     return body is not None
@@ -166,7 +167,7 @@ def _matrix(body: Any) -> np.ndarray:
 
 
 def _set(body: Any, moments: np.ndarray, axes: np.ndarray) -> None:
-    """Give a body principal moments about the columns of `axes`, so that MuJoCo need not find them."""
+    """Give a body principal moments about the columns of `axes`, so that MuJoCo need not diagonalise the inertia."""
     if np.isnan(body.fullinertia[0]):
         body.inertia = np.diag(axes @ np.diag(moments) @ axes.T)
         return
@@ -198,12 +199,12 @@ def refuse_massless(model: Any, bodies: tuple[str, ...], joints: tuple[str, ...]
 
     Args:
         model: An `mujoco.MjModel`.
-        bodies: Names of its bodies.
-        joints: Names of its joints.
+        bodies: Names of the bodies of the model.
+        joints: Names of the joints of the model.
         path: The file, for messages.
 
     Raises:
-        SceneError: The first such joint.
+        SceneError: There is such a joint; the message names the first one.
     """
     heavy = (model.body_mass > LEAST) | (model.body_inertia.max(axis=1) > LEAST)
     for k in range(model.nbody - 1, 0, -1):

@@ -12,15 +12,15 @@ from warpbots.scene import SceneError, TriangleMesh
 __all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
 
 _BYTES = 100.0
-"""Largest memory for one byte of a mesh while it is read [bytes]."""
+"""Largest memory for reading a mesh, per byte of the mesh file [bytes]."""
 
 _MUJOCO = (".stl", ".obj", ".msh")
 READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
-"""Endings of the meshes of robots that are read."""
+"""Endings of the mesh files that are read."""
 
 
 def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
-    """Give MuJoCo the locations of meshes, and the convex hulls of meshes that it does not read.
+    """Set the locations of the meshes that MuJoCo reads in `spec`, and the convex hulls of all other meshes.
 
     Raises:
         SceneError: A mesh cannot be read.
@@ -35,12 +35,12 @@ def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
 
 
 def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[str]) -> None:
-    """Replace meshes that MuJoCo rejects by their convex hulls, if they do not determine a mass.
+    """Replace meshes that MuJoCo rejects by their convex hulls, except meshes that determine a mass.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
         words: The module `mujoco`.
-        folder: The folder of relative paths of meshes.
+        folder: The folder to which paths of meshes are relative.
         urdf: Whether the file is URDF, in which meshes determine no mass.
         lines: Receives a line for every geom that is left out because its mesh has no hull either.
 
@@ -70,7 +70,7 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
 
 
 def _accepted(mesh: Any, place: Path, words: Any) -> bool:
-    """Whether MuJoCo accepts a mesh by itself."""
+    """Whether MuJoCo accepts a model that contains only this mesh."""
     spec = words.MjSpec()
     alone = spec.add_mesh(name="m", file=str(place), scale=mesh.scale, inertia=mesh.inertia)
     alone.maxhullvert = mesh.maxhullvert
@@ -102,7 +102,7 @@ def _vertices(place: Path) -> np.ndarray:
     to z up.
 
     Raises:
-        SceneError: It cannot be read.
+        SceneError: The file cannot be read.
     """
     suffix = place.suffix.lower()
     refuse_claims(place)
@@ -149,11 +149,11 @@ def _indices(part: Any) -> np.ndarray:
 
 
 def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Convex hull of points: its vertices and faces, counter-clockwise seen from outside; None if it is flat.
+    """Vertices and faces (counter-clockwise seen from outside) of the convex hull of points; None if it is flat.
 
     Qhull's facets are divided into triangles. If the vertices of a triangle are almost collinear, its normal does not
     tell which side is outside; its orientation then follows from its neighbours. If Qhull has merged so many facets
-    that the surface is not closed, its points are perturbed by rounding errors (option QJ).
+    that the surface is not closed, the points are perturbed by rounding errors (option QJ).
     """
     import trimesh
     from scipy.spatial import ConvexHull, QhullError
@@ -181,7 +181,7 @@ def _closed(vertices: np.ndarray, faces: np.ndarray) -> bool:
 
 
 def _oriented(hull: Any) -> np.ndarray:
-    """Triangles of a hull of Qhull; the largest is oriented by its normal, all others like their neighbours."""
+    """Triangles of a Qhull hull; the largest is oriented by its normal, the others consistently with neighbours."""
     faces = hull.simplices.copy()
     a, b, c = (hull.points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)

@@ -48,7 +48,7 @@ class _Reference:
 
 
 def checked_packages(packages: Mapping[str, str | Path] | None) -> dict[str, Path]:
-    """The folders of packages that the user gives.
+    """The folders of packages that the user gives, as absolute paths.
 
     Raises:
         FileNotFoundError: There is no such folder.
@@ -69,7 +69,8 @@ def locate_meshes(
         robot: The element ``<robot>``; it is changed.
         path: The file.
         root: The folder outside which no file is read, except in packages.
-        meshdir: A folder with all meshes, by their paths or else by their names; relative to the folder of the file.
+        meshdir: A folder in which meshes are searched for by their paths, then by their file names; relative to the
+            folder of the file.
         packages: Folders of packages by name, from `checked_packages`.
 
     Returns:
@@ -77,7 +78,7 @@ def locate_meshes(
 
     Raises:
         SceneError: A mesh does not exist, lies outside `root`, or has an unsupported format; two references with
-            different paths are the same file of `meshdir`.
+            different paths lead to the same file in `meshdir`.
     """
     known: dict[tuple[Path, str], str] = {}
     flat: dict[Path, _Reference] = {}
@@ -104,7 +105,7 @@ def _reference(text: str, what: str) -> _Reference:
     """A reference split into its parts.
 
     Raises:
-        SceneError: It is empty, or has an unsupported scheme.
+        SceneError: The reference is empty, or has an unsupported scheme.
     """
     said = text.strip()
     if not said:
@@ -126,7 +127,7 @@ def _reference(text: str, what: str) -> _Reference:
 
 
 def _spellings(said: str) -> list[str]:
-    """A path as it is written, with Windows separators replaced, and with percent codes decoded."""
+    """The spellings of a path to try: as written, with Windows separators replaced, and with percent codes decoded."""
     plain = said.replace("\\", "/")
     return list(dict.fromkeys((said, plain, unquote(plain))))
 
@@ -144,7 +145,7 @@ def _in_meshdir(
         flat: The references found so far, by their files; the new one is added.
 
     Raises:
-        SceneError: Two references with different paths have this name.
+        SceneError: Two references with different paths lead to the same file.
     """
     if meshdir is None:
         return None
@@ -168,7 +169,7 @@ def _place(reference: _Reference, path: Path, root: Path, packages: Mapping[str,
     """The file of a reference.
 
     Raises:
-        SceneError: There is none; the message lists the places searched.
+        SceneError: There is no such file; the message lists the places searched.
     """
     searched: list[Path] = []
     for folder, bound in _folders(reference, path, root, packages):
@@ -184,7 +185,7 @@ def _place(reference: _Reference, path: Path, root: Path, packages: Mapping[str,
 def _folders(
     reference: _Reference, path: Path, root: Path, packages: Mapping[str, Path]
 ) -> Iterator[tuple[Path, Path]]:
-    """The folders to which the path of a reference may be relative, each with the one that must contain the file."""
+    """The folders to which the path of a reference may be relative, each with a folder that must contain the file."""
     own = path.resolve().parent
     if reference.package is None:
         yield own, root
@@ -195,9 +196,10 @@ def _folders(
 
 
 def _package_folders(name: str, own: Path, root: Path) -> Iterator[tuple[Path, Path]]:
-    """Folders of the package `name`: at or above the robot file, or else beside one of its parent folders.
+    """Folders of the package `name`: the folder of the robot file or one above it, or else a folder beside these.
 
-    Parent folders are searched up to, but not including, the home folder, or up to `root` if that is above it.
+    Parent folders are searched up to, but not including, the home folder, or up to `root` if `root` is above the home
+    folder.
     """
     parents, seen = _parents(own, root), set[Path]()
     near = [above for above in parents if above.is_relative_to(root) or above in parents[:_NEAR]]
@@ -211,7 +213,7 @@ def _package_folders(name: str, own: Path, root: Path) -> Iterator[tuple[Path, P
 
 
 def _parents(own: Path, root: Path) -> list[Path]:
-    """The folders that are searched: that of the robot file, folders above it, and `root` if it is none of these."""
+    """The folders to search: the folder of the robot file, folders above it, and `root` if it is none of these."""
     found = []
     for folder in (own, *own.parents):
         if Path.home().resolve().is_relative_to(folder) and not folder.is_relative_to(root):
@@ -221,12 +223,12 @@ def _parents(own: Path, root: Path) -> list[Path]:
 
 
 def _side_by_side(name: str, above: Path) -> list[Path]:
-    """Folders in which a package lies in a workspace if its folder has its name."""
+    """Folders where the package `name` can lie in a workspace at `above`, if its folder has the name of the package."""
     return [above / part.format(name) / name for part in _WORKSPACE]
 
 
 class _Manifests:
-    """Folders with a package.xml, one or two levels below a folder."""
+    """Finds folders with a package.xml one or two levels below a folder; searches a limited number of folders."""
 
     def __init__(self):
         self.left = _ENTRIES
@@ -240,7 +242,7 @@ class _Manifests:
         return found
 
     def _inside(self, folder: Path) -> list[Path]:
-        """The folders in a folder, up to the number that may still be searched."""
+        """The subfolders of a folder, up to the number that may still be searched."""
         try:
             with os.scandir(folder) as entries:
                 named = [e.path for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)]
@@ -252,7 +254,7 @@ class _Manifests:
 
 
 def _package_name(folder: Path) -> str:
-    """The name of a package by its package.xml, or else its folder."""
+    """The name of the package in a folder: from its package.xml, or else the name of the folder."""
     manifest = folder / "package.xml"
     try:
         if manifest.is_file() and manifest.stat().st_size <= _MANIFEST:
@@ -286,7 +288,7 @@ def _remedy(reference: _Reference, path: Path, root: Path, searched: list[Path])
 
 
 def _other_case(place: Path) -> Path | None:
-    """A file whose name differs only in case."""
+    """A file whose name differs from `place` only in case, or None."""
     try:
         names = [p for p in place.parent.iterdir() if p.name.lower() == place.name.lower()]
     except OSError:

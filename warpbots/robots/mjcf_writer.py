@@ -1,4 +1,4 @@
-"""A scene as MJCF: elements with all digits, and meshes as Wavefront OBJ beside them.
+"""A scene as MJCF: numbers with all digits, and meshes as Wavefront OBJ beside them.
 
 MuJoCo's own writer (`MjSpec.to_xml`) keeps six digits, which changes the motion of a robot.
 """
@@ -38,7 +38,7 @@ from warpbots.solvers.articulated.joint_limits import limit_laws
 __all__ = ["START", "mjcf"]
 
 START = "start"
-"""Name of the keyframe with the start of a scene."""
+"""Name of the keyframe that has the initial state of a scene."""
 
 _POINT = 1e-6
 """Radius of the ball that represents a contact point [m]."""
@@ -52,13 +52,13 @@ class _Robot:
 
     Attributes:
         scene: The scene.
-        joints: Its joints.
+        joints: The joints of the scene in the form of the file.
         pairs: The pairs that touch.
-        bits: The contype and conaffinity of each solid; empty if points touch instead.
+        bits: The contype and conaffinity of each solid; empty if contact points touch instead of solids.
         geoms: Names and parts of the geoms of each solid.
-        files: Names of the files of meshes by the name of their geom.
-        rounding: Radius of the edges of solids, as `Articulated` has it.
-        model: A `mujoco.MjModel` of the same bodies, whose inverse masses scale the laws; None while they are unknown.
+        files: Names of mesh files by the name of the geom.
+        rounding: Relative radius of the edges of solids, as in `Articulated`.
+        model: A `mujoco.MjModel` of the scene, whose inverse masses scale the contact laws; None in the first pass.
     """
 
     scene: Scene
@@ -76,9 +76,9 @@ class _Robot:
         return 0.0 if obstacle or self.model is None else float(self.model.body(name).invweight0[0])
 
     def felt(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
-        """The second geoms of a pair, each with its part and the distance at which contact begins [m].
+        """Geoms of the second solid of a pair: their names, their shapes, and the distance at which contact begins [m].
 
-        For contact points, they are the cores of the geoms of the solid.
+        If the pair has a contact point, the shapes are the cores of the solid (see `PlacedShape.core`).
         """
         own = self.geoms[pair.second, pair.obstacle]
         if pair.point is None:
@@ -98,8 +98,8 @@ def mjcf(scene: Scene, stem: str, timestep: float, rounding: float | None) -> tu
         scene: A scene of rigid bodies.
         stem: Prefix of the names of mesh files.
         timestep: MuJoCo's time step [s].
-        rounding: For contact points as small balls: the radius of edges of solids, as `Articulated` has it. None for
-            contact of solids with sharp edges.
+        rounding: Relative radius of the edges of solids, as in `Articulated`; contact points are then written as small
+            balls. None for contact between solids with sharp edges.
 
     Raises:
         SceneError: MJCF cannot express a part of the scene, or MuJoCo rejects it.
@@ -174,7 +174,7 @@ def _root(robot: _Robot, timestep: float) -> Element:
 
 
 def _add_bodies(world: Element, robot: _Robot) -> None:
-    """All bodies, with parents before children."""
+    """Add all bodies, with parents before children."""
     at = {None: world}
     for written in robot.joints:
         body, parent = written.child, written.parent
@@ -197,7 +197,7 @@ def _pose(frame: JointFrame) -> dict[str, str]:
 
 
 def _add_inertia(element: Element, body: RigidBody) -> None:
-    """Mass, centre and principal moments, which MuJoCo accepts even if they are tiny."""
+    """Add mass, centre and principal moments, which MuJoCo accepts even if they are tiny."""
     inertia = body_inertia(body)
     if inertia is None:
         return
@@ -228,7 +228,7 @@ def _add_joint(element: Element, robot: _Robot, written: WrittenJoint, piece: Fi
 def _limits(robot: _Robot, joint: Joint, piece: FileJoint) -> dict[str, str]:
     """The range of a slide or hinge, with the stiffness and damping of its limits.
 
-    MuJoCo's force at depth r is (k r - b r') / (weight (1 - d)) for an impedance d of nearly 0.
+    MuJoCo's force at depth r is (k r + b r') / (weight (1 - d)) for an impedance d of nearly 0; solref is (-k, -b).
     """
     i = piece.first
     if joint.lower is None or not np.isfinite([joint.lower[i], joint.upper[i]]).any():
@@ -256,7 +256,7 @@ def _add_geoms(element: Element, robot: _Robot, solid: Solid, color: Sequence[fl
 
 
 def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody | None) -> None:
-    """The contact points of a body as small balls, and the cores of a solid, which only ``<pair>`` lets touch.
+    """Add the contact points of a body as small balls, and the cores of a solid; both touch only by a ``<pair>``.
 
     Args:
         element: The element of the body, or of the world.
@@ -283,7 +283,7 @@ def _point(body: str, index: int) -> str:
 
 
 def _add_contacts(root: Element, robot: _Robot) -> None:
-    """Laws of the pairs that touch, and exclusions of pairs that would touch by their bits but do not."""
+    """Add the laws of the pairs that touch, and exclusions of the pairs whose bits match but which do not touch."""
     apart = excluded(robot.scene, robot.pairs, robot.bits)
     if not (robot.pairs or apart):
         return
@@ -332,7 +332,7 @@ def _add_actuators(root: Element, robot: _Robot) -> None:
 
 
 def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
-    """The direction of a motor: MuJoCo has forces on free bodies in world axes, torques in axes of the body."""
+    """The gear of a motor; on free bodies, MuJoCo has forces in axes of the world and torques in axes of the body."""
     if piece.kind == "ball":
         return joint.turn[:, axis]
     if piece.kind == "free":
@@ -342,7 +342,7 @@ def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
 
 
 def _add_start(root: Element, robot: _Robot) -> None:
-    """A keyframe with the start, at the controls of u = 0."""
+    """Add a keyframe with the initial state and the controls of u = 0."""
     pieces = [(w, p) for w in robot.joints for p in w.pieces]
     controls = [m.target if isinstance(m, Servo) else 0.0 for m in robot.scene.actuators]
     values = {

@@ -1,4 +1,4 @@
-"""A compiled model of MuJoCo as records: the only module that reads its arrays, except reports of unsupported parts."""
+"""Reads the arrays of a compiled MuJoCo model into records (`warpbots.robots.records`)."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def records_of(source: Source) -> RobotRecord:
 
 
 def _body(source: Source, k: int, rotation: np.ndarray, axes: np.ndarray) -> BodyRecord:
-    """A body with its axes in its parent, and its principal axes of inertia."""
+    """The record of body `k`, with its axes in its parent (`rotation`) and its principal axes of inertia (`axes`)."""
     model, first = source.model, int(source.model.body_jntadr[k])
     moments = axes @ np.diag(model.body_inertia[k]) @ axes.T
     return BodyRecord(
@@ -78,7 +78,7 @@ def _joint(source: Source, k: int) -> JointRecord:
 
 
 def _limited(model: Any, switch: str, limits: str, k: int) -> np.ndarray | None:
-    """Lower and upper limit of an element, or None if it is not limited."""
+    """Lower and upper limit of element `k` in the array `limits`, or None if the array `switch` disables the limit."""
     return getattr(model, limits)[k].copy() if getattr(model, switch)[k] else None
 
 
@@ -119,7 +119,7 @@ def _actuator(source: Source, k: int) -> ActuatorRecord:
 
 
 def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
-    """All equality constraints, except of flexes, which are reported with the flexes."""
+    """All equality constraints except those of flexes, which are reported with the flexes."""
     model, found = source.model, []
     for k in range(model.neq):
         kind = source.kind("mjtEq", model.eq_type[k])
@@ -134,7 +134,7 @@ def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
 
 
 def _ends(source: Source, k: int) -> tuple[int, ...]:
-    """Bodies that an equality constrains, possibly the world."""
+    """Indices of the bodies that an equality constrains; 0 is the world."""
     model, ends = source.model, [int(source.model.eq_obj1id[k]), int(source.model.eq_obj2id[k])]
     if source.kind("mjtObj", model.eq_objtype[k]) == "site":
         ends = [int(model.site_bodyid[end]) for end in ends]

@@ -44,16 +44,17 @@ def replay_in_mujoco(
     """Simulate the file of a scene in MuJoCo under given controls.
 
     Compare ``replay_in_mujoco("hand.xml", scene, motion.control[0].numpy(), sim.dt).q`` with the coordinates of the
-    motion itself. Without contact, both agree up to the errors of their time steps; with contact, their contact models
-    differ, see `warpbots.robots.save`.
+    motion itself. Without contact, both motions agree up to time-step errors; with contact, the contact models differ,
+    see `warpbots.robots.save`.
 
     Args:
         path: An MJCF file that `warpbots.robots.save` wrote.
-        scene: The scene in it.
+        scene: The scene that was saved in this file.
         control: Controls u, constant during an interval, shape (steps, channels).
         interval: Time between two controls [s].
-        timestep: Longest time step of MuJoCo [s]; None for the step of the file. Intervals are divided evenly.
-        integrator: ``"Euler"``, ``"RK4"``, ``"implicit"`` or ``"implicitfast"`` of MuJoCo.
+        timestep: Longest time step of MuJoCo [s]; None for the time step in the file. Every interval is
+            divided into equal steps.
+        integrator: MuJoCo's integrator: ``"Euler"``, ``"RK4"``, ``"implicit"`` or ``"implicitfast"``.
 
     Raises:
         ImportError: MuJoCo is not installed.
@@ -92,7 +93,7 @@ def replay_in_mujoco(
 
 
 def _command(motor: Any, u: float) -> float:
-    """The control of MuJoCo for a control u."""
+    """MuJoCo's control for a control u of the scene."""
     return motor.target + u * motor.reach if isinstance(motor, Servo) else u
 
 
@@ -107,7 +108,7 @@ def _refuse_other(path: str | Path, model: Any, scene: Scene, joints: list[Writt
 
 
 def _coordinates(model: Any, data: Any, joints: list[WrittenJoint]) -> np.ndarray:
-    """Coordinates of MuJoCo as those of a state of `warpbots.Articulated`."""
+    """MuJoCo's coordinates, converted to the coordinates q of a state of `warpbots.Articulated`."""
     q = np.zeros(sum(len(w.start) for w in joints))
     for written in joints:
         own = [written.from_file(p, data.joint(p.name).qpos) for p in written.pieces]

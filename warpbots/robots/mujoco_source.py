@@ -1,4 +1,4 @@
-"""A robot file as MuJoCo's own parser and compiler understand it."""
+"""A robot file, read by MuJoCo's own parser and compiler."""
 
 import contextlib
 import copy
@@ -49,8 +49,8 @@ class Source:
         spec: The `mujoco.MjSpec` that it was compiled from.
         urdf: Whether it is URDF, rather than MJCF.
         name: Name of the robot.
-        bodies: Names of its bodies, the world first; those without a name are numbered.
-        joints: Names of its joints; those without a name have that of their body.
+        bodies: Names of its bodies, the world first; bodies without a name are numbered.
+        joints: Names of its joints; joints without a name get the name of their body.
         mimics: Names of the joints of URDF that mimic others.
         mended: Changes that make the file readable, a line each.
         said: Warnings of MuJoCo.
@@ -101,7 +101,7 @@ def read(
     Raises:
         FileNotFoundError: There is no such file, or no such folder of a package.
         ImportError: MuJoCo or the parser of COLLADA is not installed.
-        SceneError: MuJoCo rejects the file; the message has its reason.
+        SceneError: MuJoCo rejects the file; the message quotes the reason.
     """
     path = input_files.readable(path)
     root = input_files.asset_root(path, asset_root)
@@ -143,7 +143,7 @@ def import_mujoco() -> ModuleType:
     """The module `mujoco`, imported on first use.
 
     Raises:
-        ImportError: It is not installed, or too old.
+        ImportError: MuJoCo is not installed, or too old.
     """
     try:
         import mujoco
@@ -158,7 +158,7 @@ def import_mujoco() -> ModuleType:
 
 @contextlib.contextmanager
 def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
-    """Collect the warnings of MuJoCo in `notes`, instead of a file in the current folder."""
+    """Collect the warnings of MuJoCo in `notes`; MuJoCo would write them to a file in the current folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(notes.append)
     try:
@@ -171,10 +171,10 @@ def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
 
 
 class _Refused(Exception):
-    """MuJoCo does not read or compile a file.
+    """MuJoCo cannot read or compile a file.
 
     Attributes:
-        reason: Its message on one line.
+        reason: The message of MuJoCo on one line.
     """
 
     def __init__(self, fault: Exception):
@@ -183,10 +183,10 @@ class _Refused(Exception):
 
 
 def _call(of: Callable[[], Any]) -> Any:
-    """Result of a call of MuJoCo.
+    """Result of `of`, a function that calls MuJoCo.
 
     Raises:
-        _Refused: The call fails.
+        _Refused: MuJoCo raises an error.
     """
     try:
         return of()
@@ -219,7 +219,7 @@ def _open_urdf(
     mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any], floats: bool,
     packages: Mapping[str, Path],
 ) -> _Opened:  # fmt: skip
-    """The specification of a URDF file, with masses settled."""
+    """The specification of a URDF file, after `settle_masses`."""
     tree = copy.deepcopy(read)
     said, following = tree.find("mujoco/compiler"), mimics(tree)
     own = {} if said is None else said.attrib
@@ -258,7 +258,11 @@ def _open_mjcf(mujoco: ModuleType, path: Path, read: Element, root: Path, compil
 
 
 def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None:
-    """Apply options, keep bodies that MuJoCo would merge, let massless bodies move, drop visuals and sensors."""
+    """Prepare a specification for compilation.
+
+    The options `compiler` are applied, static bodies are not merged, massless bodies get the smallest mass that lets
+    them move, and sensors, skins and the image files of textures are removed.
+    """
     compiler_options.apply(spec, compiler, mujoco)
     spec.compiler.fusestatic = False
     spec.compiler.boundmass = max(spec.compiler.boundmass, LEAST)
@@ -275,7 +279,10 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
 def _compiled(
     mujoco: ModuleType, path: Path, opened: Callable[[], _Opened], urdf: bool, floats: bool
 ) -> tuple[Any, _Opened]:
-    """The model, with moments of inertia and meshes mended if MuJoCo rejects them, and the file with all changes."""
+    """The compiled model, and the opened file with all changes.
+
+    If MuJoCo rejects moments of inertia or meshes, they are mended and the file is compiled again.
+    """
     file = opened()
     mended = mend_rounding(file.spec)
     try:
@@ -291,7 +298,7 @@ def _compiled(
 
 
 def _settled(file: _Opened, model: Any) -> Iterator[str]:
-    """A line for each change of links without mass."""
+    """Lines about links without mass that get a mass, and about joints that become fixed."""
     if file.weighed:
         masses = [float(model.body(name).mass[0]) for name in file.weighed]
         yield (
@@ -304,9 +311,9 @@ def _settled(file: _Opened, model: Any) -> Iterator[str]:
 
 
 def _remove_multiple_outputs(spec: Any, model: Any, mended: list[str]) -> bool:
-    """Remove actuators with several controls or forces (MuJoCo 3.11); returns whether there were any.
+    """Remove actuators with several controls or forces (MuJoCo 3.11); returns whether there were such actuators.
 
-    Without them the arrays of controls, forces and actuators have the same indices, and so do keyframes.
+    Without them, an actuator has the same index in the arrays of actuators, controls and forces, and in keyframes.
     """
     odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
     actuators = list(spec.actuators)

@@ -9,10 +9,10 @@ import numpy as np
 __all__ = ["LATER_FIELDS", "LEAST_VERSION", "discard_visual", "field", "refuse_older"]
 
 LEAST_VERSION = (3, 14)
-"""The oldest version with which the tests pass; before it, asking for the parent of the world ends the interpreter."""
+"""The oldest version with which the tests pass; older versions crash on reading the parent of the world."""
 
 LATER_FIELDS = {"jnt_springyield": "4.0.0"}
-"""Fields of `mujoco.MjModel`, and the first version that has them; a file for an earlier one cannot set them."""
+"""Fields of `mujoco.MjModel`, and the first version that has them; files for earlier versions cannot set them."""
 
 _COUNTS = {"jnt": "njnt"}
 
@@ -21,7 +21,7 @@ def refuse_older(mujoco: ModuleType) -> None:
     """Raise if a version is older than `LEAST_VERSION`.
 
     Raises:
-        ImportError: It is older.
+        ImportError: The version is older.
     """
     version = tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2])
     if version < LEAST_VERSION:
@@ -33,7 +33,7 @@ def refuse_older(mujoco: ModuleType) -> None:
 
 
 def field(model: Any, name: str, default: float = 0.0) -> np.ndarray:
-    """A field of an `mujoco.MjModel`; before the version that introduced it, `default` for each element."""
+    """A field of an `mujoco.MjModel`; in versions without this field, `default` for each element."""
     if name in LATER_FIELDS and not hasattr(model, name):
         return np.full(getattr(model, _COUNTS[name.partition("_")[0]]), default)
     return getattr(model, name)

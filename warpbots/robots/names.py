@@ -1,4 +1,4 @@
-"""Names that are unique."""
+"""Unique names."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ __all__ = ["distinct", "unique"]
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """`name`, with a number if it is in `taken`; the result is added to `taken`."""
+    """`name`, with a number appended if it is in `taken`; the result is added to `taken`."""
     found, count = name, 1
     while found in taken:
         count += 1
@@ -16,5 +16,5 @@ def unique(name: str, taken: set[str]) -> str:
 
 
 def distinct(names: Iterable[str], taken: set[str]) -> list[str]:
-    """`unique` for one name after the other."""
+    """The result of `unique` for each of `names` in turn."""
     return [unique(name, taken) for name in names]

@@ -1,4 +1,4 @@
-"""Flags of MJCF's ``<option>``: followed, reported, or without effect on the motion."""
+"""Flags of MJCF's ``<option>``: some are applied, some are reported, and some have no effect on the motion."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 QUIET = ""
-"""For flags without effect on the motion: they control how MuJoCo computes it."""
+"""Marks flags without effect on the motion: they only control how MuJoCo computes it."""
 
 
 def _no_constraints(model: Any) -> None:
@@ -49,7 +49,7 @@ def _no_gravity(model: Any) -> None:
 
 
 def _nothing(_: Any) -> None:
-    """The flag is read by `options_of`."""
+    """Do nothing: `options_of` reads this flag."""
 
 
 DISABLED: dict[str, Callable[[Any], None] | str] = {
@@ -68,14 +68,14 @@ DISABLED: dict[str, Callable[[Any], None] | str] = {
     "WARMSTART": QUIET, "REFSAFE": QUIET, "SENSOR": QUIET, "MIDPHASE": QUIET, "EULERDAMP": QUIET, "AUTORESET": QUIET,
     "NATIVECCD": QUIET, "ISLAND": QUIET, "MULTICCD": QUIET,
 }  # fmt: skip
-"""Effect of ``<flag ...="disable"/>``, by the name in `mjtDisableBit`."""
+"""Effect of ``<flag ...="disable"/>``, by the name in `mjtDisableBit`: a function that changes the model, or a note."""
 
 ENABLED: dict[str, str] = {
     "OVERRIDE": "one margin, stiffness and friction for all contacts (o_margin, o_solref, o_solimp, o_friction)",
     "ENERGY": QUIET, "FWDINV": QUIET, "INVDISCRETE": QUIET, "SLEEP": QUIET, "DIAGEXACT": QUIET, "IPC": QUIET,
     "SPECULATIVE": QUIET, "MULTICCD": QUIET, "ISLAND": QUIET, "SENSORNOISE": QUIET,
 }  # fmt: skip
-"""Effect of ``<flag ...="enable"/>``, by the name in `mjtEnableBit`."""
+"""Note on the effect of ``<flag ...="enable"/>``, by the name in `mjtEnableBit`."""
 
 
 def _set(words: ModuleType, kind: str, flags: int) -> list[str]:
@@ -98,8 +98,8 @@ class FlaggedOptions(NamedTuple):
     Attributes:
         has_contact: Whether contact is enabled.
         filters_parents: Whether bodies that a joint connects do not touch.
-        idle: Indices of the actuators that are disabled, all together or by their group.
-        named: A line for every flag with an effect that is not followed, or that is unknown.
+        idle: Indices of the disabled actuators; a file can disable all actuators, or groups of them.
+        named: A line for every flag that is unknown, or whose effect is not applied.
     """
 
     has_contact: bool

@@ -18,11 +18,11 @@ __all__ = ["hold_pose", "set_down"]
 
 _GRAVITY = 9.81
 _SAG, _SINK = 0.02, 1e-3
-"""Deflection of joints under a weight: rotations [rad], translations [m]."""
+"""Deflection of held joints under the weight that they carry: rotations [rad], translations [m]."""
 
 _AT_ZERO = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _SHORTEST = 0.01
-"""Shortest lever arm of a weight [m]."""
+"""Shortest lever arm that is assumed for a weight [m]."""
 
 
 @checked
@@ -38,22 +38,24 @@ def hold_pose(
     This is for files with torque motors or without motors: ``wb.robots.hold_pose(wb.robots.load("a1.urdf"))``. If no
     joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
     joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
-    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 moves
-    it to the farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
+    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 or
+    u = -1 moves its target to the farther limit of the joint; without limits, u = 1 moves it by 1 rad or 1 m. Servos
+    have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
-    at zero; for a floating robot, under the weight on its heavier side. The default damping is critical for that
-    weight. For light links this is stiff, which implicit time steps can handle.
+    at zero; in a floating robot, under the weight on the side of the joint with the larger moment. The default damping
+    is critical for that weight. For light links this is stiff, which implicit time steps can handle.
 
     Args:
         scene: A scene of rigid bodies.
         pose: Coordinates by joint name, with shapes as in `Joint.start`, also for free joints; the other joints are
             held at their start.
-        stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep gains of the scene, else the default.
+        stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep the gains of servos in the scene and
+            to use the default for new servos.
         damping: Derivative gain of all servos [N m s/rad or N s/m]; None as for `stiffness`.
 
     Raises:
-        SceneError: There is no such joint, it has another number of coordinates, or a gain is out of range.
+        SceneError: `pose` names an unknown joint or has a wrong number of coordinates, or a gain is out of range.
     """
     pose = pose or {}
     joints = {j.name: j for j in scene.joints}
@@ -87,7 +89,7 @@ def hold_pose(
 
 @checked
 def set_down(scene: Scene, height: float = 0.0) -> Scene:
-    """A scene whose floating robots start on the ground, whatever their files say.
+    """A scene whose floating robots start on the ground, at whatever height their files place them.
 
     URDF has no pose of the base, so that the legs of a floating robot start inside the floor. Every tree of bodies with
     a free joint at its root is moved vertically until the lowest of its contact points at the start is at `height`:
@@ -144,7 +146,10 @@ def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, 
 
 
 def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[float, float]:
-    """Mass that a joint carries [kg], and its mean distance from the joint with all joints at zero [m]."""
+    """Mass that a joint carries [kg], and mean distance of this mass from the joint with all joints at zero [m].
+
+    In a floating robot, the joint carries the bodies on its one side or on its other side: the larger moment counts.
+    """
     root = chains[joint.child][-1]
     beyond = {b.name for b in scene.rigid if joint.child in chains[b.name]}
     whole = {b.name for b in scene.rigid if chains[b.name][-1] == root}
@@ -160,7 +165,7 @@ def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[flo
 
 
 def _chains(scene: Scene) -> dict[str, list[str]]:
-    """Every body with its ancestors, the nearest first."""
+    """For every body the list of its own name and the names of its ancestors, the nearest first."""
     on = {j.child: j.parent for j in scene.joints}
     chains = {}
     for body in scene.rigid:

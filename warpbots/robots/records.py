@@ -1,4 +1,4 @@
-"""Content of a robot file as plain records: names are unique, frames are matrices, kinds are words.
+"""Content of a robot file as plain records with unique names, frames as matrices, and kinds as words.
 
 Records are read once (`warpbots.robots.model_reader`); everything afterwards translates them into a scene. Indices are
 those of MuJoCo; the first body is the world. Units are SI, angles are in rad.
@@ -26,11 +26,11 @@ class BodyRecord:
         weld: Index of the body to which it is fixed, 0 for the world.
         joints: Indices of its joints, in the order in which they move it.
         position: Its origin in the frame of its parent [m], shape (3,).
-        quaternion: Its orientation there (w, x, y, z), shape (4,).
-        rotation: Its orientation there, axes as columns, shape (3, 3).
+        quaternion: Its orientation in the frame of its parent (w, x, y, z), shape (4,).
+        rotation: The same orientation as a matrix, with the axes as columns, shape (3, 3).
         mass: Its mass [kg].
-        center: Its centre of mass in its frame [m], shape (3,).
-        moments: Its moments of inertia about the centre in its axes [kg m^2], shape (3, 3).
+        center: Its centre of mass in its own frame [m], shape (3,).
+        moments: Its moments of inertia about the centre of mass in its own axes [kg m^2], shape (3, 3).
         weighs: Whether it has a mass, or moments of inertia.
     """
 
@@ -58,16 +58,17 @@ class JointRecord:
         coordinate: Index of its first coordinate.
         velocity: Index of its first velocity.
         position: Its centre in the frame of its body [m], shape (3,).
-        axis: Its axis there, shape (3,).
+        axis: Its axis in the frame of its body, shape (3,).
         zero: Its first coordinate at the pose of the file [rad or m].
         neutral: Coordinates at which its spring is at rest [rad or m], quaternions (w, x, y, z), shape (n,).
         stiffness: Stiffness of its spring [N m/rad or N/m].
-        damping: Damping of its velocities [N m s/rad or N s/m], shape (n,).
-        armature: Added inertia of its velocities [kg m^2 or kg], shape (n,).
+        damping: Damping coefficient of each of its velocities [N m s/rad or N s/m], shape (n,).
+        armature: Added inertia for each of its velocities [kg m^2 or kg], shape (n,).
         range: Lower and upper limit [rad or m], shape (2,); None if it is not limited.
-        solref: Time [s] and damping ratio of its limit, or minus stiffness and minus damping for 1 kg.
+        solref: Time constant [s] and damping ratio [1] of its limit, or minus stiffness and minus damping per unit of
+            inertia.
         impedance: Impedance of its limit at a large violation [1].
-        mobility: Inverse of the inertia that its first velocity moves [1/kg or 1/(kg m^2)].
+        mobility: Inverse of the effective inertia for its first velocity [1/kg or 1/(kg m^2)].
         effort: Largest force of its actuators [N m or N]; None if it is not limited.
     """
 
@@ -91,22 +92,22 @@ class JointRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GeomRecord:
-    """A solid; only a visual if ``contype`` and ``conaffinity`` are 0.
+    """A geom of a body; it is only visual if ``contype`` and ``conaffinity`` are 0.
 
     Attributes:
         name: Its name, or its number.
         kind: ``"sphere"``, ``"box"``, ``"mesh"``, ...
         body: Index of its body.
         position: Its origin in the frame of its body [m], shape (3,).
-        rotation: Its axes there as columns, shape (3, 3).
+        rotation: Its axes in the frame of its body, as columns, shape (3, 3).
         size: Radii and half lengths [m], shape (3,).
         radius: Radius of a sphere around its origin that contains it [m].
         mesh: Index of its mesh, -1 without one.
         contype: MuJoCo's bits that are compared with the conaffinity of another geom.
         conaffinity: Bits that are compared with the contype of another geom.
         friction: Coulomb coefficient [1].
-        frictionless: Whether its contacts have no friction unless the other geom has (condim 1).
-        priority: Priority in a contact: the friction of the geom with the higher one is used.
+        frictionless: Whether the geom has condim 1: no friction, unless the other geom has a higher condim.
+        priority: Priority in a contact: the friction of the geom with the higher priority is used.
         color: Red, green and blue in [0, 1].
     """
 
@@ -153,9 +154,9 @@ class ActuatorRecord:
         bias_kind: Kind of its bias.
         gain: Parameters of its gain, shape (n,).
         bias: Parameters of its bias, shape (n,).
-        gear: Force on each velocity of its joint per unit of its own force, shape (6,).
-        control_range: Lower and upper control, shape (2,); None if it is not limited.
-        force_range: Lower and upper force, shape (2,); None if it is not limited.
+        gear: Force on each velocity of its joint, per unit of force of the actuator, shape (6,).
+        control_range: Lower and upper control, shape (2,); None if the control is not limited.
+        force_range: Lower and upper force, shape (2,); None if the force is not limited.
         is_passive: Whether it has a damping or an armature of its own.
     """
 
@@ -176,7 +177,7 @@ class ActuatorRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EqualityRecord:
-    """An equality constraint, except of flexes.
+    """An equality constraint that is not one of a flex.
 
     Attributes:
         name: Its name, or None.
@@ -202,7 +203,7 @@ class PairRecord:
     """An explicit pair of geoms that touch.
 
     Attributes:
-        geoms: Indices of both.
+        geoms: Indices of the two geoms.
         friction: Coulomb coefficient [1].
     """
 
@@ -245,7 +246,7 @@ class RobotRecord:
         equalities: The equality constraints.
         mimics: Names of the joints of URDF that mimic others.
         pairs: The explicit pairs.
-        excluded: Pairs of indices of bodies that do not touch.
+        excluded: Pairs of indices of bodies that the file excludes from contact.
         keyframes: The keyframes.
         pose: The pose of the file.
         has_contact: Whether contact is enabled.

@@ -26,16 +26,16 @@ _DEEPEST = 500
 """Largest depth of nested elements; recursive parsers run out of stack at some thousands."""
 
 _BYTE = 40.0
-"""Largest memory for one byte of XML while it is read [bytes]."""
+"""Largest memory for reading XML, per byte of the file [bytes]."""
 
 _MOST = 50_000
-"""Largest number of elements with all copies; MuJoCo compiles 10^4 bodies in 15 s, and 10^5 in half an hour."""
+"""Largest number of elements, counting replicated copies; MuJoCo compiles 10^4 bodies in 15 s, 10^5 in half an hour."""
 
 _OUTDATED = {"option": "apirate", "contact": "internal"}
-"""Attributes of older versions that newer ones reject: a rate of network traffic, and one of flexes."""
+"""Attributes, by their elements, that newer versions of MuJoCo reject; neither has a meaning here."""
 
 _PREAMBLE = re.compile(rb"\A((?:\s|<!--.*?-->)+)<\?xml.*?\?>", re.DOTALL)
-"""Comments and blanks before an XML declaration, where they are not allowed, and the declaration."""
+"""An XML declaration, with the comments and blanks before it, which XML does not allow there."""
 
 _FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -63,7 +63,7 @@ def parsed(path: Path) -> Element:
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is not XML, too large or too deep, or declares entities, which can expand to any amount of text.
+        SceneError: The file is not XML, is too large or too deep, or declares entities, which can expand without bound.
     """
     readable(path, _BYTE)
     builder, parser, depth = TreeBuilder(), expat.ParserCreate(), 0
@@ -102,7 +102,7 @@ def with_includes(path: Path, tree: Element, root: Path) -> dict[Path, Element]:
         root: The folder outside which no file is read.
 
     Raises:
-        SceneError: One of them includes itself, does not exist, lies outside `root`, or is not XML.
+        SceneError: One of these files includes itself, does not exist, lies outside `root`, or is not XML.
     """
     found = {path: tree}
     _gather(path, path, root, found, ())
@@ -123,10 +123,10 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
 
 
 def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
-    """Changed text, by path, of the files with content that MuJoCo rejects and that has no meaning here.
+    """Corrected text, by path, of the files with content that MuJoCo would reject and that has no meaning here.
 
-    Attributes that newer versions reject, and undefined materials, are removed. Attached models with other endings than
-    .xml, by which alone MuJoCo recognises XML, are marked as XML.
+    Attributes that newer versions of MuJoCo reject, and references to undefined materials, are removed. Attached models
+    whose file names do not end in .xml are marked as XML, because MuJoCo recognises XML by this ending alone.
     """
     known = {element.get("name") for tree in files.values() for element in tree.iter("material")}
     alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # it brings materials of its own
@@ -155,7 +155,7 @@ def refuse_foreign_assets(files: dict[Path, Element], main: Path, root: Path) ->
     """Raise if files of MJCF refer to assets outside `root`, or to Git LFS pointers.
 
     Raises:
-        SceneError: The first such asset.
+        SceneError: There is such an asset; the message names the first one.
     """
     folders = {""} | {e.get(f, "") for tree in files.values() for e in tree.iter("compiler") for f in _FOLDERS}
     for path, tree in files.items():
@@ -172,7 +172,7 @@ def refuse_empty(files: dict[Path, Element], main: Path) -> None:
     """Raise if MJCF has no bodies, or too many by replication.
 
     Raises:
-        SceneError: It has none or too many.
+        SceneError: There are no bodies or too many.
     """
     tags = {element.tag for tree in files.values() for element in tree.iter()}
     if not tags & _MATTER:
@@ -187,7 +187,7 @@ def refuse_empty(files: dict[Path, Element], main: Path) -> None:
 
 
 def _count(element: Element) -> float:
-    """Number of elements that an element becomes, with its copies."""
+    """Number of elements that an XML element expands to, including replicated copies and its children."""
     inside = 1.0 + sum(_count(child) for child in element)
     if element.tag not in ("replicate", "flexcomp", "composite"):
         return inside
@@ -200,7 +200,7 @@ def _count(element: Element) -> float:
 
 
 def including_file(path: Path) -> str:
-    """Remedy if another file in the folder includes this one: load that file; else empty."""
+    """Remedy if another file in the folder includes the file `path`: to load the other file; else empty."""
     for other in sorted(path.absolute().parent.glob("*.xml")):
         if other != path.absolute() and path.name in _included(other):
             return f"it is part of {other.name}: load that instead"

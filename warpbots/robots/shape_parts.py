@@ -1,4 +1,4 @@
-"""Shapes divided into shapes of robot files: boxes, spheres, capsules, cylinders, planes and meshes with poses."""
+"""Shapes divided into boxes, spheres, capsules, cylinders, planes and meshes with poses, as robot files have them."""
 
 import dataclasses
 import functools
@@ -46,9 +46,10 @@ class PlacedShape:
     mesh: TriangleMesh | None = None
 
     def core(self, rounding: float) -> tuple["PlacedShape", float]:
-        """The part without a layer as thick as the radius of its rounded edges, and this radius [m].
+        """The core of a box or cylinder, smaller on all sides by the radius of the rounded edges, and this radius [m].
 
-        The points within this radius of the core are the solid with rounded edges, as `Articulated` takes it.
+        All points within this radius of the core form the solid with rounded edges, as in `Articulated`. For other
+        parts, the core is the part itself, and the radius is 0.
 
         Args:
             rounding: Radius divided by the smallest half edge of a box, or by the smaller of radius and half length of
@@ -74,7 +75,7 @@ def parts_of(shape: Shape, what: str) -> list[PlacedShape]:
         what: Owner of the shape, for messages.
 
     Raises:
-        SceneError: Robot files cannot express it.
+        SceneError: Robot files cannot express the shape.
     """
     try:
         return _parts(shape)

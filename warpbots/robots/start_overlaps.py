@@ -10,7 +10,7 @@ _OVERLAP = 0.01
 
 
 def overlaps_at(source: Source, start: Keyframe) -> dict[frozenset[int], float]:
-    """Depths of pairs of geoms that overlap considerably at the start, by their indices [m]."""
+    """Depths by which pairs of geoms overlap at the start [m], by both indices; tiny overlaps are left out."""
     model, data = source.model, source.words.MjData(source.model)
     data.qpos[:] = start.qpos
     source.words.mj_kinematics(model, data)

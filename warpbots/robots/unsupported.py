@@ -7,7 +7,7 @@ from warpbots.robots.mujoco_source import Source
 __all__ = ["unsupported_parts"]
 
 _TINY = 1e-3
-"""Impedance up to which a constraint is a spring and a damper for any mass [1]."""
+"""Largest impedance at which a constraint acts as a spring and a damper for any mass [1]."""
 
 
 def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
@@ -15,7 +15,7 @@ def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
 
     Args:
         source: The file.
-        yielding: Angle or length at which the spring of each joint yields; 0 for never [rad or m], shape (n, ...).
+        yielding: Deflection at which the spring of each joint yields [rad or m], shape (n, ...); 0 if it never does.
     """
     return [
         *_of_joints(source, yielding),
@@ -95,14 +95,14 @@ def _of_geoms(source: Source) -> list[str]:
 
 
 def _bouncy(solref: np.ndarray) -> np.ndarray:
-    """Whether contact returns much of the energy: a damping ratio, given directly or not, below a half."""
+    """Whether contact is bouncy: its damping ratio, given or implied by stiffness and damping, is below 0.5."""
     time, ratio = solref[:, 0], solref[:, 1]
     stiffness, damping = np.maximum(-time, 0.0), np.maximum(-ratio, 0.0)
     return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
 
 
 def _of_pairs(source: Source) -> list[str]:
-    """Properties of explicit pairs besides friction; a solref means a bounce only if the impedance is not tiny."""
+    """Lines on properties of explicit pairs besides friction; with a tiny impedance, no solref counts as bouncy."""
     model, lines = source.model, []
     for k in _read_pairs(source):
         ends = _pair_ends(source, k)

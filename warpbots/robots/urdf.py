@@ -20,7 +20,7 @@ _SURFACES = (
     "mu1", "mu2", "kp", "kd", "restitution_coefficient", "restitution", "lateral_friction", "rolling_friction",
     "spinning_friction", "contact_stiffness", "contact_damping", "contact_coefficients", "proximity_properties",
 )  # fmt: skip
-"""Elements of other simulators for the contact of links."""
+"""Elements by which other simulators describe the contact of links."""
 
 _LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis", "dynamics", "limit", "mimic")
 
@@ -51,8 +51,8 @@ def mimics(robot: Element) -> tuple[str, ...]:
 def normalised(robot: Element, path: Path) -> list[str]:
     """Remove elements of a robot that MuJoCo would reject and other parsers ignore.
 
-    These are visuals, transmissions and elements of other simulators. Of elements that may occur once, the first is
-    used. An ``<axis>`` without numbers is x, the default of URDF, and missing products of inertia are 0.
+    These are visuals, transmissions and elements of other simulators. If an element may occur only once, the
+    first is used. An ``<axis>`` without numbers becomes x, the default of URDF; missing products of inertia become 0.
 
     Args:
         robot: The element ``<robot>``; it is changed.
@@ -111,7 +111,7 @@ def _strange_surfaces(robot: Element) -> list[str]:
 
 
 def _keep(parent: Element, tags: tuple[str, ...], once: tuple[str, ...], what: str, lines: list[str]) -> None:
-    """Remove children whose tags are not in `tags`, and all but the first of those that may occur `once`."""
+    """Remove children whose tags are not in `tags`, and repeated children whose tags are in `once`."""
     seen = set()
     for child in list(parent):
         if child.tag not in tags or child.tag in seen:
@@ -172,10 +172,10 @@ def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
 
 
 def _settle_limits(robot: Element, lines: list[str]) -> None:
-    """Fix joints with equal limits there, and report joints without limits or with a lower limit above the upper.
+    """Fix joints whose limits are equal, and report joints without limits or with a lower limit above the upper.
 
-    By the definition of URDF a missing end is 0, but files in which both are missing mean that there are no limits. The
-    effort of a limit is kept.
+    By the definition of URDF a missing lower or upper limit is 0, but files that omit both mean that there are no
+    limits. The effort in ``<limit>`` is kept.
     """
     found: dict[str, list[str]] = {}
     for joint in robot.findall("joint"):
@@ -202,7 +202,7 @@ def _settle_limits(robot: Element, lines: list[str]) -> None:
 
 
 def _fix(joint: Element, coordinate: float) -> None:
-    """Make a revolute or prismatic joint a fixed one with its pose at a coordinate [rad or m]."""
+    """Turn a revolute or prismatic joint into a fixed joint with the pose at `coordinate` [rad or m]."""
     from scipy.spatial.transform import Rotation
 
     origin, axis = joint.find("origin"), joint.find("axis")

@@ -1,4 +1,4 @@
-"""A scene as URDF: links and joints with all digits, and meshes as Wavefront OBJ beside them."""
+"""A scene as URDF: numbers with all digits, and meshes as Wavefront OBJ beside them."""
 
 import warnings
 from xml.etree.ElementTree import Element, SubElement
@@ -113,7 +113,7 @@ def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, mes
 
 
 def _flat(part: PlacedShape) -> list[PlacedShape]:
-    """A part as shapes of URDF, which has no capsules: a capsule becomes a cylinder and two spheres."""
+    """A part as shapes that URDF has; URDF has no capsules: a capsule becomes a cylinder and two spheres."""
     if part.kind != "capsule":
         return [part]
     radius, half = part.size
@@ -136,7 +136,7 @@ def _add_geometry(geometry: Element, part: PlacedShape, file: str) -> None:
 
 
 def _add_origin(element: Element, frame: JointFrame) -> None:
-    """A pose, whose rotation is given by angles about the fixed axes x, y and z."""
+    """Add an ``<origin>``, whose rotation is given by angles about the fixed axes x, y and z."""
     from scipy.spatial.transform import Rotation
 
     with warnings.catch_warnings():
@@ -148,7 +148,7 @@ def _add_origin(element: Element, frame: JointFrame) -> None:
 def _add_joints(
     robot: Element, written: WrittenJoint, frames: dict[str | None, JointFrame], efforts: dict[tuple[str, int], Torque]
 ) -> None:
-    """The joints of a link, in a chain of massless links if there are several."""
+    """Add the joints of a link; several joints form a chain with massless links between them."""
     joint, child = written.joint, written.child
     parent, origin = joint.parent, frames[child.name].seen_from(frames[joint.parent])
     for piece in written.pieces or (None,):

@@ -24,43 +24,45 @@ def save(
     """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.
 
     Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
-    and all files are replaced, or none. `load` reads both formats; ``keyframe="start"`` selects the start.
+    and either all files are replaced, or none. `load` reads both formats; ``keyframe="start"`` selects the start.
 
     **MJCF**, exact: bodies, their names, frames, masses, centres and moments of inertia; shapes; joints with axes,
-    springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion is
-    that of `Articulated`, up to the errors of time steps. Names and coordinates differ where MJCF requires it:
+    springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion
+    agrees with `Articulated` up to time-step errors. Names and coordinates differ where MJCF requires it:
 
     - Planar, translational and free_2d joints are slides and hinges: ``"<joint>/x"``, ``/y``, ``/z``, ``/angle``.
-    - The coordinates of a body that floats are its pose in the world. With springs, servos, unequal damping or
-      armature, or a parent, a free joint is three slides and a ball, ``"<joint>/rotation"``.
+    - The coordinates of a body that floats are its pose in the world. A free joint with springs, servos, unequal
+      damping or armature, or a parent is written as three slides and a ball, ``"<joint>/rotation"``.
     - Quaternions are (w, x, y, z), in the axes of the child.
-    - The control of a `Torque` is u; that of a `Servo` is its target, target + u reach [rad or m].
+    - The control of a `Torque` is u; the control of a `Servo` is its momentary target, target + u reach [rad or m].
     - Fixed joints have no names, and a limit that is infinite is 1e10.
 
-    Approximated: limits and contacts. MuJoCo's soft constraints are springs and dampers at the least impedance
-    (``solimp="0.0001 0.0001 ..."``). They are written with it, and with direct ``solref``:
+    Limits and contacts are approximated by MuJoCo's soft constraints. They are written with the smallest impedance
+    (``solimp="0.0001 0.0001 ..."``) and direct ``solref``, with which they act as springs and dampers:
 
-    - *Limits* have the stiffness of the joint, to 1e-4; their damping is not bounded by the force of the stiffness.
+    - *Limits* have the stiffness of the joint limits, to 1e-4; their damping force may exceed the spring force.
     - *Which bodies touch* follows `Scene.contacts` exactly, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
-    - *Normal forces* have the stiffness of the law. Its damping grows with the depth; in the file it is constant, its
-      value at the depth at which the body rests on four contacts, or, with a restitution, the damping of a linear
-      spring with the same restitution. An instant impact of `Articulated` takes time in MuJoCo.
+    - *Normal forces* have the stiffness of the law. The damping of the law grows with the depth. In the file the
+      damping is constant: its value at the depth at which the body rests on four contacts, or, for a law with a
+      restitution, the damping of a linear spring with the same restitution. An instant impact of `Articulated` takes
+      time in MuJoCo.
     - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
       in `Articulated`. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal
       stress.
     - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few
-      for a pair. Each has a quarter of the area of the largest face of contact points; edges are sharp, and the
-      surfaces of both solids touch. ``"points"``: at the contact points, as balls of 1 um that only ``<pair>`` lets
-      touch. Edges of boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the force halfway between a
-      point and the core of the rounded solid. `load` reads such a file without contact.
+      for a pair. Each contact stands for a quarter of the area of the largest face; edges are sharp, and the
+      surfaces of both solids touch. ``"points"``: at the contact points, which are written as balls of 1 um that
+      touch only by a ``<pair>``. Edges of boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the
+      force halfway between a point and the core of the rounded solid. `load` reads such a file without contact.
     - *Meshes* are replaced by their convex hulls in contact; a warning names those that are not convex.
 
     Such contacts are springs in explicit steps: `timestep` must resolve sqrt(m / k) of the lightest body in contact.
 
-    **URDF**, exact: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with damping and ends
-    of limits. Planar, translational and free_2d joints are chains with massless links. The origin of a link is that of
-    its joint; a capsule is a cylinder and two spheres; a `Torque` is an effort limit. Balls, springs and armature are
-    refused. One warning lists everything left out: the start, servos, laws of limits, obstacles, contacts, gravity.
+    **URDF**, exact: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with damping, and
+    lower and upper limits. Planar, translational and free_2d joints become chains with massless links. The origin of a
+    link is the origin of its joint. A capsule becomes a cylinder and two spheres, and a `Torque` an effort limit. Ball
+    joints, springs and armature are refused. One warning lists everything left out: the start, servos, stiffness and
+    damping of limits, obstacles, contacts, gravity.
 
     Args:
         path: The file; its folder must exist.
@@ -122,7 +124,7 @@ def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
 
 
 def _is_rounding(field: Field) -> bool:
-    """Whether a field differs from the records of its scene in the last digits only, as after baking."""
+    """Whether the values of a field differ from its recorded values in the last digits only, as after baking."""
     return field.recorded is not None and np.allclose(field.values, field.recorded, rtol=1e-9, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Joints in the form of robot files: slides, hinges and balls, several on a body, and free bodies."""
+"""Joints in the form of robot files: slides, hinges and balls, of which a body may have several, and free joints."""
 
 import dataclasses
 import math
@@ -42,12 +42,12 @@ class JointFrame:
         return cls(np.array(part.position), np.array(part.rotation))
 
     def seen_from(self, other: "JointFrame") -> "JointFrame":
-        """This frame in the coordinates of another one."""
+        """This frame relative to the frame `other`."""
         back = other.rotation.T
         return JointFrame(back @ (self.position - other.position), back @ self.rotation)
 
     def then(self, inner: "JointFrame") -> "JointFrame":
-        """The frame `inner`, which is relative to this frame, in the world."""
+        """The frame `inner`, which is given relative to this frame, converted to the world."""
         return JointFrame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
 
 
@@ -69,12 +69,12 @@ class FileJoint:
 
     @property
     def freedom(self) -> int:
-        """Number of its velocities."""
+        """Number of velocities of the joint."""
         return {"ball": 3, "free": 6}.get(self.kind, 1)
 
     @property
     def coordinates(self) -> int:
-        """Number of its coordinates."""
+        """Number of coordinates of the joint."""
         return {"ball": 4, "free": 7}.get(self.kind, 1)
 
 
@@ -83,13 +83,13 @@ class WrittenJoint:
     """A joint of the scene, and the joints of the file that represent it.
 
     Attributes:
-        joint: The joint; a free joint for a body without one.
-        child: Its child.
-        parent: Its parent, or None for the world.
+        joint: The joint of the scene; a free joint for a body without a joint.
+        child: The child of the joint.
+        parent: The parent of the joint, or None for the world.
         pieces: The joints of the file, in the order in which they move the child.
         start: Coordinates at time 0, shape (coordinates,).
         velocity: Velocities at time 0, shape (velocities,).
-        coordinates: Slice of its coordinates in a state of `warpbots.Articulated`.
+        coordinates: Slice of the coordinates of the joint in a state of `warpbots.Articulated`.
     """
 
     joint: Joint
@@ -102,7 +102,7 @@ class WrittenJoint:
 
     @property
     def turn(self) -> np.ndarray:
-        """Axes of the joint in those of the child with all coordinates at zero, as columns, shape (3, 3)."""
+        """Axes of the joint in the frame of the child with all coordinates at zero, as columns, shape (3, 3)."""
         return JointFrame.of(self.joint).seen_from(JointFrame.of(self.child)).rotation
 
     @property
@@ -111,7 +111,7 @@ class WrittenJoint:
         return JointFrame.of(self.joint).seen_from(JointFrame.of(self.child)).position
 
     def to_file(self, piece: FileJoint, q: np.ndarray) -> np.ndarray:
-        """Coordinates of a piece in MuJoCo, quaternions (w, x, y, z), from those of the joint."""
+        """Coordinates of `piece` in MuJoCo, quaternions (w, x, y, z), from the coordinates `q` of the joint."""
         own = q[piece.first : piece.first + piece.coordinates]
         if piece.kind == "ball":
             return np.concatenate([own[3:], self.turn @ own[:3]])
@@ -121,7 +121,7 @@ class WrittenJoint:
         return own
 
     def from_file(self, piece: FileJoint, qpos: np.ndarray) -> np.ndarray:
-        """Coordinates of a piece of the joint from those in MuJoCo."""
+        """Coordinates of `piece` in the scene, from its coordinates `qpos` in MuJoCo."""
         if piece.kind == "ball":
             return np.concatenate([self.turn.T @ qpos[1:], qpos[:1]])
         if piece.kind == "free":
@@ -132,7 +132,7 @@ class WrittenJoint:
         return qpos
 
     def velocity_to_file(self, piece: FileJoint) -> np.ndarray:
-        """Initial velocities of a piece in MuJoCo."""
+        """Initial velocities of `piece` in MuJoCo."""
         own = self.velocity[piece.first : piece.first + piece.freedom]
         if piece.kind == "ball":
             return self.turn @ own
@@ -197,7 +197,7 @@ def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[FileJoint, ..
 
 
 def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
-    """The name of one of several joints of a file: the axis of a translation, ``angle`` or ``rotation``."""
+    """The last part of the name of one of several joints: the axis of a translation, ``angle`` or ``rotation``."""
     part = chain[i]
     if part.type == "prismatic":
         return part.axis or "length"
@@ -206,10 +206,10 @@ def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
 
 
 def _is_free_body(joint: Joint, child: RigidBody, scene: Scene) -> bool:
-    """Whether MuJoCo's free joint can represent a free joint; its coordinates are the pose of the body in the world.
+    """Whether a free joint of the scene can be written as MuJoCo's free joint.
 
-    MuJoCo's free joint has the same damping and armature for all velocities, which are those of the body's own origin,
-    and no spring with a given rest pose.
+    The coordinates of MuJoCo's free joint are the pose of the body in the world. Its damping and armature are the same
+    for all velocities and refer to the origin of the body, and it has no spring with a given rest pose.
     """
     motors = [m for m in scene.actuators if isinstance(m, Torque | Servo) and m.joint == joint.name]
     if joint.parent is not None or any(joint.stiffness) or any(isinstance(m, Servo) for m in motors):

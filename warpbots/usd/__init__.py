@@ -1,4 +1,4 @@
-"""USD in and out: the only package that imports pxr."""
+"""Reading and writing USD files; this is the only package that imports pxr."""
 
 from warpbots.usd.reader import read, read_meshes
 from warpbots.usd.writer import write

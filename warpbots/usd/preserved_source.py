@@ -17,7 +17,7 @@ __all__ = ["check", "copy_of_source", "is_source_of", "relative", "relocate"]
 def copy_of_source(scene: Scene) -> Sdf.Layer:
     """A layer in memory with everything in the source of `scene`, with absolute paths to other files.
 
-    Sublayers are merged into one layer; references, payloads, variants and time samples stay what they are.
+    Sublayers are merged into one layer; references, payloads, variants and time samples are kept.
 
     Raises:
         SceneError: The source no longer exists or cannot be read.
@@ -33,7 +33,7 @@ def copy_of_source(scene: Scene) -> Sdf.Layer:
 
 
 def relocate(layer: Sdf.Layer, folder: Path) -> None:
-    """Make the paths to other files in `layer` relative to `folder`, where it is going to be saved."""
+    """Make the paths to other files in `layer` relative to `folder`, in which the layer will be saved."""
     UsdUtils.ModifyAssetPaths(layer, lambda asset: relative(asset, folder) if Path(asset).is_absolute() else asset)
 
 
@@ -41,7 +41,7 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
     """Check that `stage` reads as `scene`.
 
     Raises:
-        SceneError: It does not; the message names the fields that differ.
+        SceneError: The stage reads differently; the message names the fields that differ.
     """
     try:
         back, _ = read_stage(stage, contact_points=points_of(scene))

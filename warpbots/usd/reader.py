@@ -59,14 +59,14 @@ def read(
     A file of static colliders alone gives a scene of obstacles without bodies. If the file has soft bodies, its rigid
     bodies get no laws of contact, because `ProjectiveDynamics` finds all contacts itself.
 
-    A joint is at zero where its two frames coincide, and starts at the poses of its bodies in the file. A file
-    specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points` contact points,
-    and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
+    The coordinates of a joint are zero if its two frames coincide; the joint starts at the poses of its bodies in the
+    file. A file specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points`
+    contact points, and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
         material: Material of soft bodies for which the file has none. If the file marks no bodies, all its meshes and
-            other solids that are not colliders become bodies of this material; others are left out.
+            other solids that are not colliders become bodies of this material; prims that cannot are left out.
         meters_per_unit: Metres per unit of length, for files that do not define it or define it wrongly.
         contact_points: Number of contact points of a rigid body with colliders; 0 for no contact. Files of warpbots
             contain their own number.
@@ -125,7 +125,7 @@ def read_meshes(
 
 
 def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
-    """The boundary of tetrahedra, or the triangles of a sheet, as a `TriangleMesh`; other shapes unchanged."""
+    """A `TriangleMesh` of the boundary of tetrahedra or the triangles of a sheet; other shapes are unchanged."""
     if not isinstance(shape, TetMesh | Sheet):
         return shape
     try:
@@ -142,7 +142,7 @@ def read_stage(
     thickness: float | None = None,
     ignore_loops: bool = True,
 ) -> tuple[Scene, Inventory]:
-    """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
+    """The scene in `stage`, and the inventory of its prims; arguments and errors as for `read`."""
     file = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
     _check_options(contact_points, thickness)
     source = _source(stage, meters_per_unit)
@@ -187,13 +187,13 @@ def _check_options(contact_points: int, thickness: float | None) -> None:
 
 
 def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
-    """The file of `stage`, unless its unit of length is overridden."""
+    """Path of the file of `stage`, or None if the unit of length of the file is overridden."""
     said = UsdGeom.GetStageMetersPerUnit(stage) if UsdGeom.StageHasAuthoredMetersPerUnit(stage) else None
     return stage.GetRootLayer().realPath or None if meters_per_unit in (None, said) else None
 
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
-    """List in one warning everything left out, and doubts about the unit of length."""
+    """Issue one warning that lists everything left out, and doubts about the unit of length."""
     if scene.bodies and not takers(scene):
         found.note(None, remedy(scene, ""))
     size = float(np.max(np.subtract(*scene.bounds[::-1])))

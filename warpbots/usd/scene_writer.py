@@ -71,7 +71,10 @@ def _extent(scene: Scene) -> float:
 
 
 def _base(stage: Usd.Stage, scene: Scene) -> Sdf.Path:
-    """Path of the prim below which new prims go; the default prim, which also has the name of the scene."""
+    """Path of the prim below which new prims go: the default prim if it can contain them, else ``/World``.
+
+    The default prim gets the name of the scene.
+    """
     default = main_prim(stage) or _world(stage)
     stage.SetDefaultPrim(default)
     if read_name(default) != scene.name:
@@ -122,7 +125,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
 
 
 def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
-    """The robots that the rigid bodies of the stage read as; None if there are none or they cannot be read."""
+    """The robots that are read from the rigid bodies of the stage; None if there are none or they cannot be read."""
     if not found.rigid:
         return None
     try:

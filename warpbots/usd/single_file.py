@@ -17,7 +17,7 @@ def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
 
     Args:
         path: Absolute path of the file.
-        write: Function of a path that writes this file, and others beside it.
+        write: Function that takes a path, and writes this file and perhaps other files beside it.
 
     Raises:
         OSError: The file cannot be written; what was there before is unchanged.
@@ -32,7 +32,7 @@ def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _flattened(file: Path, folder: Path) -> Sdf.Layer:
-    """One layer with the stage of `file`, to be saved in `folder`; pictures and the like stay where they are."""
+    """One layer with the stage of `file`, to be saved in `folder`; textures and the like stay in their files."""
     stage = Usd.Stage.Open(str(file))
     flat = stage.Flatten(addSourceFileComment=False)
     UsdUtils.CopyLayerMetadata(stage.GetRootLayer(), flat, skipSublayers=True)

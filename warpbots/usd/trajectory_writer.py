@@ -33,7 +33,7 @@ _Sample = tuple[float, Callable[[float], int]]
 """Time of a frame [s], and a function that writes it at a time code and returns the number of bytes."""
 
 _LONGEST_TEXT = 64
-"""Longest array written as text; longer ones are slow and large (also the limit of Omniverse's validator)."""
+"""Length of the longest array written as text; text is slow and large (the limit is that of Omniverse's validator)."""
 
 
 def write_trajectory(
@@ -88,7 +88,7 @@ def refuse_overwriting(path: Path, scene: Scene) -> None:
     """Raise if a trajectory at `path` would overwrite the file of its scene.
 
     Raises:
-        ValueError: It would.
+        ValueError: The file of the scene would be overwritten.
     """
     source = Path(scene.source) if scene.source else None
     if source is not None and any(is_same_file(source, file) for file in (path, _results_file(path))):
@@ -156,7 +156,7 @@ def _write_results(
 
 
 def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> tuple[float, float]:
-    """Write `frames` as they come; returns the time codes of the first and the last."""
+    """Write `frames` as they come; returns the time codes of the first and the last frame."""
     codes, pending = [], 0
     for time, write in frames:
         codes.append(_code(time, fps))
@@ -170,6 +170,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s]; a whole number if it differs from one by rounding alone."""
+    """Time code of `time` [s], rounded to a whole number if the difference is only a rounding error."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

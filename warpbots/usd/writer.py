@@ -46,7 +46,7 @@ def write(
         what: A `Scene`, or a trajectory.
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Number of control intervals between two frames of a trajectory.
-        velocities: Whether to write the velocities of particles, too (twice the size).
+        velocities: Whether to write also the velocities of particles, which doubles the size.
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
@@ -56,8 +56,8 @@ def write(
             colours, as a primvar of that name.
 
     Raises:
-        ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, `springs` is
-            set for a motion without springs, or `color` is not the name of a quantity.
+        ValueError: `path` has none of these extensions, a trajectory would overwrite the file of its scene, `springs`
+            is set for a motion without springs, or `color` is not the name of a quantity.
         SceneError: The other content of the source is inconsistent with the scene, or the scene has changed a robot
             written by another program.
         OSError: The file cannot be written; what was there before is unchanged.

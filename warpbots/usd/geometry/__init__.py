@@ -1,3 +1,3 @@
-"""Geometry: shapes of a scene as prims and prims as shapes, obstacles, and physics materials."""
+"""Geometry: conversion between shapes and prims, obstacles, and physics materials."""
 
 __all__: list[str] = []

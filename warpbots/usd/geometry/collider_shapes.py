@@ -33,10 +33,10 @@ def collider_shape(
 
     Args:
         prim: The collider.
-        here: Transform from its local coordinates to those of the solid [m], shape (4, 4).
+        here: Transform from local coordinates of the prim to coordinates of the solid [m], shape (4, 4).
         frame: Units and axes of the stage.
         note: Receives a note on anything that is read differently from the file.
-        opened: Function of vertices and faces of an open mesh that returns a solid and a sentence about it.
+        opened: Function that takes vertices and faces of an open mesh, and returns a solid and a sentence about it.
 
     Raises:
         SceneError: Its geometry is not supported; the message does not name the prim.
@@ -69,7 +69,7 @@ def collider_shape(
 
 
 def _approximation(prim: Usd.Prim) -> str:
-    """The approximation of the collider `prim`, set on itself or on a prim above it in its body."""
+    """The approximation of the collider `prim`, set on the prim itself or on a prim above it in the same body."""
     while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
         prim = prim.GetParent()
     return str(value_of(prim, _APPROXIMATION) or "none") if prim and authored(prim, _APPROXIMATION) else "none"
@@ -79,7 +79,7 @@ def _hull(points: np.ndarray) -> TriangleMesh:
     """The convex hull of points of shape (n, 3).
 
     Raises:
-        SceneError: They lie in a plane.
+        SceneError: The points lie in a plane.
     """
     import trimesh
     from scipy.spatial import QhullError

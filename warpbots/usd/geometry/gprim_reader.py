@@ -1,4 +1,4 @@
-"""Geometric prims as shapes, whoever wrote them.
+"""Geometric prims of any program as shapes.
 
 In a 2D scene, a prim stands for its section with the plane y = 0. A primitive that is sheared by its transform, or
 scaled so that it is no longer round, becomes a mesh, as does a cone.
@@ -36,7 +36,7 @@ class NoGeometry(SceneError):
 
 
 def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """The shape that `prim` has by its geometry alone.
+    """The shape of the geometry of `prim`; exact values of warpbots beside it are not used.
 
     Args:
         prim: A geometric prim.
@@ -55,7 +55,7 @@ def pose(matrix: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Rotation (dim, dim), translation (dim,) and scale of the similarity `matrix` of shape (4, 4).
 
     Raises:
-        SceneError: It is not a similarity, or rotates a 2D scene out of its plane.
+        SceneError: The matrix is not a similarity, or rotates a 2D scene out of its plane.
     """
     turn, move, scale = rigid(matrix)
     if dim == 3:
@@ -83,7 +83,7 @@ def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _NoPrimitive(SceneError):
-    """The transform of a primitive makes it another shape."""
+    """The transform of a primitive turns it into another kind of shape."""
 
 
 def _uniform(scales: np.ndarray) -> float:
@@ -96,7 +96,7 @@ def _uniform(scales: np.ndarray) -> float:
 
 
 def _or_mesh(reader: Callable, mesh: Callable) -> Callable:
-    """`reader`, or in 3D the triangles of `mesh` if the transform makes the primitive another shape."""
+    """`reader`; in 3D, if the transform changes the kind of shape, the triangles of `mesh` are read instead."""
 
     def read(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         try:
@@ -136,7 +136,7 @@ def box(matrix: np.ndarray, dim: int) -> Shape:
     """The image of the cube from -1 to 1 under `matrix`.
 
     Raises:
-        SceneError: It flattens or shears the cube, or rotates a 2D scene out of its plane.
+        SceneError: The matrix flattens or shears the cube, or rotates a 2D scene out of its plane.
     """
     directions, half = _axes(matrix)
     center = matrix[:3, 3]
@@ -214,10 +214,10 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
 
     Args:
         prim: A mesh of polygons.
-        matrix: Transform from local coordinates of the prim to those of the vertices, shape (4, 4).
+        matrix: Transform from local coordinates of the prim to coordinates of the result, shape (4, 4).
 
     Raises:
-        SceneError: It has no points or faces, or they are inconsistent.
+        SceneError: The mesh has no points or faces, or they are inconsistent.
     """
     counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
     corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
@@ -236,7 +236,7 @@ def mesh_points(prim: Usd.Prim) -> np.ndarray:
     """Points of the mesh `prim` in its own coordinates, shape (n, 3).
 
     Raises:
-        SceneError: It has none.
+        SceneError: The mesh has no points.
     """
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     if not len(points):
@@ -245,7 +245,7 @@ def mesh_points(prim: Usd.Prim) -> np.ndarray:
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Polygons as triangles about their first corner, shape (n, 3)."""
+    """Triangles of polygons, each with the first corner of its polygon, shape (n, 3)."""
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
@@ -282,7 +282,7 @@ def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 
 def _curves(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """A bar for each segment of each curve; coincident points are one joint."""
+    """A bar for each segment of each curve; coincident points become one joint."""
     _, scales = _axes(matrix)
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     counts = np.asarray(_get(prim, "curveVertexCounts", []), dtype=np.int64)
@@ -306,7 +306,7 @@ def _curves(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 
 def _bar_widths(prim: Usd.Prim, bars: np.ndarray, curve: np.ndarray, points: int, curves: int) -> np.ndarray:
-    """Width of every bar from widths for all, for each curve or for each point, shape (n_bars,)."""
+    """Width of every bar, shape (n_bars,); the file has one width, or one for each curve, or one for each point."""
     widths = np.asarray(UsdGeom.Curves(prim).GetWidthsAttr().Get(START) or [], dtype=np.float64)
     if len(widths) == 1:
         return np.full(len(bars), widths[0])

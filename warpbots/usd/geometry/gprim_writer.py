@@ -48,7 +48,7 @@ class Gprim(NamedTuple):
         translate: Position [m], shape (3,).
         orient: Unit quaternion (w, x, y, z) or None.
         scale: Scale along the axes, shape (3,), or None.
-        drawn: Attributes that are only for display, as `values`.
+        drawn: Attributes that are only for display, in the form of `values`.
     """
 
     type: str
@@ -122,7 +122,12 @@ def matrix(gprim: Gprim) -> np.ndarray:
 
 
 def width(volumes: np.ndarray, dim: int) -> np.ndarray:
-    """Width [m] of particles of `volumes` [m^dim]: the edge of a cell of that volume, as in Newton; shape (n,)."""
+    """Width of particles [m], shape (n,): the edge of a cube, or in 2D of a square, with the same volume, as in Newton.
+
+    Args:
+        volumes: Volumes of the particles [m^dim], shape (n,).
+        dim: 2 or 3: dimension of the scene.
+    """
     return np.asarray(volumes, dtype=np.float64) ** (1.0 / dim)
 
 

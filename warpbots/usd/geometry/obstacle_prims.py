@@ -1,7 +1,7 @@
 """Obstacles: prims with `PhysicsCollisionAPI` that do not belong to a moving body.
 
-An obstacle is written as an Xform with the solid ``Shape`` below it. Its friction is that of the bound physics
-material; its contact condition is `warpbots:condition`, because USD has no attribute for it.
+An obstacle is written as an Xform with the solid ``Shape`` below it. Its friction comes from the bound physics
+material, its contact condition from `warpbots:condition`, because USD has no attribute for it.
 """
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
@@ -29,7 +29,8 @@ def read_obstacles(found: Inventory, frame: StageUnits) -> list[Obstacle]:
     """All obstacles; those without geometry are listed as left out.
 
     Raises:
-        SceneError: Obstacles cannot be read; without them, bodies that stand on them would fall. One line for each.
+        SceneError: Obstacles cannot be read; the message has a line for each. They are not left out, because bodies
+            that stand on them would fall.
     """
     obstacles: list[Obstacle] = []
     faults: Faults = []
@@ -51,14 +52,14 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
     """The static solid at `prim`.
 
     Args:
-        prim: An obstacle of ours, or a collider.
+        prim: An obstacle written by warpbots, or a collider.
         name: Name of the obstacle.
         frame: Units and axes of the stage.
         note: Receives a note on anything that is read differently from the file.
 
     Raises:
-        NoGeometry: There is no geometry at or below it.
-        SceneError: Its geometry is not supported. Both messages name the prim.
+        NoGeometry: There is no geometry at or below the prim; the message names the prim.
+        SceneError: The geometry is not supported; the message names the prim.
     """
     shape = _read_shape(prim, frame, note)
     slides, sticks = read_friction(_solid(prim), frame)
@@ -121,7 +122,7 @@ def _is(prim: Usd.Prim, obstacle: Obstacle, frame: StageUnits) -> bool:
 
 
 def make_colliders(prim: Usd.Prim) -> None:
-    """Make the geometry below `prim` colliders, except points, which only display a distance grid."""
+    """Make all geometry at and below `prim` colliders, except points: they only display a distance grid."""
     for part in Usd.PrimRange(prim):
         if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":
             UsdPhysics.CollisionAPI.Apply(part)
@@ -130,5 +131,5 @@ def make_colliders(prim: Usd.Prim) -> None:
 
 
 def _solid(prim: Usd.Prim) -> Usd.Prim:
-    """The prim at or below the obstacle `prim` whose material the obstacle has."""
+    """The prim at or below the obstacle `prim` whose material is used for the whole obstacle."""
     return (geometry_of(prim) or [prim])[0]

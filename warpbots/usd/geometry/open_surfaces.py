@@ -1,7 +1,7 @@
 """Solids for static open surfaces, such as a quad for the ground, a terrain or a tray without walls.
 
 If all of a surface is visible from one side, the space behind it is solid down to a plane. If a surface bounds a solid
-except for small holes, these are closed. Every other surface gets a thickness.
+except for small holes, the holes are closed. Every other surface gets a thickness.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,16 @@ _DEPTH = 0.1
 """Depth of the solid behind a surface divided by the shorter edge of the surface."""
 
 _THICK = 1.0 / 24.0
-"""Thickness of a surface that is visible from all sides divided by its size: two samples of a solver."""
+"""Thickness given to a surface that is visible from all sides, divided by its size: two sample spacings of a solver."""
 
 _HOLES = 0.1
 """Largest area of the holes of a solid divided by the area of its surface."""
 
 _STEEP = 0.05
-"""A face is steep if its projection is below this fraction of its area; also the largest steep part of a surface."""
+"""A face is steep if its projected area is below this fraction of its area.
+
+Steep faces may make up the same fraction of the area of a surface that counts as visible from one side.
+"""
 
 _FLAT = 1e-6
 """Largest height of a flat surface divided by its size."""
@@ -39,7 +42,7 @@ def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
         faces: Indices of points, counter-clockwise seen from the front, shape (m, 3).
 
     Raises:
-        SceneError: It has no area.
+        SceneError: The surface has no area.
     """
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
     faces = first[inverse.reshape(-1)][faces]
@@ -66,7 +69,7 @@ def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
 
 
 def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Faces of a flat surface, all oriented like the majority by area; faces of other surfaces unchanged."""
+    """Faces, normals and areas; all faces of a flat surface are turned to the orientation of most of its area."""
     along = normals @ (normals[np.argmax(area)] / area.max())
     if (np.abs(along) < (1.0 - _FLAT) * area).any():
         return faces, normals, area
@@ -93,7 +96,7 @@ def _down(out: np.ndarray) -> bool:
 
 
 def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Shape, float]:
-    """The solid behind a surface that is visible from `out`, down to a plane, and its least depth [m]."""
+    """The solid between a surface that is visible from direction `out` and a plane behind it; its least depth [m]."""
     used = np.unique(faces)
     across = _across(out)
     flat, height = vertices[used] @ across.T, vertices[used] @ out
@@ -115,7 +118,7 @@ def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Sh
 
 
 def _across(out: np.ndarray) -> np.ndarray:
-    """Two unit vectors across `out`, along the axes where that is possible, right-handed with it, shape (2, 3)."""
+    """Two unit vectors that form a right-handed frame with `out`, along coordinate axes if possible, shape (2, 3)."""
     x = np.eye(3)[np.argmin(np.abs(out))]
     x = x - np.dot(x, out) * out
     x /= np.linalg.norm(x)
@@ -126,7 +129,7 @@ def _rectangle(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The smallest rectangle about points of the plane: centre, axes as columns and half edges.
 
     Raises:
-        SceneError: The points are in a line.
+        SceneError: The points lie on a line.
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -150,7 +153,7 @@ def _area(corners: np.ndarray) -> float:
 
 
 def _rim(faces: np.ndarray) -> np.ndarray:
-    """Edges used more often in one direction than in the other, repeated by the difference, shape (n, 2)."""
+    """Edges that faces use more often in one direction than in the other, repeated by the difference, shape (n, 2)."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)
     balance = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1, -1)).astype(int)
@@ -160,7 +163,7 @@ def _rim(faces: np.ndarray) -> np.ndarray:
 
 
 def _closed(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh | None, float]:
-    """A surface with its holes closed by fans about their centres, or None if it has no inside.
+    """A surface with its holes closed by fans about their centres, or None if the result encloses no volume.
 
     Returns:
         The solid, and the area of the fans [m^2].

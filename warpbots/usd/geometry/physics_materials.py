@@ -47,7 +47,7 @@ def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None =
 
 
 def direct_material(prim: Usd.Prim, frame: StageUnits) -> Material | None:
-    """The physics material that is bound to `prim` itself, or None; for regions.
+    """The physics material that is bound to the prim of a region itself, or None.
 
     Raises:
         SceneError: A value is outside its range.
@@ -80,7 +80,8 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Stage
 def read_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float, float | None]:
     """Dynamic and static Coulomb coefficient of the material bound to the obstacle `prim`.
 
-    If the file has only one, it is used for both; the second is None unless it is above the first.
+    If the file has only one coefficient, it is used for both. The static coefficient is None unless it is above the
+    dynamic one.
     """
     slides, sticks = said_friction(prim, frame)
     slides = rows("Obstacle.friction")[0].default if slides is None else slides
@@ -137,7 +138,7 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
     Args:
         prim: Body, obstacle or region.
         material: The material.
-        over_descendants: Whether it overrides materials bound to prims below.
+        over_descendants: Whether this material overrides materials that are bound to prims below `prim`.
     """
     apply(prim, "MaterialBindingAPI")
     tokens = UsdShade.Tokens
@@ -183,7 +184,7 @@ def _plasticity(prim: Usd.Prim, frame: StageUnits) -> Plasticity | None:
 
 
 def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
-    """Fibres and branches of a material."""
+    """Fibre reinforcements and Maxwell branches of a material, by the names of the fields."""
     found = {}
     for field, cls in _CONSTITUENTS.items():
         sets = [f"{cls.__name__}.{own.name}" for own in dataclasses.fields(cls)]

@@ -1,8 +1,8 @@
-"""Shapes as prims: standard geometry for all programs, and exact values beside it.
+"""Shapes as prims: standard geometry for all programs, and exact values in attributes of warpbots.
 
 A shape is a geometric prim, or an Xform with other shapes below it for `Union` and `Posed`. If the prim does not read
 back as the shape to the last bit (or cannot: a silhouette, a terrain, a distance grid), the fields that differ are
-stored beside it as ``warpbots:exact:<field>`` in SI units. They are used as long as the geometry of the prim agrees
+stored on the prim as ``warpbots:exact:<field>`` in SI units. They are used as long as the geometry of the prim agrees
 with them. If the prim was moved, the shape moves with it; if it was edited, its geometry takes precedence.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
 _TOKEN = rows("shape")[0]
 
 _PLACED = ("Box", "Sphere", "Capsule", "Cylinder", "HalfSpace")
-"""Shapes whose position is in the transform of their prim: a moved one is another shape of the same kind."""
+"""Shapes whose position is in the transform of their prim: a moved prim is read as another shape of the same kind."""
 
 _NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
 """Shapes that no geometric prim can represent; their drawn geometry is only for display."""
@@ -38,13 +38,13 @@ def read_shape(prim: Usd.Prim, frame: StageUnits) -> Shape:
     """The shape at `prim` in scene coordinates [m].
 
     Raises:
-        SceneError: It is not supported, or not a solid; the message begins with the path of the prim.
+        SceneError: The shape is not supported, or not a solid; the message begins with the path of the prim.
     """
     return read_shape_in(prim, frame.matrix(prim.GetParent()), frame)
 
 
 def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: StageUnits) -> Shape:
-    """As `read_shape`, with the matrix `parent` from coordinates of the parent prim to those of the shape."""
+    """As `read_shape`, with the transform `parent` from coordinates of the parent prim to coordinates of the shape."""
     try:
         return _read(prim, parent, frame)
     except SceneError as error:
@@ -62,8 +62,8 @@ def write_shape(
         shape: The shape.
         frame: Units and axes of the stage.
         extent: Size of the scene [m], for drawing unbounded shapes.
-        parent: Transform from coordinates of the parent of `path` to those of the shape, shape (4, 4); None if the
-            shape is in lifted scene coordinates, which the local coordinates of the parent must then be, too.
+        parent: Transform from local coordinates of the parent prim to coordinates of the shape, shape (4, 4). None if
+            the shape is in lifted scene coordinates; they must then be the local coordinates of the parent prim, too.
     """
     if parent is None:
         parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))
@@ -124,7 +124,7 @@ def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: StageUnits) -> Posed:
 
 
 def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: StageUnits, name: str) -> Shape | None:
-    """The shape with its exact fields, or None where there are none."""
+    """The shape with its exact fields, or None if the prim has no exact fields that fit its geometry."""
     if not name:
         return None
     kinds = SHAPE_FIELDS[SHAPES[name]]
@@ -207,7 +207,7 @@ def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
 
 
 def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
-    """One field of a shape as written by `_store`, or None.
+    """One field of a shape as written by `_store`, or None if it is not authored.
 
     Raises:
         SceneError: A grid has the wrong number of values.

@@ -1,7 +1,8 @@
 """Sheets: triangle meshes with a thickness of their own and a flexural rigidity in their material.
 
-Both are in units of the stage, whatever the transform of the prim. The material of a body holds the rigidity for other
-programs; a sheet that is not a body, or one of several in a body, has it in ``warpbots:exact:bending`` only.
+Thickness and rigidity are in units of the stage; the transform of the prim does not scale them. The material of a body
+holds the rigidity for other programs. If a sheet is not a body, or a body has several sheets of different rigidity, the
+rigidity is only in ``warpbots:exact:bending``.
 """
 
 import math
@@ -25,7 +26,7 @@ _THICKNESS = rows("Sheet.thickness")[0].name
 
 
 def is_sheet(prim: Usd.Prim) -> bool:
-    """Whether the geometry of `prim` is that of a sheet."""
+    """Whether `prim` is a mesh that is marked as a sheet."""
     ours = authored(prim, _TOKEN) and value_of(prim, _TOKEN) == Sheet.__name__
     return prim.GetTypeName() == "Mesh" and (ours or bool(schemas(prim) & set(SURFACE_APIS)))
 
@@ -35,11 +36,11 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits) -> Sheet:
 
     Args:
         prim: A mesh.
-        matrix: Transform from local coordinates of the prim to those of the sheet, shape (4, 4).
+        matrix: Transform from local coordinates of the prim to coordinates of the sheet, shape (4, 4).
         frame: Units and axes of the stage.
 
     Raises:
-        SceneError: It is not a sheet; the message does not name the prim.
+        SceneError: The mesh is not a valid sheet; the message does not name the prim.
     """
     if frame.dim == 2:
         raise SceneError("a sheet has no meaning in a 2D scene")
@@ -49,7 +50,7 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits) -> Sheet:
 
 
 def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits, thickness: float) -> Sheet:
-    """The open mesh `prim`, which is not marked as a sheet, as a sheet; see `read_sheet`.
+    """A sheet with the given thickness, made of the open mesh `prim`, which is not marked as a sheet.
 
     Coincident vertices are merged, and faces without area are left out.
     """
@@ -70,7 +71,7 @@ def read_bending(prim: Usd.Prim, frame: StageUnits, exact: float | None = None) 
     Args:
         prim: A mesh.
         frame: Units and axes of the stage.
-        exact: The exact value beside the mesh; it is used unless the material contradicts it.
+        exact: The exact value on the mesh, which is used unless the material contradicts it; None if there is none.
     """
     bound = bound_material(prim)
     said = get(bound, "Sheet.bending", frame) if bound else None
@@ -78,7 +79,7 @@ def read_bending(prim: Usd.Prim, frame: StageUnits, exact: float | None = None) 
 
 
 def bending_of(shape: Shape) -> float | None:
-    """The common flexural rigidity of all sheets in `shape`, or None."""
+    """The common flexural rigidity of all sheets in `shape` [N m], or None if they differ."""
     found = {sheet.bending for sheet in sheets_of(shape)}
     return found.pop() if len(found) == 1 else None
 
@@ -90,14 +91,14 @@ def write_thickness(prim: Usd.Prim, sheet: Sheet, frame: StageUnits) -> None:
 
 
 def write_bending(material: Usd.Prim, bending: float | None, frame: StageUnits) -> None:
-    """Author a flexural rigidity [N m] on the prim of a material, or remove it."""
+    """Author a flexural rigidity [N m] on the prim of a material; None removes it."""
     if bending is not None:
         apply(material, SURFACE_MATERIAL_API)
     put(material, "Sheet.bending", bending, frame)
 
 
 def _thickness(prim: Usd.Prim, frame: StageUnits) -> float:
-    """Thickness of the mesh, else of its material, else 1 mm [m]."""
+    """Thickness [m]: of the mesh, else of its material, else 1 mm."""
     several = np.asarray(value_of(prim, _THICKNESS) if authored(prim, _THICKNESS) else (), dtype=float)
     if len(several) and several.min() != several.max():
         raise SceneError(

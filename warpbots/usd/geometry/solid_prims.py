@@ -16,7 +16,7 @@ def read_solid(prim: Usd.Prim, frame: StageUnits) -> Shape:
     """The solid at or below `prim` [m]; the union if there are several.
 
     Raises:
-        SceneError: There is none, or it is not supported; the message names the prim.
+        SceneError: There is no solid, or it is not supported; the message names the prim.
     """
     parts = geometry_of(prim)
     if not parts:
@@ -31,12 +31,12 @@ def read_solid(prim: Usd.Prim, frame: StageUnits) -> Shape:
 
 
 def write_solid(target: Target, existing: Usd.Prim | None, group: str, name: str, shape: Shape) -> Usd.Prim:
-    """A prim with the solid `shape`.
+    """Author the solid `shape` of a body or an obstacle; returns the prim of the body or obstacle.
 
     Args:
         target: The stage to write to.
-        existing: Its present prim, or None. The prim is returned untouched if its solid equals `shape`, reshaped if
-            warpbots wrote it, and otherwise removed from the scene and replaced by a new one.
+        existing: The present prim of the body or obstacle, or None. The prim is returned untouched if its solid equals
+            `shape`, gets the new solid if warpbots wrote it, and otherwise is removed and replaced by a new prim.
         group: The group of a new prim.
         name: The name of a new prim.
         shape: The solid [m].

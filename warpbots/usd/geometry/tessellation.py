@@ -1,4 +1,4 @@
-"""Meshes of round primitives, for cones and for primitives that are not round after their transform."""
+"""Meshes of primitives: of cones, and of primitives that their transform scales unevenly or shears."""
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -41,7 +41,7 @@ def rod(prim: Usd.Prim, bottom: float, top: float) -> Mesh:
     """The capsule or cylinder at `prim`, whose ends have the radii `bottom` and `top`.
 
     Raises:
-        SceneError: It is a capsule whose ends have different radii.
+        SceneError: The prim is a capsule whose ends have different radii.
     """
     height = at_rest(prim, "height")
     half = 0.5 * float(1.0 if height is None else height)
@@ -64,8 +64,8 @@ def _turned(along: np.ndarray, across: np.ndarray, axis: int) -> Mesh:
 
     Args:
         along: Coordinates of the points of the line along the axis, rising, shape (n,).
-        across: Their distances from it, 0 at both ends, shape (n,).
-        axis: 0, 1 or 2.
+        across: Distances of these points from the axis, 0 at both ends, shape (n,).
+        axis: Index of the axis: 0, 1 or 2.
     """
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     polygon = np.sqrt(2.0 * np.pi / SIDES / np.sin(2.0 * np.pi / SIDES)) * across[1:-1, None]  # of the circle's area

@@ -31,7 +31,7 @@ _SURFACE = ("Obstacle.friction", "Obstacle.static_friction", "restitution")
 """Properties of a material that concern contact."""
 
 _MOST = 1_000_000
-"""Largest number of pairs of points and solids; contact between robots, or all contact, is left out to keep it."""
+"""Largest number of pairs of points and solids; beyond it, contact between robots or all contact is left out."""
 
 
 class _ContactBody(NamedTuple):
@@ -43,7 +43,7 @@ class _ContactBody(NamedTuple):
         surface: Name of its surface.
         friction: Coulomb coefficient.
         robot: Path of the root body of its robot.
-        whole: Name of the body to which it is fixed, or its own.
+        whole: Name of the body to which it is fixed, or its own name.
         solids: Number of its solids.
     """
 
@@ -74,13 +74,13 @@ def add_contact(
     bodies: list[BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], grown: list[Branch],
     found: Inventory, obstacles: list[Obstacle], points: int, frame: StageUnits,
 ) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
-    """Contact points, surfaces and laws for bodies whose prims do not define them.
+    """Add contact points, surfaces and laws for bodies whose prims do not define them.
 
     Args:
         bodies: The rigid bodies of the file.
-        posed: Bodies of the scene by the name of the body of the file, which comes last.
+        posed: Bodies of the scene for each body of the file, by name: massless bodies, then the body itself.
         joints: Joints of the scene.
-        grown: Joints of the file from parents to children.
+        grown: Joints of the file, directed from parents to children.
         found: The prims of the stage; receives notes.
         obstacles: The obstacles of the scene.
         points: Number of contact points of a body; 0 for no contact.
@@ -142,10 +142,10 @@ def _laws(
         bodies: Rigid bodies with colliders.
         obstacles: The obstacles.
         restitution: Coefficients of restitution of the bodies and obstacles that have one, by name.
-        hinged: Whether two bodies at a joint of the file touch nevertheless, by their paths.
-        joined: Names of two bodies that count as neighbours in a scene, from `warpbots.scene.neighbours`: they touch
-            only by a law that names both.
-        apart: Names of two bodies or obstacles that do not touch.
+        hinged: Whether two bodies touch although a joint of the file connects them, by their paths.
+        joined: Pairs of names of bodies that are neighbours in the scene (`warpbots.scene.neighbours`): such bodies
+            touch only under a law that names both.
+        apart: Pairs of names of bodies or obstacles that do not touch.
         silent: Robots without self-contact, by the path of their root body.
         excess: The contact that is left out because there would be too many pairs, from `_excess`.
     """
@@ -198,7 +198,7 @@ def _average(a: float, b: float) -> float:
 
 
 def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
-    """The contact that is left out because it would take too many pairs: "", "robots" (between them) or "all"."""
+    """Which contact is left out because it would take too many pairs: "" (none), "robots" (between robots) or "all"."""
     own: dict[Sdf.Path, list[_ContactBody]] = {}
     for body in bodies:
         own.setdefault(body.robot, []).append(body)
@@ -214,7 +214,7 @@ def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
 
 
 def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
-    """Enter friction and restitution of materials as read, if laws in the file overrule them or the user wants none."""
+    """Enter friction and restitution of materials in the ledger as read, although laws in the file overrule them."""
     names = [row.name for what in _SURFACE for row in rows(what)]
     for bound in filter(None, map(bound_material, solids)):
         mark_read(bound, *names)
@@ -237,7 +237,7 @@ def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Not
 
 
 def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> None:
-    """Note coefficients that a law of contact does not have: static friction, and coefficients of single colliders."""
+    """Note coefficients that a contact law cannot have: static friction, and different values within one body."""
     for b in others:
         first = b.parts[0][0]
         said = read_friction(first, frame)[0], read_restitution(first, frame)
@@ -256,7 +256,7 @@ def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame
 
 
 def _restitution(prims: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> dict[str, float]:
-    """Coefficients of restitution of the materials of colliders that have one, by name."""
+    """Coefficients of restitution of the bodies and obstacles whose materials have one, by name."""
     found, wrong = {}, {}
     for name, prim in prims.items():
         e = read_restitution(prim, frame)
@@ -284,7 +284,7 @@ def _note_sunk(others: list[BodyPrim], obstacles: list[Obstacle], note: Note) ->
 
 
 def _surfaces(others: list[BodyPrim], robot: dict[Sdf.Path, Sdf.Path], taken: set[str]) -> dict[str, str]:
-    """Name of the surface of each body: of its material, else of its robot, else its own name."""
+    """Name of the surface of each body: from its material, else from a robot with several bodies, else its own name."""
     found, used = {}, {}
     size: dict[Sdf.Path, int] = {}
     for b in others:

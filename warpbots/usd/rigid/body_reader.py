@@ -34,7 +34,8 @@ class BodyPrim(NamedTuple):
     Attributes:
         prim: The prim.
         name: Name of the body.
-        now: Pose of the body in the file, shape (4, 4); for a motion, its pose in the file of the scene.
+        now: Pose of the body in the file, shape (4, 4); if a motion in the file moves the body, its pose without
+            motion.
         parts: Its colliders, each with its solid in the frame of the body.
         body: The body of the scene, without its pose and contact points.
     """
@@ -83,7 +84,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
 
 
 def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits) -> float:
-    """Coulomb coefficient of a bone in soft matter: its own, else that of the material of its first collider."""
+    """Coulomb coefficient of a bone in soft matter: set on its prim, else by the material of its first collider."""
     own = get(prim, "RigidBody.friction", frame)
     if not parts or authored(prim, rows("RigidBody.friction")[0].name):
         return own
@@ -92,13 +93,13 @@ def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageU
 
 
 def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
-    """`now`, or the pose at rest if results move the prim."""
+    """`now`, or the pose in the file of the scene if the results of a motion move the prim."""
     rest = load_exact(prim, REST_POSE) if MOTION_API in schemas(prim) else None
     return now if rest is None or rest.size != now.size else rest.reshape(now.shape)
 
 
 def read_velocity(prim: Usd.Prim, frame: StageUnits) -> tuple[np.ndarray, np.ndarray]:
-    """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; a file has them in axes of its parent."""
+    """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; files use axes of the parent prim."""
     found = []
     R = pose_of(frame.matrix(prim.GetParent()))[0][:3, :3]
     for what, unit in (("velocity of a body", frame.meters), ("angular velocity of a body", np.pi / 180.0)):

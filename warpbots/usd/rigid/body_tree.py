@@ -1,4 +1,4 @@
-"""Kinematic trees: joints of a file ordered from parents to children, from the world or a floating base."""
+"""Kinematic trees: the joints of a file, ordered from the world or a floating base to the leaves."""
 
 from collections import deque
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Branch(NamedTuple):
     """The connection of a body to a child.
 
     Attributes:
-        joints: One joint, or several in series, as MuJoCo has them.
+        joints: One joint, or several joints in series between the same two bodies, as in MuJoCo.
         reversed: Whether the first body of the joints is the child.
         parent: Path of the parent, or None for the world.
         child: Path of the child.
@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 def branches(
     bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Prim], cut: Note | None = None
 ) -> list[Branch]:
-    """Joints from parents to children, parents first; a body that is not a child floats.
+    """The connections of all trees, parents first; a body that is the child of no connection floats.
 
     Args:
         bodies: All rigid bodies.
@@ -72,7 +72,7 @@ def _paths(joint: JointPrim) -> tuple[Sdf.Path | None, Sdf.Path | None]:
 
 
 def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
-    """MuJoCo's joints between the same two bodies grouped, all others single; joints of articulations first."""
+    """Groups of joints: MuJoCo's joints between the same two bodies, or one other joint; articulations come first."""
     found: dict[object, list[JointPrim]] = {}
     for joint in joints:
         mujoco = "MjcJointAPI" in schemas(joint.prim) and joint.freedoms
@@ -81,7 +81,7 @@ def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
 
 
 def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) -> list[list[Sdf.Path]]:
-    """Connected bodies, each group in the order of the file."""
+    """Groups of bodies that joints connect, each in the order of the file."""
     group = {body: body for body in bodies}
 
     def top(body: Sdf.Path) -> Sdf.Path:
@@ -100,10 +100,10 @@ def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) ->
 
 
 def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.Path:
-    """The root body of `part`, used if none of its bodies is connected to the world.
+    """The root body of the connected bodies `part`, which is used if none of them is connected to the world.
 
     Raises:
-        SceneError: Two prims are marked as its root.
+        SceneError: Two prims are marked as the root of `part`.
     """
     own = [b[0] for b in bundles if set(_paths(b[0])) & set(part)]
     inside = {joint.prim.GetPath(): joint for joint in own}
@@ -126,7 +126,7 @@ def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.
 
 
 def _grow(part: list[Sdf.Path], bundles: list, root: Sdf.Path, placed: dict) -> list[Branch]:
-    """Branches of one part from the world, or else from `root`; joints that close loops are left out."""
+    """Connections of the bodies `part`, from the world or else from `root`; joints that close loops are left out."""
     at: dict[Sdf.Path | None, list] = {}
     for bundle in bundles:
         for end in set(_paths(bundle[0])):
@@ -154,7 +154,7 @@ def _grow(part: list[Sdf.Path], bundles: list, root: Sdf.Path, placed: dict) -> 
 
 
 def _loop(bundle: tuple[JointPrim, ...], found: list[Branch]) -> str:
-    """Description of a joint between bodies that are connected already."""
+    """Description of a joint that closes a loop, with the bodies of the loop."""
     carrier = {branch.child: branch for branch in found}
 
     def way(body: Sdf.Path | None) -> list[Sdf.Path | None]:

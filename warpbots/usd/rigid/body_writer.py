@@ -22,13 +22,13 @@ __all__ = ["write_body_prim"]
 
 
 def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene) -> Usd.Prim:
-    """Author `body`, without exact values for fields that its prim does not reproduce.
+    """Author `body`; the exact values of fields that its prim does not reproduce are added later.
 
     Args:
         target: The stage to write to.
         body: The body.
-        pose: Its pose at time 0, shape (4, 4).
-        scene: The scene that contains it.
+        pose: Pose of the body at time 0, shape (4, 4).
+        scene: The scene that contains the body.
     """
     stage, frame = target.stage, target.frame
     prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
@@ -59,7 +59,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
 
 
 def _place(prim: Usd.Prim, local: np.ndarray) -> None:
-    """Give `prim` the transform `local`: a translation and a rotation, if it is rigid."""
+    """Give `prim` the transform `local`; a rigid transform is written as a translation and a rotation."""
     from scipy.spatial.transform import Rotation
 
     xformable, double = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
@@ -72,7 +72,7 @@ def _place(prim: Usd.Prim, local: np.ndarray) -> None:
 
 
 def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: StageUnits) -> None:
-    """Author the velocity of a floating body for other programs: of its centre of mass, in axes of its parent."""
+    """Author the velocity of the centre of mass of a floating body for other programs, in axes of the parent prim."""
     if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
         return
     turned = matrix_of(joint.rotation, joint.position) @ displacement(

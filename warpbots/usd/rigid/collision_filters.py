@@ -19,7 +19,8 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
     Args:
         colliders: Colliders of each body and obstacle by its name.
         groups: Prims of the type PhysicsCollisionGroup.
-        note: Receives pairs of which only some colliders are kept apart: here all colliders of a body touch, or none.
+        note: Receives a note on each pair of which only some colliders are kept apart; such pairs touch with all
+            colliders.
     """
     if not groups:
         return set()

@@ -1,4 +1,4 @@
-"""Exact values of rigid bodies and joints, beside standard attributes in single precision or without any.
+"""Exact values of fields of rigid bodies and joints whose standard attributes are single precision or do not exist.
 
 An exact value is used as long as the standard attributes agree with it to single precision, as in
 `warpbots.usd.stage.attributes`.
@@ -23,7 +23,7 @@ _NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_
 
 
 def load_exact(prim: Usd.Prim, field: str) -> np.ndarray | None:
-    """The exact value of `field`, or None if there is none."""
+    """The exact value of `field` on `prim`, or None if the prim has none."""
     name = EXACT + field
     return np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64) if authored(prim, name) else None
 
@@ -60,7 +60,7 @@ def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
 
     Args:
         prim: The joint.
-        plain: The joint by its standard attributes.
+        plain: The joint as its standard attributes define it.
 
     Raises:
         SceneError: The exact values do not make a valid joint.

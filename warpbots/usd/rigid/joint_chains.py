@@ -26,7 +26,7 @@ from warpbots.usd.stage.units import StageUnits
 __all__ = ["JointChain", "ChainJoint", "joint_chain"]
 
 _FITS = 1e-3
-"""Largest distance [m] and angle [rad] between the pose of a body in the file and one that its joint can reach."""
+"""Largest misfit between the pose of a body in the file and a pose that its joint can reach [m and rad]."""
 
 _ZERO = 1e-6
 """Coordinates [m or rad] below which a joint starts at zero: the rounding of frames in single precision."""
@@ -37,7 +37,7 @@ class ChainJoint(NamedTuple):
 
     Attributes:
         joint: The joint.
-        prim: The prim it comes from.
+        prim: The prim of the joint in the file.
         freedoms: Its degrees of freedom in the file, in the order of its velocities; empty for ball joints.
     """
 
@@ -73,10 +73,10 @@ def joint_chain(
     branch: Branch, names: tuple[str | None, str], zero: np.ndarray, now: tuple[np.ndarray, np.ndarray],
     child: Usd.Prim, frame: StageUnits, note: Note,
 ) -> JointChain:  # fmt: skip
-    """The joints of `branch`.
+    """The joints of the scene for the connection `branch`.
 
     Args:
-        branch: From a body, or the world, to a child of it.
+        branch: Connection of a body, or of the world, to its child.
         names: Names of parent and child, None for the world.
         zero: Pose of the parent with all joints at zero, shape (4, 4).
         now: Poses of parent and child in the file, each of shape (4, 4).
@@ -118,11 +118,11 @@ def _loose(freedom: Freedom) -> bool:
 
 
 def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ...] | None:
-    """Degrees of freedom of a joint in the order of the velocities of a kind; None if they do not match.
+    """Degrees of freedom of a joint in the order of the velocities of a kind of joint; None if they do not match.
 
     Args:
         joint: The joint of a file.
-        kind: The kind.
+        kind: The kind of joint of a scene.
         shift: Axes x, y and z of the kind are the axes shift, shift + 1 and shift + 2 (modulo 3) of the joint;
             `Joint.axis` is the axis `shift`.
     """
@@ -140,7 +140,7 @@ def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ..
 
 
 def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
-    """Joints of a scene with the same motion: one if there is such a kind, or a chain of several."""
+    """Joints of a scene with the same motion as `joint`: one if a kind has this motion, else a chain of joints."""
     sign = -1.0 if back else 1.0
     if joint.ball:
         return [_Link("ball", np.eye(3)[2], place, joint, (), joint.name)]
@@ -216,7 +216,7 @@ def _search(links: list[_Link], moved: np.ndarray, rest: np.ndarray) -> list[np.
 
 
 def _within(link: _Link, q: np.ndarray) -> np.ndarray:
-    """Coordinates with angles shifted by full turns into their limits, where that is possible."""
+    """The coordinates `q`, with angles shifted by full turns into their limits if possible."""
     for k, freedom in enumerate(link.freedoms):
         if freedom.angular and not freedom.lower <= q[k] <= freedom.upper:
             turned = [q[k] + n * 2.0 * np.pi for n in (-1, 1, -2, 2)]
@@ -253,7 +253,7 @@ def _rates(link: _Link, frame: StageUnits) -> tuple[float, ...]:
 
 
 def _soft_limits(link: _Link, frame: StageUnits, note: Note) -> dict[str, float]:
-    """Stiffness of the limits of a joint, if PhysxLimitAPI gives all of its degrees of freedom the same."""
+    """Stiffness of the limits of a joint, if PhysxLimitAPI gives the same value to all of its degrees of freedom."""
     found = set()
     for f in link.freedoms:
         stiffness = number(link.prim.prim, rows("Joint.limit_stiffness")[0].name.format(axis=f.token))
@@ -265,7 +265,7 @@ def _soft_limits(link: _Link, frame: StageUnits, note: Note) -> dict[str, float]
 
 
 def _passive(link: _Link, frame: StageUnits) -> dict[str, tuple[float, ...]]:
-    """Stiffness, damping and armature of a joint, the same for all of its velocities."""
+    """Stiffness, damping and armature for each velocity of a joint; a drive with damping alone adds to the damping."""
     angular = JOINTS[link.kind].angular.tolist()
     drives = [f.drive for f in link.freedoms] or [None] * len(angular)
     idle = [d.damping if d and not d.stiffness else 0.0 for d in drives]

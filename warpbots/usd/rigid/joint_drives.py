@@ -1,7 +1,7 @@
-"""Joint motors: drives of UsdPhysics, and prims of warpbots if a file has them.
+"""Joint motors: drives of UsdPhysics, and actuators of warpbots with prims of their own.
 
-A drive with a stiffness is a `Servo`. One with a maximum force but neither stiffness nor damping is a `Torque`. One
-with damping alone adds to the damping of its joint.
+A drive with a stiffness becomes a `Servo`. A drive with a maximum force but neither stiffness nor damping becomes a
+`Torque`. A drive with damping alone adds to the damping of its joint.
 """
 
 import dataclasses
@@ -22,8 +22,8 @@ class Claim(NamedTuple):
     """Actuators with prims of their own, and the joint velocities that they drive.
 
     Attributes:
-        actuators: All of them; those whose drive was edited have its new values.
-        taken: Joint and index of the velocity that they drive.
+        actuators: The actuators; if a drive was edited in another program, its actuator has the new values.
+        taken: Pairs of the name of a joint and the index of a velocity that an actuator drives.
     """
 
     actuators: list
@@ -31,7 +31,7 @@ class Claim(NamedTuple):
 
 
 def claim(actuators: list, steps: list[ChainJoint], note: Note) -> Claim:
-    """Joint velocities that `actuators` drive; a drive that was edited in another program takes precedence."""
+    """The `actuators` with the present values of their drives, and the joint velocities that they drive."""
     at = {step.joint.name: step for step in steps}
     taken: set[tuple[str, int]] = set()
     result = []

@@ -16,7 +16,7 @@ def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose of the moving side of a joint in its frame at the given coordinates."""
+    """Pose of the moving frame of a joint in its fixed frame at the given coordinates."""
     q, pose, first = np.asarray(coordinates, dtype=np.float64), np.eye(4), 0
     for part in JOINTS[kind].chain:
         own, direction = q[first : first + part.coordinates], part.direction(axis)
@@ -32,7 +32,8 @@ def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.nda
 def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Coordinates at which the displacement of a joint is closest to `target`.
 
-    In closed form for orthogonal translations before one rotation, by least squares for all other kinds.
+    The solution is in closed form for kinds with orthogonal translations before one rotation, and by least squares for
+    all other kinds.
     """
     chain = JOINTS[kind].chain
     turns = [part for part in chain if part.type != "prismatic"]
@@ -44,7 +45,7 @@ def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def _rotation_coordinates(part: ElementaryJoint, axis: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """The angle about an axis, or the quaternion, that is closest to a rotation matrix."""
+    """The angle about an axis, or the quaternion, whose rotation is closest to the rotation matrix `R`."""
     if part.type == "ball":
         from scipy.spatial.transform import Rotation
 
@@ -72,7 +73,7 @@ def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose at the given coordinates of a body with the pose `rest` at zero, if the parent has not moved."""
+    """Pose of the child of `joint` at the given coordinates, if its pose is `rest` at zero and the parent stays put."""
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
 

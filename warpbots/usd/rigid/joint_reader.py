@@ -1,7 +1,7 @@
 """Joints of UsdPhysics: two frames, the axes along or about which they move, their limits and drives.
 
-Angles are in degrees in a file and in radians here. A joint moves frame 1, that of its second body, relative to frame
-0, that of its first body.
+Angles are in degrees in a file and in radians here. A joint moves the frame of its second body (frame 1)
+relative to the frame of its first body (frame 0).
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Drive(NamedTuple):
         stiffness: Its stiffness [N m/rad or N/m].
         damping: Its damping [N m s/rad or N s/m].
         target: Target position [rad or m].
-        force: Maximum torque or force [N m or N], may be infinite.
+        force: Maximum torque or force [N m or N]; may be infinite.
     """
 
     stiffness: float
@@ -46,10 +46,10 @@ class Freedom(NamedTuple):
 
     Attributes:
         token: Name of the axis in the file: linear, angular, transX, rotX, ...
-        angular: Whether it is an angle.
-        axis: 0, 1 or 2.
-        lower: Lower limit [rad or m], may be infinite.
-        upper: Upper limit [rad or m], may be infinite.
+        angular: Whether it is a rotation.
+        axis: Index of its axis: 0, 1 or 2.
+        lower: Lower limit [rad or m]; may be infinite.
+        upper: Upper limit [rad or m]; may be infinite.
         drive: Its drive, or None.
     """
 
@@ -81,8 +81,8 @@ class JointPrim(NamedTuple):
         name: Name of the joint.
         ends: Its two sides.
         freedoms: Its degrees of freedom: translations first, then rotations, applied in this order.
-        ball: Whether it rotates freely about its centre; it has no `freedoms` then.
-        excluded: Whether it is excluded from articulations.
+        ball: Whether the joint rotates freely about its centre; `freedoms` is then empty.
+        excluded: Whether the file excludes the joint from articulations.
         touching: Whether its two bodies may be in contact.
     """
 
@@ -260,7 +260,7 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
     """Note drives of axes that do not move.
 
     Raises:
-        SceneError: The joint has a drive, but is fixed.
+        SceneError: The joint is fixed, but has a drive.
     """
     driven = {api.partition(":")[2] for api in schemas(prim) if api.startswith("PhysicsDriveAPI:")}
     lost = sorted(driven - {f.token for f in freedoms})

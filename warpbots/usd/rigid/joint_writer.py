@@ -38,11 +38,11 @@ def _tokens(joint: Joint) -> tuple[str, ...]:
 
 
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
-    """Author `joint`, without its exact values.
+    """Author `joint`; its exact values are added later.
 
     Args:
         target: The stage to write to.
-        scene: The scene that contains it.
+        scene: The scene that contains the joint.
         joint: The joint.
         bodies: Prims of all rigid bodies by name.
     """
@@ -71,7 +71,7 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
 
 
 def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
-    """An axis k and a rotation that turns it into `axis`."""
+    """Index k of the coordinate axis that is most parallel to `axis`, and a rotation of this axis to `axis`."""
     k = int(np.argmax(np.abs(axis)))
     start = np.eye(3)[k]
     if axis[k] < 0.0:
@@ -141,7 +141,7 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits)
 
 
 def _write_passive(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
-    """Armature and damping, if they are the same for all velocities."""
+    """Author armature and damping, if the values are the same for all velocities."""
     angular = set(JOINTS[joint.kind].angular.tolist())
     for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):
         values = set(getattr(joint, field))

@@ -1,6 +1,6 @@
 """Mass properties of rigid bodies from `PhysicsMassAPI` and material densities; zero means "not set" in UsdPhysics.
 
-Attributes of a body take precedence over those of its colliders, and these over the density of their materials.
+Attributes of a body take precedence over attributes of its colliders, and these over the density of materials.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class MassAttributes(NamedTuple):
 
     Attributes:
         density: Density [kg/m^3].
-        inertia: Mass and moments of inertia if they do not follow from shape and density, or None.
+        inertia: Mass, centre and moments of inertia; None if they follow from shape and density.
     """
 
     density: float
@@ -80,7 +80,7 @@ def has_mass_attributes(prim: Usd.Prim, frame: StageUnits) -> bool:
     """Whether `prim` itself has a mass or a density.
 
     Raises:
-        SceneError: It is negative; the message names the prim.
+        SceneError: Mass or density is negative; the message names the prim.
     """
     return any(value is not None for value in _said(prim, frame).values())
 
@@ -109,7 +109,7 @@ def _whole(
     body: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], densities: list[float], own: list[float | None],
     mass: float | None, inertia_said: bool, note: Note,
 ) -> tuple[float, np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Mass, centre and moments of all colliders together, scaled to `mass` if it is given."""
+    """Mass, centre and moments of inertia of all colliders together, scaled to `mass` if `mass` is given."""
     pieces = []
     for (prim, shape), density, weight in zip(parts, densities, own, strict=True):
         try:

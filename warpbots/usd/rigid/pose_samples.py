@@ -34,10 +34,11 @@ class _MovingBody(NamedTuple):
         index: Index of the body in `Scene.rigid`.
         prim: The prim.
         scale: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Transform from coordinates of the parent prim to those of `above`, or of the scene [m], shape (4, 4).
+        parent: Transform from coordinates of the parent prim to coordinates of the body `above`, or of the scene if
+            there is no such body [m], shape (4, 4).
         above: Index of the nearest body above the prim in the list of moving bodies, or None.
         stretch: Scale along the axes of its local transform, shape (3,); None if the transform shears.
-        turned: The last quaternion; the next one gets the sign that is closer to it.
+        turned: List with the last quaternion; the next quaternion gets the sign with which it is closer to the last.
     """
 
     index: int
@@ -52,11 +53,11 @@ class _MovingBody(NamedTuple):
 def pose_frames(
     found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: StageUnits
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
-    """Prepare the prims of all rigid bodies on the layer that is being edited, and go through the frames.
+    """Prepare the prims of all rigid bodies on the layer that is being edited, and yield the frames.
 
     Args:
         found: The prims of the stage.
-        scene: The scene as it reads from the stage.
+        scene: The scene that is read from the stage.
         trajectory: The motion.
         every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
@@ -73,7 +74,7 @@ def pose_frames(
 
 
 def _moving_bodies(found: Inventory, scene: Scene, frame: StageUnits) -> list[_MovingBody]:
-    """Prepare the prims of all rigid bodies for poses, parents first, on the layer that is being edited."""
+    """Prepare the prims of all rigid bodies for time samples of poses on the edited layer; parents come first."""
     names = {body.name: k for k, body in enumerate(scene.rigid)}
     stage = next(iter(found.bodies.values())).GetStage()
     paths = sorted((prim.GetPath(), names[name]) for name, prim in found.rigid.items())
@@ -126,13 +127,13 @@ def _write_poses(moving: list[_MovingBody], position: np.ndarray, rotation: np.n
     """Write one frame.
 
     Args:
-        moving: From `_moving_bodies`.
+        moving: The prims, from `_moving_bodies`.
         position: Origins of the bodies [m], shape (n_bodies, 3).
-        rotation: Their axes as columns, shape (n_bodies, 3, 3).
+        rotation: Axes of the bodies as columns, shape (n_bodies, 3, 3).
         code: Time code of the frame.
 
     Returns:
-        The number of its bytes.
+        The number of bytes of the frame.
 
     Raises:
         ValueError: A pose is not finite.

@@ -39,9 +39,10 @@ class Robots(NamedTuple):
     """Rigid bodies with their joints, motors and laws of contact.
 
     Attributes:
-        bodies: Bodies of the scene for each rigid body of the file: massless bodies before it, and the body itself.
+        bodies: Bodies of the scene for each rigid body of the file, by its name: massless bodies between its joints,
+            then the body itself.
         joints: The joints.
-        motors: Motors that are drives in the file and have no prims of their own.
+        motors: Motors for drives of the file that no actuator with its own prim drives.
         actuators: Actuators with prims of their own, with the present values of their drives.
         contacts: Laws of contact that have no prims in the file.
     """
@@ -68,7 +69,7 @@ def read_robots(
         ignore_loops: Whether joints that close loops are left out.
 
     Raises:
-        SceneError: One line for each fault; the messages name the prims.
+        SceneError: There are faults; the message has one line for each, with the path of the prim.
     """
     faults: Faults = []
     tried = functools.partial(attempt, faults)
@@ -96,14 +97,14 @@ def read_robots(
 
 
 def points_of(scene: Scene) -> int:
-    """Number of contact points of the bodies of `scene` that were read without contact points of their own."""
+    """The argument `contact_points` with which `scene` was read: the largest number of contact points of its bodies."""
     return max((b.points for b in scene.rigid if isinstance(b.points, int)), default=0)
 
 
 def _place(
     bodies: dict[Sdf.Path, BodyPrim], grown: list[Branch], frame: StageUnits, note: Note, attempt: Callable
 ) -> tuple[list[ChainJoint], dict[str, tuple[RigidBody, ...]]]:
-    """Joints, and all bodies at their poses with all joints at zero."""
+    """The joints of the scene, and all bodies at their poses with all joints at zero."""
     zero = {path: exact_pose(b.prim, b.now) for path, b in bodies.items()}
     between: dict[Sdf.Path, list[RigidBody]] = {}
     steps: list[ChainJoint] = []
@@ -132,7 +133,7 @@ def _floating(
     frame: StageUnits,
     note: Note,
 ) -> list[Joint]:
-    """Free joints of floating bodies that need one: they start with a velocity, or share their name with a joint."""
+    """Free joints for floating bodies that start with a velocity or that have the same name as a joint."""
     hanging, names = {j.child: j for j in joints}, {j.name for j in joints}
     found = []
     for b in bodies.values():
@@ -154,7 +155,7 @@ def _floating(
 
 
 def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint:
-    """A joint as it was written: a free joint without a position if it is still at the centre of mass."""
+    """The joint of `step`; a free joint written without a position gets none if it is still at the centre of mass."""
     joint, written = step.joint, load_exact(step.prim, "position")
     if joint.kind != "free" or written is None or written.size:
         return joint
@@ -166,7 +167,7 @@ def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint
 def _weigh(
     bodies: dict[Sdf.Path, BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], note: Note
 ) -> dict[str, tuple[RigidBody, ...]]:
-    """Give bodies without mass and children the default of UsdPhysics: a ball of 1 kg and 10 cm."""
+    """Give bodies without mass, collider and children the default of UsdPhysics: a ball of 1 kg with radius 10 cm."""
     carriers = {j.parent for j in joints}
     for b in bodies.values():
         body = posed[b.name][-1]

@@ -27,7 +27,7 @@ from warpbots.usd.stage.transforms import matrix_of
 __all__ = ["RigidPrims", "start_poses", "write_robots"]
 
 _ROUNDS = 4
-"""Largest number of passes that add exact values: an exact value of a body changes how its joints are read."""
+"""Largest number of passes that add exact values; several may be needed, as exact poses of bodies change joints."""
 
 
 class RigidPrims(NamedTuple):
@@ -36,7 +36,7 @@ class RigidPrims(NamedTuple):
     Attributes:
         bodies: Paths of the bodies, with their names.
         motors: Names of actuators that are drives without prims of their own.
-        contacts: Names of contacts that need no prim.
+        contacts: Names of contacts that need no prim, because the reader derives them from the file.
     """
 
     bodies: dict[Sdf.Path, str]
@@ -51,7 +51,7 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
         target: The stage to write to.
         scene: The scene.
         found: The prims that the stage already has.
-        read: The robots that these prims read as, or None if there are none.
+        read: The robots that are read from these prims; None if there are none.
 
     Raises:
         SceneError: The stage has rigid bodies of another program that differ from the scene.

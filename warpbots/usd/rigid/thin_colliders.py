@@ -12,7 +12,7 @@ from warpbots.usd.stage.inventory import Note
 __all__ = ["tangible"]
 
 _SLENDER = 0.1
-"""Thickness over length above which a mesh is never lost between the samples of its distance [1]."""
+"""Ratio of thickness to length above which a mesh is never lost between the samples of its distance field [1]."""
 
 _SMALL = 1e-2
 """Length above which a solid is never too small for contact points [m]."""
@@ -27,7 +27,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
         note: Receives a note on anything that is read differently from the file.
 
     Raises:
-        SceneError: It is too small for contact; the message does not name the prim.
+        SceneError: The solid is too small for contact; the message does not name the prim.
     """
     edges = np.ptp(shape.bounds, axis=0)
     if isinstance(shape, TriangleMesh):
@@ -48,7 +48,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
 
 
 def _is_felt(shape: Shape, size: float) -> bool:
-    """Whether `Articulated` accepts a solid of some size [m] in contact with a ball of the same size."""
+    """Whether `Articulated` accepts contact between a solid of the given size [m] and a ball of the same size."""
     solid = RigidBody("solid", shape, points=8)
     ball = RigidBody("ball", Sphere((0.0, 0.0, 0.0), max(size, _SMALL)), points=8)
     laws = [Contact("solid", "ball", 1e6), Contact("ball", "solid", 1e6)]

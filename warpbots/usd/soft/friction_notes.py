@@ -1,4 +1,4 @@
-"""Notes on friction coefficients of soft bodies that obstacles overrule."""
+"""Notes on friction coefficients of soft bodies that the coefficients of obstacles overrule."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ _LISTED = 3
 
 
 def note_friction(soft: Iterable[SoftPrim | None], obstacles: list[Obstacle], note: Note) -> None:
-    """Note friction coefficients of soft bodies that differ from those of obstacles, which take precedence there."""
+    """Note friction coefficients of soft bodies that differ from those of obstacles: obstacles use their own."""
     for body, material in filter(None, soft):
         others = [o for o in obstacles if o.condition == "friction" and o.friction != body.friction]
         if material is not None and others:

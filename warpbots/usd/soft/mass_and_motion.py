@@ -1,4 +1,4 @@
-"""Properties of soft bodies by the attributes of any body in UsdPhysics: mass, initial velocity and friction."""
+"""Mass, initial velocity and friction of soft bodies, from attributes that UsdPhysics has for all bodies."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ __all__ = [
 
 
 def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits) -> float | None:
-    """Mass of the body [kg], from its prim, else from its only geometry; None if the file does not give it.
+    """Mass of the body [kg], from its prim, else from its only geometry; None if the file does not give a mass.
 
     Raises:
-        SceneError: It is negative; the message names the prim.
+        SceneError: The mass is negative; the message names the prim.
     """
     for prim in dict.fromkeys([body, *parts] if len(parts) == 1 else [body]):
         mass = get(prim, "Inertia.mass", frame)
@@ -44,15 +44,15 @@ def weighing(
     """Materials of a body and of its regions, with the density that gives the body its mass.
 
     Args:
-        body: Its prim.
-        mass: Its mass [kg]; in UsdPhysics it takes precedence over all densities.
-        shape: Its shape.
-        material: Its material.
+        body: Prim of the body.
+        mass: Mass of the body [kg]; in UsdPhysics it takes precedence over all densities.
+        shape: Shape of the body.
+        material: Material of the body.
         others: Materials of regions by name.
         note: Receives a note on each density of a region that is overruled.
 
     Raises:
-        SceneError: Its shape has no volume; the message names the prim.
+        SceneError: The shape has no volume; the message names the prim.
     """
     try:
         density = mass / volume(shape)
@@ -75,9 +75,9 @@ def forget_mass(body: Usd.Prim) -> None:
 
 
 def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, ...] | None:
-    """Initial velocity [m/s], shape (dim,), or None for rest: the velocity of the body, else of all its points.
+    """Initial velocity [m/s], shape (dim,), or None for rest: of the body, else the common velocity of all its points.
 
-    A velocity of UsdPhysics is in axes of the parent of the prim, those of points in axes of their geometry.
+    In a file, the velocity of a body is in axes of its parent prim; velocities of points are in axes of their geometry.
     """
     if authored(body, rows("SoftBody.velocity")[0].name):
         return get(body, "SoftBody.velocity", frame)
@@ -96,12 +96,12 @@ def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float,
 
 
 def forget_velocity(body: Usd.Prim) -> None:
-    """Remove the velocity of UsdPhysics from the body, so that `SoftBody.velocity` is used."""
+    """Remove the attribute ``physics:velocity`` from the body, so that ``warpbots:velocity`` is used."""
     clear(body, rows("velocity of a body")[0].name)
 
 
 def _point_velocities(body: Usd.Prim, frame: StageUnits) -> np.ndarray:
-    """Initial velocities of all points [m/s], shape (n, dim); one zero velocity for geometry without any."""
+    """Initial velocities of all points [m/s], shape (n, dim); geometry without velocities gives one zero vector."""
     found = [np.zeros((0, frame.dim))]
     for part in geometry_of(body):
         points = UsdGeom.PointBased(part)
@@ -112,10 +112,10 @@ def _point_velocities(body: Usd.Prim, frame: StageUnits) -> np.ndarray:
 
 
 def read_friction(body: Usd.Prim, part: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, Usd.Prim | None]:
-    """Coulomb coefficient of a soft body: its own, else the dynamic one of the material of its geometry `part`.
+    """Coulomb coefficient of a soft body: set on its prim, else the dynamic one of the material of its geometry `part`.
 
     Returns:
-        The coefficient, and the material that gives it, or None.
+        The coefficient, and the prim of the material that gives it; None if no material does.
     """
     if authored(body, rows("SoftBody.friction")[0].name):
         return get(body, "SoftBody.friction", frame), None

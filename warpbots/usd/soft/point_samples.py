@@ -1,7 +1,7 @@
 """Motion of soft bodies as time samples: particles as points, springs as curves, and surfaces of meshed bodies.
 
-If the nodes of a body are the points of its own mesh, this mesh moves, and keeps its rest shape beside the frames. A
-body that was meshed by a solver gets its surface as a new mesh, and its rest shape is hidden.
+If the nodes of a body are the points of its own mesh, this mesh moves; the default value of its points remains the rest
+shape. If a solver meshed the body, its surface is written as a new mesh, and its rest shape is hidden.
 """
 
 import functools
@@ -44,11 +44,11 @@ class _Moving(NamedTuple):
 
     Attributes:
         prim: The prim.
-        follows: The particles that its points follow, shape (n_points,).
-        springs: The springs that its curves show, shape (n_curves,); None for other prims.
+        follows: Indices of the particles that its points follow, shape (n_points,).
+        springs: Indices of the springs that its curves show, shape (n_curves,); None for other prims.
         width: Width of an unbroken curve [m]; None for other prims.
-        faces: Three corners of each face, which give its normal, shape (n_faces, 3); None for other prims.
-        local: Transform from lifted scene coordinates [m] to those of the prim, shape (4, 4); None if identical.
+        faces: Indices of three corners of each face, for its normal, shape (n_faces, 3); None for other prims.
+        local: Transform from lifted scene coordinates [m] to coordinates of the prim, shape (4, 4); None for identity.
     """
 
     prim: UsdGeom.PointBased
@@ -69,17 +69,17 @@ def point_frames(
     springs: bool,
     color: str | None = None,
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
-    """Prepare the prims of all soft bodies on the layer that is being edited, and go through the frames.
+    """Prepare the prims of all soft bodies on the layer that is being edited, and yield the frames.
 
     Args:
         found: The prims of the stage.
-        scene: The scene as it reads from the stage.
+        scene: The scene that is read from the stage.
         trajectory: The motion.
         every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
-        color: Quantity that colours show, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
+        color: Quantity to show as colours, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
@@ -110,7 +110,10 @@ def point_frames(
 def _colored(
     write: Callable[[float], int], moving: list[_Moving], shown: PointValues, time: float
 ) -> Callable[[float], int]:
-    """`write`, and colours of all prims at `time` [s]: at the start, and at every frame if they change."""
+    """A function that calls `write` and writes the colours of all prims at `time` [s].
+
+    Colours are written as default values at the start, and at every frame if they change.
+    """
 
     def colored(code: float) -> int:
         size, values = write(code), shown.at(time)
@@ -126,7 +129,7 @@ def _colored(
 
 
 def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: StageUnits) -> Usd.Prim:
-    """A prim for results in scene coordinates, below the prim of the body if USD allows it, else beside it."""
+    """A prim for results in scene coordinates, below the prim of the body if USD allows it, else beside this prim."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
     name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
@@ -143,7 +146,7 @@ def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, ki
 
 
 def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
-    """Hide all geometry of the body `prim`, also results of an earlier motion, except `but`."""
+    """Hide all geometry of the body `prim` except `but`, including results of an earlier motion."""
     for rest in prim.GetChildren() if not prim.IsA(UsdGeom.Gprim) else [prim]:
         if rest.IsA(UsdGeom.Imageable):
             kept = but is not None and but.GetPath().HasPrefix(rest.GetPath())
@@ -159,8 +162,8 @@ def _moving_mesh(
         stage: The stage to write to.
         prim: The prim of the body.
         body: The body.
-        mesh: Has `nodes`, a slice of the particles, and `faces`, vertex indices within it, shape (m, 3).
-        particles: Has `position`, the particles at rest [m], shape (n, 3).
+        mesh: Has `nodes`, a slice of the particles, and `faces`, vertex indices within this slice, shape (m, 3).
+        particles: Has `position`, the positions of all particles at rest [m], shape (n, 3).
         frame: Units and axes of the stage.
     """
     nodes = np.arange(len(particles.position))[mesh.nodes]
@@ -198,7 +201,7 @@ def _write_points(
         frame: Units and axes of the stage.
         code: Time code of the frame.
         position: Positions of all particles [m], shape (n, dim).
-        velocity: Their velocities [m/s], shape (n, dim), or None.
+        velocity: Velocities of all particles [m/s], shape (n, dim); None to write no velocities.
 
     Returns:
         The number of bytes.
@@ -222,7 +225,7 @@ def _write_points(
 
 
 def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim | None:
-    """The prim of a mesh at or below `prim` whose points are `nodes` [m], shape (n, 3), or None."""
+    """The only mesh at or below `prim` if its points are `nodes` [m], shape (n, 3); else None."""
     parts = [p for part in geometry_of(prim) for p in Usd.PrimRange(part, Usd.TraverseInstanceProxies())]
     meshes = [p for p in parts if p.GetTypeName() in ("Mesh", "TetMesh") and RESULT_API not in schemas(p)]
     if len(meshes) != 1:
@@ -235,7 +238,7 @@ def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim 
 
 
 def _corners(mesh: Usd.Prim) -> np.ndarray | None:
-    """Three corners of each face of a mesh of flat polygons, shape (n_faces, 3); None for all others."""
+    """Indices of three corners of each face of a mesh of flat polygons, shape (n_faces, 3); None for other prims."""
     if mesh.GetTypeName() != "Mesh" or UsdGeom.Mesh(mesh).GetSubdivisionSchemeAttr().Get() != UsdGeom.Tokens.none:
         return None
     counts, indices = (np.asarray(at_rest(mesh, f"faceVertex{what}")) for what in ("Counts", "Indices"))
@@ -244,7 +247,7 @@ def _corners(mesh: Usd.Prim) -> np.ndarray | None:
 
 
 def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
-    """Bounding box of all points with their widths, shape (2, 3)."""
+    """Bounding box of all points, enlarged by half their widths, shape (2, 3)."""
     if not len(values):
         return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
     said = points.GetPrim().GetAttribute("widths")
@@ -254,7 +257,7 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
 
 
 def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
-    """Time [s], positions [m], velocities [m/s] and, if springs can break, 1 for broken and 0 for intact springs."""
+    """Time [s], positions [m], velocities [m/s], and 1 for broken and 0 for intact springs (None if none can break)."""
     if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):
             yield *moment, None
@@ -266,7 +269,7 @@ def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
 def _moving_points(
     stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, matter: Any, members: np.ndarray, frame: StageUnits, springs: bool
 ) -> list[_Moving]:
-    """Prims that are shown instead of the rest shape of `body`: its particles, and springs as curves."""
+    """Prims to show in place of the rest shape of `body`: its particles as points, and springs as curves."""
     prim = editable(prim)
     _hide_rest(prim)
     points = UsdGeom.Points(_result(stage, prim, body, "Particles", "Points", frame))

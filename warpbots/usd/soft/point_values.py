@@ -15,7 +15,7 @@ from warpbots.usd.stage.color_map import ColorMap
 __all__ = ["ACTIVATION", "PointValues", "point_values"]
 
 ACTIVATION = "activation"
-"""Name of the control signals of the actuators that drive matter."""
+"""Name of the quantity that shows the control signals of the actuators that drive matter."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,8 +25,8 @@ class PointValues:
     Attributes:
         color_map: Colours of the values.
         at: Function of the time [s] that returns the values, shape (n,).
-        changes: Whether they change with time.
-        known: Whether a point has a value; not if its body has none of the elements in question, shape (n,), bool.
+        changes: Whether the values change with time.
+        known: Whether a point has a value, shape (n,), bool; False if its body has no elements with this parameter.
     """
 
     color_map: ColorMap
@@ -39,13 +39,13 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
     """Values of the points of the matter of a motion.
 
     Args:
-        trajectory: The motion; its first world counts.
-        color: ``"activation"``, the control signals of a region in the last control interval, summed over its actuators
-            and negative where they expand it, or the name of a parameter of elements, interpolated between their
-            centres.
+        trajectory: The motion; only its first world is used.
+        color: ``"activation"`` for the sum of the control signals of all actuators that drive a point, in the last
+            control interval, negative for expansion; or the name of a parameter of elements, which is interpolated
+            between the centres of the elements.
 
     Raises:
-        ValueError: There is no such parameter, or it is not one of elements of soft bodies.
+        ValueError: There is no such parameter, or it does not belong to elements of soft bodies.
     """
     if color == ACTIVATION:
         known = np.ones(len(trajectory.matter.position), dtype=bool)
@@ -56,7 +56,7 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
 
 
 def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
-    """Function of the time [s] that returns the contraction of all points relative to the full one [1], shape (n,)."""
+    """Function of time [s] that returns the contraction of all points relative to full contraction [1], shape (n,)."""
     matter, dt = trajectory.matter, trajectory.control_interval
     actuators = trajectory.scene.actuators
     regions = [vars(actuator).get("region") for actuator in actuators]
@@ -73,7 +73,7 @@ def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
 
 
 def _parameter(trajectory: Trajectory[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A parameter of elements, or its norm, at all points, and whether each point has a value, both of shape (n,)."""
+    """A parameter of elements (or its norm) at all points, and whether each point has a value, both of shape (n,)."""
     model, matter, scene = trajectory.simulation.model, trajectory.matter, trajectory.scene
     places = {n: model.places(spec.per) for n, spec in model.parameters().items()}
     soft = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]

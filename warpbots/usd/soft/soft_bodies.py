@@ -1,7 +1,7 @@
 """Soft bodies: a prim with `PhysicsDeformableBodyAPI`, its geometry, its material and its regions.
 
 A soft body is written as an Xform with the rest shape ``Shape`` and the guides ``Regions`` below it. In files of other
-programs the marked prim may be the geometry itself, or have it anywhere below.
+programs the marked prim may be the geometry itself, or have the geometry anywhere below.
 """
 
 from typing import NamedTuple
@@ -52,7 +52,8 @@ class SoftPrim(NamedTuple):
 
     Attributes:
         body: The body of the scene.
-        rubbing: The prim of the material whose friction the body has; None if it has its own or the default.
+        rubbing: The prim of the material that gives the friction of the body; None if the friction is set on the prim
+            of the body, or is the default.
     """
 
     body: SoftBody
@@ -60,7 +61,7 @@ class SoftPrim(NamedTuple):
 
 
 def _unheard(prim: Usd.Prim | None, reason: str) -> None:
-    """Ignores a note, where a prim is only compared with a body."""
+    """Ignore a note; used if a prim is only compared with a body."""
 
 
 def read_soft_bodies(
@@ -94,7 +95,7 @@ def read_soft_prim(
         note: Receives a note on anything that is read differently from the file.
 
     Raises:
-        SceneError: Something about it cannot be simulated; the message names the prim.
+        SceneError: Something about the body cannot be simulated; the message names the prim.
     """
     parts = geometry_of(body)
     for prim in (body, *parts):
@@ -121,7 +122,7 @@ def _read_materials(
     body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: StageUnits,
     fallback: Material | None, note: Note,
 ) -> tuple[Material, dict[str, Material]]:  # fmt: skip
-    """The material of a body, and materials of regions that have their own."""
+    """The material of a body, and the materials of the regions that have their own, by name of the region."""
     whole = read_material(parts[0], frame, fallback)
     first = bound_material(parts[0])
     mark_solid(parts[0], first)
@@ -155,12 +156,12 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
 
     Args:
         target: The stage to write to.
-        existing: Its present prim, or None. Attributes that agree with the body are not changed, so that additions of
-            other programs stay.
+        existing: The present prim of the body, or None. Attributes that agree with the body are not changed, so that
+            additions of other programs stay.
         body: The body.
 
     Returns:
-        Path of its prim.
+        Path of the prim of the body.
     """
     frame = target.frame
     if existing is not None and _is(existing, body, frame):
@@ -204,7 +205,7 @@ def _made_of(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
 
 
 def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float]:
-    """The colour of the body or of its first shape; the default if there are several colours."""
+    """The colour of the body or of its first shape; the default if the file gives several colours or none."""
     row = rows("SoftBody.color")[0]
     for prim in (body, *geometry_of(body)[:1]):
         if MOTION_API in schemas(prim) and authored(prim, EXACT + row.name):  # results are drawn in other colours
@@ -215,7 +216,7 @@ def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float]:
 
 
 def _regions(body: Usd.Prim) -> list[Usd.Prim]:
-    """Prims of the regions of `body`: the targets of its relationship, else the regions below it."""
+    """Prims of the regions of `body`: the targets of ``warpbots:regions``, else all regions below `body`."""
     link = body.GetRelationship("warpbots:regions")
     if link and link.HasAuthoredTargets():
         return [prim for prim in map(body.GetStage().GetPrimAtPath, targets_of(body, "warpbots:regions")) if prim]

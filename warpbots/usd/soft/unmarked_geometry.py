@@ -1,4 +1,4 @@
-"""Geometry as soft bodies, for files that mark no bodies: all their meshes and solids, of one material."""
+"""Soft bodies from all meshes and solids of files that mark no bodies; all have the same material."""
 
 from pxr import Usd, UsdGeom
 
@@ -31,7 +31,8 @@ def read_unmarked_geometry(
         thickness: Thickness [m] of the sheets made of open meshes; None to leave them out.
 
     Returns:
-        `found` with the prims of these bodies, and the bodies by name; none for colliders alone without `material`.
+        `found` with the prims of these bodies, and the bodies by name. There are no bodies if the file has colliders
+        and `material` is None.
 
     Raises:
         SceneError: There is no such geometry, or no material for it, and there are no colliders either.

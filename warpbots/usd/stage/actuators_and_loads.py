@@ -1,7 +1,7 @@
 """Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has schemas.
 
-Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are
-of type `Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` is set.
+Each is a prim with a schema of warpbots. A cable is a `BasisCurves`, so that every viewer shows its route; the others
+are of type `Scope`. The control channels have the order of the actuators in the file, unless `warpbots:order` is set.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 
 
 def read_parts(found: Inventory, frame: StageUnits, faults: Faults) -> dict[str, list]:
-    """All parts by the fields of a scene that hold them.
+    """All parts, by the name of the field of a scene that holds them.
 
     Args:
         found: The prims of the stage.
@@ -101,7 +101,7 @@ def _define(target: Target, part: Part) -> Usd.Prim:
 
 
 def _draw(prim: Usd.Prim, cable: Cable) -> None:
-    """Attributes of a curve besides its points: one polyline with a width of a hundredth of its length."""
+    """Author the attributes of a curve besides its points: one polyline with a width of a hundredth of its length."""
     curves = UsdGeom.BasisCurves(prim)
     steps = np.diff(np.asarray(cable.waypoints), axis=0)
     curves.CreateTypeAttr(UsdGeom.Tokens.linear)

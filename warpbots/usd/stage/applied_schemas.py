@@ -67,7 +67,7 @@ SURFACE_APIS = (
 """Applied schemas that mark a mesh as a sheet instead of a solid; the first is written."""
 
 SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
-"""Applied schemas that mark the simulated geometry of a body that has several."""
+"""Applied schemas that mark which geometry of a body with several geometries is simulated."""
 
 ROD_API = "PhysicsCurvesDeformableSimAPI"
 """Applied schema of curves that are rods, which warpbots does not support."""
@@ -88,7 +88,7 @@ OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
 
 MOTION_API = "WarpbotsMotionAPI"
-"""Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
+"""Applied schema of prims whose motion is in the file; rigid bodies are kinematic for players, but read as moving."""
 
 FIELD_API = "WarpbotsFieldAPI"
 

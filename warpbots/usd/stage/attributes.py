@@ -45,7 +45,7 @@ _AGREE = 1e-6
 
 
 def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
-    """The value of `sets` on `prim`: the value of the first authored row, or the default of the table.
+    """The value on `prim` for the rows `sets` of the table: from the first row that is authored, or else the default.
 
     Returns:
         A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
@@ -60,7 +60,7 @@ def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
-    """Author `value` of `sets` on `prim`, with an exact value beside it if needed; None removes it."""
+    """Author `value` on `prim` for the rows `sets` of the table, with an exact value if needed; None removes it."""
     for row in rows(sets):
         clear(prim, row.name)
         clear(prim, EXACT + row.name)
@@ -75,7 +75,7 @@ def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two numbers, tuples or arrays are equal to the last bit; None equals None alone."""
+    """Whether two numbers, tuples or arrays are equal to the last bit; None equals only None."""
     return (a is None) == (b is None) and np.array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -121,7 +121,7 @@ def axis_number(word: Any, what: str = "") -> int:
     """0, 1 or 2 for the axes X, Y and Z.
 
     Raises:
-        SceneError: It is another word; the message begins with `what`.
+        SceneError: `word` is not an axis; the message begins with `what`.
     """
     if str(word) not in ("X", "Y", "Z"):
         raise SceneError(f"{what}its axis must be X, Y or Z, got {str(word)!r}")
@@ -138,7 +138,7 @@ def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool 
 
 
 def clear(prim: Usd.Prim, name: str) -> None:
-    """Remove the value of the attribute `name`, wherever it comes from."""
+    """Remove the value of the attribute `name`, even if it comes from a reference."""
     if authored(prim, name):
         prim.RemoveProperty(name)
     if authored(prim, name):  # it comes through a reference
@@ -158,7 +158,7 @@ def schemas(prim: Usd.Prim) -> set[str]:
 
 
 def at_rest(prim: Usd.Prim, name: str) -> Any:
-    """The attribute `name` of the geometry of `prim`, or None; its rest value if results move the points."""
+    """The value of a geometric attribute of `prim`, or None; if results of a motion change it, the value at rest."""
     rest = value_of(prim, name, Usd.TimeCode.Default()) if MOTION_API in schemas(prim) else None
     return value_of(prim, name) if rest is None else rest
 
@@ -190,7 +190,7 @@ def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:
 
 
 def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
-    """Author the attribute of a row of the table, with a value in units of the file."""
+    """Author the attribute of `row`, with a value in units of the file."""
     create(prim, row.name, row.type, value, row.uniform)
 
 

@@ -20,7 +20,7 @@ _SUN = (0.3, -0.5, 0.8)
 """Direction from the scene to the light."""
 
 _ROOM = 1.1
-"""Radius of the region in the picture divided by the radius of the scene."""
+"""Radius of the region that the picture shows, divided by the radius of the scene."""
 
 _KEY, _FILL = 3.0, 0.4
 """Irradiance of the sun and radiance of the sky: white matter in the sun is about as bright as a picture can show."""
@@ -56,7 +56,7 @@ def _add_camera(target: Target, scene: Scene) -> None:
 
 
 def _looking_back(away: tuple[float, ...] | np.ndarray) -> np.ndarray:
-    """Axes, as columns, of a prim whose -z points against `away`, with y as vertical as possible, shape (3, 3)."""
+    """Axes, as columns, of a prim whose +z points along `away`, with y as vertical as possible, shape (3, 3)."""
     z = np.array(away) / np.linalg.norm(away)
     x = np.cross([0.0, 0.0, 1.0], z)
     x = x / np.linalg.norm(x)
@@ -64,7 +64,7 @@ def _looking_back(away: tuple[float, ...] | np.ndarray) -> np.ndarray:
 
 
 def _place(target: Target, prim: Usd.Prim, axes: np.ndarray, position: np.ndarray) -> None:
-    """Give a prim a pose in lifted scene coordinates, without the scale of the stage coordinates."""
+    """Give a prim a pose in lifted scene coordinates; its transform does not scale stage coordinates."""
     frame, parent = target.frame, prim.GetParent()
     to_stage = np.linalg.inv(frame.to_scene)
     pose = np.eye(4)

@@ -34,7 +34,7 @@ class Conversion(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """Both directions of one kind of value.
+    """Conversion of one kind of value in both directions.
 
     Attributes:
         decode: Function from the value of an attribute to the value of a field [SI units, scene axes].
@@ -101,4 +101,4 @@ CODECS = {
     "vectors": Codec(_vectors, _to_vectors),
     "points": Codec(_points, _to_points),
 }
-"""Codecs by the `kind` of a row. The kind "local" has no codec: its module reads it in the frame of its prim."""
+"""Codecs by the `kind` of a row. The kind "local" has no codec: the module that reads the attribute converts it."""

@@ -35,7 +35,7 @@ class ColorMap:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether colours follow the logarithm."""
+        """Whether colours follow the logarithm of the value."""
         return self.lower > 0.0 and self.upper >= _DECADE * self.lower
 
     def colors(self, values: np.ndarray) -> np.ndarray:
@@ -57,9 +57,9 @@ def write_colors(prim: Usd.Prim, color_map: ColorMap, values: np.ndarray, code: 
 
     Args:
         prim: The prim, with points.
-        color_map: Name, and colours of values.
+        color_map: Map from the values to colours, and the name of the quantity.
         values: Values of the points, shape (n,).
-        code: Time code; None for values that do not change, or for those before the first frame.
+        code: Time code; None to write default values, which hold if the values do not change or before the first frame.
 
     Returns:
         The number of bytes.

@@ -1,4 +1,4 @@
-"""Errors of files: each has a location and a reason, unexpected ones become sentences, and several are raised at once.
+"""Errors in files: each has a location and a reason, unexpected errors become sentences, several are raised at once.
 
 No code searches the text of an error for its location or reason.
 """
@@ -48,14 +48,14 @@ def reason_at(prim: Usd.Prim, error: SceneError) -> str:
 def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = None) -> Iterator[None]:
     """Turn unexpected errors while reading a file into sentences.
 
-    USD and NumPy raise them if an attribute has another type than its schema, or holds invalid text.
+    USD and NumPy raise such errors if an attribute has another type than its schema, or holds invalid text.
 
     Args:
         location: The file or the path of the prim, for the message.
-        prim: Where to look for attributes of wrong type.
+        prim: The prim at and below which attributes of the wrong type are searched for; None for no search.
 
     Raises:
-        LocatedError: There was such an error; it is the cause of this one.
+        LocatedError: There was an unexpected error, which is the cause of this error.
     """
     try:
         yield
@@ -68,7 +68,10 @@ def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = No
 
 
 def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
-    """Result of `reader`, or None with its error added to `faults`; a prim is the first argument, if there is one."""
+    """Result of `reader`; if it fails, None, and the error is added to `faults`.
+
+    If the first argument is a prim, unexpected errors are located there.
+    """
     prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
     try:
         with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():

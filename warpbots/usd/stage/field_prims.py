@@ -1,6 +1,6 @@
 """Fields of a scene: parameters of a solver as arrays of double precision, in SI units and scene axes.
 
-Each is a `Scope` with a schema of ours. Other programs see a field only as colours of a trajectory: see
+Each field is a `Scope` with a schema of warpbots. Other programs see a field only as colours of a trajectory: see
 `warpbots.usd.soft.point_values`.
 """
 

@@ -115,7 +115,7 @@ def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
 
 
 def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None, bool]]:
-    """All prims with the results of `_kind`, without prims that belong to other prims."""
+    """All prims, each with the results of `_kind`; prims that belong to another prim are left out."""
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         kind, reason, prune = _kind(prim)
@@ -125,7 +125,7 @@ def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None,
 
 
 def take_inventory(stage: Usd.Stage) -> Inventory:
-    """The prims of `stage`, including instances, without inactive ones."""
+    """The prims of `stage` by their roles, including prims of instances; inactive prims are left out."""
     kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
     left_out = _missing(stage)
     for prim, kind, reason, prune in _kinds(stage):
@@ -217,7 +217,7 @@ def _animated(prim: Usd.Prim) -> bool:
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
-    """`prims` by name, in the order of the scene; prims that share a name by their paths."""
+    """`prims` by name, in the order of the scene; prims that share a name are listed by their paths instead."""
     ordered = sorted(prims, key=lambda p: value_of(p, _ORDER) if authored(p, _ORDER) else float("inf"))
     count = Counter(read_name(prim) for prim in ordered)
     return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

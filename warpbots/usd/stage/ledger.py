@@ -1,8 +1,8 @@
 """Record of the properties that readers took from a stage, and of the prims that notes name as left out.
 
-Readers obtain the values of physics through the functions of `warpbots.usd.stage.attributes`, which enter each in the
-ledger of the current reading. A property of the file that is not in the ledger was not asked for, whatever its name,
-and `warpbots.usd.stage.unread_physics` reports it.
+Readers obtain the values of physics through the functions of `warpbots.usd.stage.attributes`, which enter each
+property in the ledger of the current reading. A property of the file that is not in the ledger was not asked
+for, whatever its name, and `warpbots.usd.stage.unread_physics` reports it.
 """
 
 import contextlib
@@ -45,19 +45,19 @@ def keeping_ledger() -> Iterator[Ledger]:
 
 
 def mark_read(prim: Usd.Prim, *names: str) -> None:
-    """Enter properties of `prim` whose values are used, or which another property overrules by their schema."""
+    """Enter properties of `prim` in the ledger: they are used, or their schema lets another property overrule them."""
     ledger = _present.get()
     if ledger is not None:
         ledger.read.update((prim.GetPath(), name) for name in names)
 
 
 def mark_below(prim: Usd.Prim, *prefixes: str) -> None:
-    """Enter the authored properties of `prim` with one of these prefixes, which one note has named together."""
+    """Enter all authored properties of `prim` with one of `prefixes` in the ledger; one note names them together."""
     mark_read(prim, *prim.GetAuthoredPropertyNames(lambda name: name.startswith(prefixes)))
 
 
 def mark_named(prim: Usd.Prim, below: bool = False) -> None:
-    """Enter a prim that a note names as left out, and all prims below it if `below` is set."""
+    """Enter a prim that a note names as left out in the ledger, and all prims below it if `below` is set."""
     ledger = _present.get()
     if ledger is not None:
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else [prim]
@@ -65,7 +65,7 @@ def mark_named(prim: Usd.Prim, below: bool = False) -> None:
 
 
 def mark_solid(solid: Usd.Prim, material: Usd.Prim | None) -> None:
-    """Enter a prim whose geometry is part of the scene, with the material bound to it."""
+    """Enter a prim whose geometry is part of the scene in the ledger, with the material bound to the prim."""
     ledger = _present.get()
     if ledger is not None:
         ledger.solids.add(solid.GetPath())

@@ -41,7 +41,8 @@ def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, st
 
     Args:
         stage: The stage; its session layer is changed.
-        whole: Function that returns whether to expand instancers without physics, too; called after all others.
+        whole: Function that returns whether to expand instancers without physics, too; it is called after the
+            instancers with physics have been expanded.
         lost: Receives the paths of instancers without physics that cannot be expanded, and the reasons.
 
     Returns:
@@ -58,7 +59,7 @@ def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, st
 
 
 def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[str, int]:
-    """Expand instancers with physics; with `lost`, expand all, and add those that cannot be expanded to it."""
+    """Expand instancers with physics; with `lost`, expand all instancers, and list in `lost` those that fail."""
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
@@ -92,7 +93,7 @@ def _prototypes(prim: Usd.Prim) -> list[Usd.Prim]:
 
 
 def _all(prim: Usd.Prim) -> Usd.PrimRange:
-    """`prim` and all prims below it, also if it is only an `over`."""
+    """`prim` and all prims below it, even if `prim` is only an ``over``."""
     return Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimIsActive & ~Usd.PrimIsAbstract))
 
 
@@ -161,7 +162,7 @@ def _places(prim: Usd.Prim, count: int) -> np.ndarray:
 
 
 def _ids(instancer: UsdGeom.PointInstancer, count: int) -> np.ndarray:
-    """Ids of the instances, shape (count,); their indices if they have none."""
+    """Ids of the instances, shape (count,); their indices if the instancer has no ids."""
     found = instancer.GetIdsAttr().Get(START)
     return np.asarray(found) if found is not None and len(found) == count else np.arange(count)
 
@@ -179,7 +180,7 @@ def _copy_transform(prim: Usd.Prim, below: Usd.Prim) -> None:
 
 
 def _rates(instancer: UsdGeom.PointInstancer, name: str, count: int) -> np.ndarray | None:
-    """Velocities of the instances in axes of the instancer, or None if there is not one for each."""
+    """Velocities of the instances in axes of the instancer, or None if the file does not give one for each instance."""
     found = instancer.GetPrim().GetAttribute(name).Get(START)
     return np.asarray(found, dtype=np.float64) if found is not None and len(found) == count else None
 

@@ -62,7 +62,7 @@ def to_scene_coordinates(prim: Usd.Prim, frame: StageUnits) -> None:
 
 
 def read_name(prim: Usd.Prim) -> str:
-    """Name of `prim`: its display name, else its own name."""
+    """Name of `prim`: its display name, else its name in the path."""
     return prim.GetDisplayName() if prim.HasAuthoredDisplayName() else prim.GetName()
 
 
@@ -73,13 +73,13 @@ def main_prim(stage: Usd.Stage) -> Usd.Prim | None:
 
 
 def rename(prim: Usd.Prim, name: str) -> None:
-    """Make `name` the name of `prim` when it is read: its display name, unless its own name is the same."""
+    """Make `read_name` return `name` for `prim`: set the display name, unless the name in the path is the same."""
     if name != prim.GetName() or prim.HasAuthoredDisplayName():
         prim.SetDisplayName(name)
 
 
 def editable(prim: Usd.Prim) -> Usd.Prim:
-    """`prim` in a form that can be edited: instances above it are no longer shared."""
+    """`prim` in a form that can be edited: prims above it are made no longer instanceable."""
     stage, path = prim.GetStage(), prim.GetPath()  # `prim` itself expires with the instance
     for ancestor in path.GetPrefixes():
         if stage.GetPrimAtPath(ancestor).IsInstance():

@@ -1,7 +1,7 @@
 """The role of a prim in physics: soft or rigid body, collider, shape; and which prims belong to which body.
 
-A body or obstacle of ours is an Xform with its solid as the child ``Shape``, whose type is in `warpbots:shape`. In
-files of other programs the prim may be the geometry itself, or have it anywhere below.
+warpbots writes a body or an obstacle as an Xform, with the solid as child ``Shape`` and its type in `warpbots:shape`.
+In files of other programs the prim may be the geometry itself, or have the geometry anywhere below.
 """
 
 from pxr import Usd, UsdGeom
@@ -58,7 +58,7 @@ def is_collider(prim: Usd.Prim) -> bool:
 
 
 def body_of(prim: Usd.Prim) -> Usd.Prim | None:
-    """The moving rigid body that `prim` belongs to: itself or the nearest one above it, or None."""
+    """The moving rigid body that `prim` belongs to: `prim` itself or the nearest rigid body above it; else None."""
     while prim and not prim.IsPseudoRoot():
         if "PhysicsRigidBodyAPI" in schemas(prim):
             return prim if is_moving(prim) else None
@@ -88,7 +88,7 @@ def is_shape(prim: Usd.Prim) -> bool:
 
 
 def geometry_of(prim: Usd.Prim) -> list[Usd.Prim]:
-    """Roots of the shapes at or below `prim`: those marked for simulation, if there are any.
+    """Roots of the shapes at or below `prim`; if some are marked for simulation, only these.
 
     Curves are bars only if there is no other geometry: beside a mesh they are hair, or a line drawn on it.
     """
@@ -112,7 +112,7 @@ def is_ours(prim: Usd.Prim) -> bool:
 
 
 def kind_of(cls: type) -> str:
-    """Field of a scene that holds parts of this class."""
+    """Name of the field of a scene that holds parts of the class `cls`."""
     others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
     return others.get(cls, "actuators")
 

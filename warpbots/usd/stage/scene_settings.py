@@ -29,7 +29,7 @@ def read_dimension(scene_prim: Usd.Prim | None) -> int:
 
 
 def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> dict[str, Any]:
-    """Gravity, domain, fluid and task by the fields of a scene.
+    """Gravity, domain, fluid and task, by the names of the fields of a scene.
 
     Args:
         prim: The `PhysicsScene`, or None.

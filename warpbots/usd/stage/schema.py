@@ -42,18 +42,19 @@ class Row(NamedTuple):
         sets: What it sets: a field of a class of `warpbots.scene`, or a description of something else.
         name: Name of the USD attribute.
         type: Its USD type.
-        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`: "number" by its unit;
-            "integer", "text", "color" and "table" (pairs of numbers) not at all; "numbers" as an array, "constant" as
-            an array of one number; "vector" by the rotation of its prim, "vectors" as an array of vectors; "points" by
-            the transform of its prim. "local" is converted by its reader and its writer.
+        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`. The unit of a "number" is
+            converted, and the units of "numbers" (an array) and "constant" (an array of one number). A "vector" and
+            "vectors" (an array) are also rotated from the axes of the prim, and "points" are transformed from its
+            coordinates. "integer", "text", "color" and "table" (pairs of numbers) are not converted. A "local" value
+            has no codec: its reader and its writer convert it.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
-        prim: The prim or the applied schema that carries it.
-        origin: Where the name is from.
+        prim: The prim or the applied schema that has the attribute.
+        origin: The specification or program that defines the name.
         default: Value if nothing is authored; `...` if there is no default.
-        written: Whether the writer authors it, too.
-        uniform: Whether it is uniform (not animated) by its schema; our own attributes all are.
+        written: Whether warpbots also writes the attribute.
+        uniform: Whether its schema makes it uniform (not animated); all attributes of warpbots are uniform.
         reader: The module of `warpbots.usd` that reads it.
-        writer: The module that writes it; "" where none does.
+        writer: The module that writes it; "" if no module writes it.
     """
 
     sets: str
@@ -88,9 +89,9 @@ def declare(reader: str, *new: Row, writer: str | None = None) -> None:
     """Add rows to the table.
 
     Args:
-        reader: The module of `warpbots.usd` that reads them.
-        *new: The rows; of several rows with the same `sets`, the first authored one counts.
-        writer: The module that writes them; None for `reader`.
+        reader: The module of `warpbots.usd` that reads these attributes.
+        *new: The rows; of several rows with the same `sets`, the first one that a file authors is used.
+        writer: The module that writes these attributes; None for `reader`.
     """
     for row in new:
         by = reader if writer is None else writer
@@ -105,11 +106,11 @@ def rows(sets: str) -> tuple[Row, ...]:
 
 
 def attributes_of(cls: type, *otherwise: str) -> dict[str, str]:
-    """The `sets` of the rows of each field of a class: the field itself, or a quantity that classes share, as a region.
+    """For each field of a class, the `Row.sets` of its rows: ``<class>.<field>``, or ``<field>`` if classes share it.
 
     Args:
         cls: A dataclass of a scene.
-        *otherwise: Fields that a file stores in another way than by an attribute.
+        *otherwise: Fields that a file does not store as an attribute.
 
     Raises:
         SceneError: A field has no row; a file would lose it.

@@ -17,16 +17,16 @@ MAX_PRIMS = 100_000
 """Default limit of the number of prims of a stage: a minute or more of reading."""
 
 _DEEPEST = 10_000
-"""Levels of nested prims in a text; USD's parser aborts the process at about ten times as many."""
+"""Largest depth of nested prims in a text file; USD's parser aborts the process at about ten times as many."""
 
 _BYTES = {True: 80.0, False: 2.0}
-"""Largest memory for one byte of a text (True) or binary file (False) [bytes]; the two bytes of ``1,`` take 145."""
+"""Largest memory per byte of a text file (True) or binary file (False) [bytes]; the two bytes of ``1,`` take 145."""
 
 _ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
-"""In text: the type of an array, and its first element if it is in parentheses."""
+"""In a text file: the type of an array, and its first element if this element is in parentheses."""
 
 _BRACE = re.compile(rb'"""(?s:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|@[^@\n]*@|#[^\n]*|([{}])')
-"""In text: a brace, or a string or comment, in which braces do not count."""
+"""In a text file: a brace, or a string or comment, in which braces do not count."""
 
 
 def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
@@ -34,7 +34,7 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
 
     Args:
         path: The file.
-        root: The folder that must contain all files that it refers to.
+        root: The folder that must contain all files to which this file refers.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -75,12 +75,12 @@ def _places(path: Path, new: list[Sdf.Layer]) -> Iterator[tuple[str, Path, str |
 
 
 def refuse_prims(layer: Sdf.Layer, most: int) -> None:
-    """Raise if the stage of a layer has more prims than `most`, each counted once for every origin.
+    """Raise if the stage of a layer has more prims than `most`; a prim counts once for every definition and reference.
 
     USD composes one prim after the other here, so that composition can be stopped.
 
     Raises:
-        SceneError: There are more.
+        SceneError: There are more prims.
     """
     cache = Pcp.Cache(Pcp.LayerStackIdentifier(layer), "usd", True)
     paths, count = [Sdf.Path.absoluteRootPath], 0
@@ -118,7 +118,7 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
 
 
 def _look(path: Path, owner: str | Path | None, root: Path) -> None:
-    """Raise if a file cannot be opened safely, or if another file, `owner`, refers to it and it lies outside `root`."""
+    """Raise if a file cannot be opened safely, or lies outside `root` although another file, `owner`, refers to it."""
     if owner is not None:
         refuse_outside(path, owner, root)
     with readable(path).open("rb") as file:
@@ -134,7 +134,7 @@ def _refuse_depth(text: mmap.mmap, path: Path) -> None:
     """Raise if prims in a text are nested so deeply that USD's parser runs out of stack.
 
     Raises:
-        SceneError: They are nested too deeply.
+        SceneError: Prims are nested too deeply.
     """
     braces = [brace for brace in _BRACE.findall(text) if brace]
     depth = np.cumsum(np.where(np.array(braces) == b"{", 1, -1)).max(initial=0)
@@ -146,7 +146,7 @@ def _refuse_arrays(text: mmap.mmap, path: Path) -> None:
     """Raise if the elements of an array in a text do not match its type: USD would take hours to report it.
 
     Raises:
-        SceneError: The first such array.
+        SceneError: There is such an array; the message names the first one.
     """
     for found in _ARRAY.finditer(text):
         name, first = (group.decode(errors="replace") for group in found.groups())

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 PACKAGE = ".usdz"
-"""Ending of a package of several files in one."""
+"""Ending of a package, which is one file that contains several files."""
 
 EXTENSIONS = (".usd", ".usda", ".usdc", PACKAGE)
 """Endings of files that can be written."""
@@ -42,13 +42,13 @@ def open_stage(
 
     Args:
         path: The file.
-        asset_root: The folder that must contain all files that it refers to; None for the default of `read`.
+        asset_root: The folder that must contain all files to which this file refers; None for the default of `read`.
         max_prims: Largest number of prims.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is empty, is not a USD file, refers to files elsewhere, is too large, or was written by a newer
-            version of warpbots.
+        SceneError: The file is empty, is not a USD file, refers to files outside this folder, is too large, or was
+            written by a newer version of warpbots.
     """
     path = Path(path)
     if path.is_dir():
@@ -71,7 +71,7 @@ def _refuse_without_stage(path: Path) -> None:
     """Raise if a package does not begin with a layer, which is its stage, or unpacks to much more than its size.
 
     Raises:
-        SceneError: It has no stage or unpacks to too much.
+        SceneError: The package has no stage or unpacks to too much.
     """
     if path.suffix == PACKAGE and zipfile.is_zipfile(path):
         refuse_unpacking(path)
@@ -85,12 +85,12 @@ def _refuse_without_stage(path: Path) -> None:
 
 
 def open_again(path: str | os.PathLike) -> Usd.Stage:
-    """`open_stage` for a file that a user has read before, without limits of location and size."""
+    """As `open_stage`, for a file that the user has read before: location and size are not limited."""
     return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
 def sign(layer: Sdf.Layer) -> None:
-    """Store in `layer` the version of warpbots and of the table of attributes; a foreign creator is kept."""
+    """Store in `layer` the version of warpbots and of the table of attributes; the name of another creator is kept."""
     said = layer.customLayerData
     foreign = not str(said.get("creator", "warpbots")).startswith("warpbots")
     name = said["creator"] if foreign else f"warpbots {_version()}"
@@ -99,7 +99,7 @@ def sign(layer: Sdf.Layer) -> None:
 
 @contextlib.contextmanager
 def replacing_layers(*paths: Path) -> Iterator[list[Path]]:
-    """`replacing` for USD files; layers that are open in this process are reloaded.
+    """As `replacing`, for USD files; layers that are open in this process are reloaded.
 
     Raises:
         ValueError: A file does not have an ending of USD.
@@ -124,7 +124,7 @@ def export(layer: Sdf.Layer, path: Path) -> None:
     """Write `layer` to `path`.
 
     Raises:
-        OSError: It could not be written.
+        OSError: The file could not be written.
     """
     if not layer.Export(str(path)):
         raise OSError(f"USD could not write {path}")

@@ -12,8 +12,8 @@ __all__ = [
 def snap(matrix: np.ndarray) -> np.ndarray:
     """`matrix` with entries within 1e-12 of an integer rounded to it.
 
-    Rotations by right angles and products of a matrix with its inverse leave such errors. Without them, shapes that are
-    aligned with the axes remain aligned to the last bit.
+    Rotations by right angles and products of a matrix with its inverse leave rounding errors. Their removal
+    keeps shapes that are aligned with the axes aligned to the last bit.
     """
     whole = np.rint(matrix)
     return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
@@ -49,21 +49,21 @@ def rigid(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) transformed by `matrix`; unchanged to the last bit if it is the identity."""
+    """Points of shape (n, 3) transformed by `matrix`; unchanged to the last bit if `matrix` is the identity."""
     if np.array_equal(matrix, np.eye(4)):
         return points
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
 def matrix_of(rotation: object, position: object) -> np.ndarray:
-    """The matrix of a rotation followed by a translation."""
+    """The matrix of a rotation followed by a translation, shape (4, 4)."""
     result = np.eye(4)
     result[:3, :3], result[:3, 3] = rotation, position
     return result
 
 
 def inverse(pose: np.ndarray) -> np.ndarray:
-    """Inverse of a rotation with a translation."""
+    """Inverse of the rigid transform `pose`, shape (4, 4)."""
     R = pose[:3, :3]
     return matrix_of(R.T, -R.T @ pose[:3, 3])
 

@@ -1,4 +1,4 @@
-"""From the units and axes of a stage to those of a scene.
+"""Conversion from the units and axes of a stage to the units and axes of a scene.
 
 A scene is in SI units with z up (y up in 2D); the units and axes of a stage are given by `metersPerUnit`,
 `kilogramsPerUnit` and `upAxis`. A 2D scene (x, y) lies in the plane y = 0 of a z-up stage: (x, y) is (x, 0, y) there.
@@ -71,7 +71,7 @@ class StageUnits:
         return snap(self.to_scene @ np.array(world).T)
 
     def lift(self, vectors: np.ndarray) -> np.ndarray:
-        """Scene vectors of shape (..., dim) as lifted ones of shape (..., 3)."""
+        """Scene vectors of shape (..., dim) as lifted vectors of shape (..., 3)."""
         vectors = np.asarray(vectors, dtype=np.float64)
         return vectors if self.dim == 3 else np.insert(vectors, 1, 0.0, axis=-1)
 

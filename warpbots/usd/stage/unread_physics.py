@@ -62,7 +62,7 @@ _NUMERICS = re.compile(
     r"|weldTolerance|metric|simplificationMetric|data|settlingThreshold|sleepDamping)|isaac\w*:.+"
     r"|physxDeformable:(simulation|collision|rest|selfCollisionFilter)\w*|physxTrigger\w*:.+"
 )
-"""Attributes that control how other programs compute, or identify their prims."""
+"""Attributes that control how other programs compute, or by which they identify prims."""
 
 _NEUTRAL = {
     "physics:articulationEnabled": (True,),
@@ -107,7 +107,7 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
 
     Args:
         stage: The stage.
-        ledger: Record of the properties that readers took from it.
+        ledger: Record of the properties that readers took from the stage.
         settings: The PhysicsScene of the scene, or None.
     """
     found: list[tuple[str, str]] = []
