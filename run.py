@@ -66,7 +66,8 @@ def test(*options: str) -> None:
 def slow(*options: str) -> None:
     """The tests marked slow, in both precisions; options go to both."""
     set_up("[test,notebook,docs]")
-    whole = ("--dist", "loadfile")  # tests of one file share what takes long
+    # Tests of one file share what takes long. Files run in the order of `tests/conftest.py`, the longest one first.
+    whole = ("--dist", "loadfile", "--no-loadscope-reorder")
     tests(*whole, "-m", "slow", *options)
     tests(*whole, "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
 

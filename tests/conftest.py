@@ -101,6 +101,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid in SLOW or OTHER_ELEMENTS.search(item.name):
             item.add_marker("slow")
+    items.sort(key=lambda item: item.path.name != "test_cuda_source.py")  # the longest one of the slow run
     named = any("::" in str(a) for a in config.args)
     if named or config.getoption("--slow") or "slow" in config.getoption("-m"):
         return
