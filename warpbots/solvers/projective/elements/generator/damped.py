@@ -17,7 +17,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation_arrays
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.elements.element import Place, element, raise_to, row
+from warpbots.solvers.projective.elements.element import Place, element, raise_to
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response
 from warpbots.solvers.projective.elements.generator.family import Family, point_of_quadrature, rows
 from warpbots.solvers.projective.elements.generator.rest import inverse_of, stiffness_at
@@ -189,7 +189,7 @@ def damper_scaling_kernel(family: Family) -> wp.Kernel:
         w, e = wp.tid()
         ratio = real(0.0)
         for i in range(points):
-            ratio += dampers.ratio[points * row(dampers.place, w, e) + i]
+            ratio += dampers.ratio[point_of_quadrature(dampers.place, points, w, e, i)]
         raise_to(scaling_out, w, e, ratio)
 
     return scaling
