@@ -245,23 +245,26 @@ def _splines(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     bz, dz, cz = _spline(t[2])
     n = _vec3()
     C = _mat33()
-    if d == _ZERO:
-        for i in range(3):
-            for j in range(3):
-                row = _row(solids, s, cell, i, j)
-                f = _vec3(solids.sample[w, row], solids.sample[w, row + 1], solids.sample[w, row + 2])
-                value = wp.dot(f, bz)
-                slope = wp.dot(f, dz) / h[2]
-                d += bx[i] * by[j] * value
-                n += _vec3(dx[i] * by[j] * value / h[0], bx[i] * dy[j] * value / h[1], bx[i] * by[j] * slope)
-                if curved == 1:
-                    xy = dx[i] * dy[j] * value / (h[0] * h[1])
-                    xz = dx[i] * by[j] * slope / h[0]
-                    yz = bx[i] * dy[j] * slope / h[1]
-                    xx = cx[i] * by[j] * value / (h[0] * h[0])
-                    yy = bx[i] * cy[j] * value / (h[1] * h[1])
-                    zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
-                    C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+    inside = d == _ZERO
+    k = int(0)
+    while inside and k < 9:  # not unrolled: that would take long to compile
+        i = k // 3
+        j = k % 3
+        row = _row(solids, s, cell, i, j)
+        f = _vec3(solids.sample[w, row], solids.sample[w, row + 1], solids.sample[w, row + 2])
+        value = wp.dot(f, bz)
+        slope = wp.dot(f, dz) / h[2]
+        d += bx[i] * by[j] * value
+        n += _vec3(dx[i] * by[j] * value / h[0], bx[i] * dy[j] * value / h[1], bx[i] * by[j] * slope)
+        if curved == 1:
+            xy = dx[i] * dy[j] * value / (h[0] * h[1])
+            xz = dx[i] * by[j] * slope / h[0]
+            yz = bx[i] * dy[j] * slope / h[1]
+            xx = cx[i] * by[j] * value / (h[0] * h[0])
+            yy = bx[i] * cy[j] * value / (h[1] * h[1])
+            zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
+            C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+        k += 1
     return d, n, C
 
 
@@ -276,9 +279,11 @@ def _add_sample_adjoint(
     if solids.kind[s] == LINEAR:
         base, at, _inside = _linear_cell(solids.resolution[s], solids.size[s], y)
         slope_adj = wp.cw_div(n_adj, solids.size[s])
-        for corner in range(8):
+        corner = int(0)
+        while corner < 8:
             number, weight, slope, _bend = _corner(solids.resolution[s], base, at, corner)
             wp.atomic_add(sample_adj, w, solids.first[s] + number, d_adj * weight + wp.dot(slope_adj, slope))
+            corner += 1
         return
     h = solids.size[s]
     cell, t, outside = _cell(solids, s, y)
@@ -287,13 +292,16 @@ def _add_sample_adjoint(
     bx, dx, _cx = _spline(t[0])
     by, dy, _cy = _spline(t[1])
     bz, dz, _cz = _spline(t[2])
-    for i in range(3):
-        for j in range(3):
-            row = _row(solids, s, cell, i, j)
-            across = d_adj * bx[i] * by[j] + n_adj[0] * dx[i] * by[j] / h[0] + n_adj[1] * bx[i] * dy[j] / h[1]
-            along = n_adj[2] * bx[i] * by[j] / h[2]
-            for k in range(3):
-                wp.atomic_add(sample_adj, w, row + k, across * bz[k] + along * dz[k])
+    k = int(0)
+    while k < 9:
+        i = k // 3
+        j = k % 3
+        row = _row(solids, s, cell, i, j)
+        across = d_adj * bx[i] * by[j] + n_adj[0] * dx[i] * by[j] / h[0] + n_adj[1] * bx[i] * dy[j] / h[1]
+        along = n_adj[2] * bx[i] * by[j] / h[2]
+        for l in range(3):
+            wp.atomic_add(sample_adj, w, row + l, across * bz[l] + along * dz[l])
+        k += 1
 
 
 @wp.func

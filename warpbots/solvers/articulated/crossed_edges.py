@@ -80,7 +80,8 @@ def greatest(a: mat33, b: mat33, r: vec3):
     m = int(0)
     s_k = -scalar(wp.inf)
     s_m = -scalar(wp.inf)
-    for number in range(_AXES):
+    number = int(0)
+    while number < _AXES:  # not unrolled: that would take long to compile
         s, n = separation(a, b, r, number)
         if wp.dot(n, n) > _ZERO:
             if number >= _FACES and s > s_k:
@@ -92,6 +93,7 @@ def greatest(a: mat33, b: mat33, r: vec3):
             elif s > s_m:
                 s_m = s
                 m = number
+        number += 1
     return k, m
 
 
