@@ -22,6 +22,8 @@ SLOW = {
     line.split(" | ")[0] for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")
 }
 """Tests that are slow besides those with a decorator."""
+SLOW_CASES = set((ROOT / "tests" / "slow_cases.txt").read_text().splitlines())
+"""Further cases of tests whose cheapest case is quick; `slow_cases.py` measures and lists them."""
 OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
 """General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
 MARKERS = (
@@ -98,8 +100,9 @@ def pytest_collection_modifyitems(config, items):
             marker = item.get_closest_marker("verification")
             if marker is not None and not marker.kwargs.get("float32", False):
                 item.add_marker(skip)
+    listed = SLOW if config.pluginmanager.hasplugin("slow_cases") else SLOW | SLOW_CASES
     for item in items:
-        if item.nodeid in SLOW or OTHER_ELEMENTS.search(item.name):
+        if item.nodeid in listed or OTHER_ELEMENTS.search(item.name):
             item.add_marker("slow")
     items.sort(key=lambda item: item.path.name != "test_cuda_source.py")  # the longest one of the slow run
     named = any("::" in str(a) for a in config.args)

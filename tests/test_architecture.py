@@ -309,6 +309,9 @@ def test_slow_tests_exist():
         file, name = test.split("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / file).read_text(), test
         assert covered
+    for case in (ROOT / "tests" / "slow_cases.txt").read_text().splitlines():
+        file, name = case.split("::")
+        assert f"def {name.split('[')[0]}(" in (ROOT / file).read_text(), f"{case}: run tests/slow_cases.py"
 
 
 def test_no_two_classes_share_a_name():
