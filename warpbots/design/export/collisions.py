@@ -261,7 +261,7 @@ class _Pair:
         return start + found * (end - start)
 
     def _search(self, poses: int) -> tuple[np.ndarray | None, float]:
-        """Coordinates at which the parts collide, or None, and the fraction of the range that could not be decided."""
+        """Coordinates at which the parts collide, or None, and the fraction of the joint ranges that is undecided."""
         lower, upper = self.path.lower, self.path.upper
         boxes: list[tuple[float, int, np.ndarray, np.ndarray]] = [(0.0, 0, lower, upper)]
         computed = visited = 0
