@@ -93,7 +93,7 @@ def _neighbors(tets: np.ndarray, vertices: int) -> np.ndarray:
 
 
 def _crossing(corners: np.ndarray, x: np.ndarray, d: np.ndarray, entered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distance from x along d to the face through which a ray leaves each tetrahedron, and the opposite corner."""
+    """Distance from `x` along `d` to the face by which each ray leaves its tetrahedron, and the opposite corner."""
     slopes = np.linalg.inv((corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1))  # of the last three coordinates
     last = np.einsum("nij,nj->ni", slopes, x - corners[:, 0])
     change = np.einsum("nij,nj->ni", slopes, d)
