@@ -33,7 +33,7 @@ class FileWarning(UserWarning):
         path: The file.
         notes: Pairs of a place in the file and a note about this place. A place is, for example, the path of a prim, or
             "" for the whole file.
-        heading: Common subject of the notes.
+        heading: Text that introduces the notes in the message.
     """
 
     def __init__(self, path: str, notes: Iterable[tuple[str, str]], heading: str = READ):
@@ -54,7 +54,7 @@ def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], head
     Args:
         path: The file.
         notes: Pairs of a place in the file ("" for the whole file) and a note about this place.
-        heading: Common subject of the notes.
+        heading: Text that introduces the notes in the message.
     """
     warning = FileWarning(str(path), notes, heading)
     if not warning.notes:

@@ -160,7 +160,7 @@ class MPMWorkspace:
         return self._kept.of(state_out, self._gathered)
 
     def keeps(self, state_out: State) -> bool:
-        """Whether the sums of the step that ends in `state_out` are still available when its adjoint runs."""
+        """Whether the arrays `gathered` of the step that ends in `state_out` are still filled when its adjoint runs."""
         return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
 
     def _gathered(self) -> Gathered:
