@@ -27,8 +27,8 @@ _UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 class AssemblyShape:
     """The shape of an assembly for given scale factors, differentiable with respect to these factors.
 
-    Links are in the order of `Assembly.links`. Positions and mass properties are in the frame of their link unless
-    another frame is stated.
+    Links are in the order of `Assembly.links`. Positions and mass properties are in the frame of the link to which they
+    belong, unless another frame is stated.
 
     Attributes:
         parts: For each link, the vertices of the meshes of its parts [m], one array of shape (n, 3) for each part.
@@ -193,7 +193,7 @@ class Assembly:
         return found
 
     def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
-        """Parameters of a model for another shape of the assembly, for `Simulation.step` and `rollout`.
+        """Parameters that give the model of `sim` a new shape of the assembly, for `Simulation.step` and `rollout`.
 
         The parameters are masses, contact points and their areas, origins of joints, and the stiffness and damping of
         those joint limits for which the scene does not specify them. All of them are differentiable with respect to the

@@ -94,10 +94,10 @@ class CageMap:
 
     Attributes:
         cage: The cage.
-        handles: Present positions of the handles [m], shape (k, 3): the parameters of a design.
+        handles: Positions of the moved handles [m], shape (k, 3): the parameters of a design.
 
     Raises:
-        ValueError: The array of handles has another shape than `cage.handles`.
+        ValueError: The shape of `handles` differs from the shape of `cage.handles`.
     """
 
     cage: Cage
@@ -206,8 +206,8 @@ def _refuse_open(faces: np.ndarray) -> None:
 def _winding(points: torch.Tensor, corner: torch.Tensor, near: float) -> torch.Tensor:
     """Winding number of a closed mesh around points: 1 inside the mesh, 0 outside.
 
-    Points within the distance `near` [m] of the mesh count as inside. Source: Van Oosterom & Strackee 1983, "The solid
-    angle of a plane triangle".
+    Points within the distance `near` [m] of the mesh count as inside. `corner` holds the corners of the faces. Source:
+    Van Oosterom & Strackee 1983, "The solid angle of a plane triangle".
     """
     found = []
     for part in points.split(max(1, (1 << 21) // len(corner))):

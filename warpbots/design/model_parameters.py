@@ -50,8 +50,8 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: The solver is not `Articulated`, a body in the simulation has other contact points or another solid,
-            or a mesh has left the grid of its distance samples.
+        ValueError: The solver is not `Articulated`, the contact points or the solid of a body differ from those in the
+            simulation, or a mesh has left the grid of its distance samples.
         SceneError: The distance samples of a solid miss most of its surface.
     """
     if not isinstance(sim.solver, Articulated):

@@ -63,8 +63,8 @@ def solids_of(
 ) -> list[CollisionSolid]:
     """The collision solids of a file: first the solids of bodies, then the obstacles (geoms of the world, all planes).
 
-    Geoms of a body that touch different geoms are separate solids: the first has the name of the body, and
-    the others are called ``"<body>/<geom>"``.
+    Geoms of a body that touch different geoms are separate solids: the first solid has the name of the body, all other
+    solids are called ``"<body>/<geom>"``.
 
     Args:
         robot: The file.

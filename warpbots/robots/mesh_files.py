@@ -70,7 +70,7 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
 
 
 def _accepted(mesh: Any, place: Path, words: Any) -> bool:
-    """Whether MuJoCo accepts a model that contains only this mesh."""
+    """Whether MuJoCo accepts a model that contains only the mesh `mesh`, whose file is at `place`."""
     spec = words.MjSpec()
     alone = spec.add_mesh(name="m", file=str(place), scale=mesh.scale, inertia=mesh.inertia)
     alone.maxhullvert = mesh.maxhullvert

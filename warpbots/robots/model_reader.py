@@ -119,7 +119,7 @@ def _actuator(source: Source, k: int) -> ActuatorRecord:
 
 
 def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
-    """All equality constraints except those of flexes, which are reported with the flexes."""
+    """All equality constraints, except for constraints of flexes, which are reported with the flexes."""
     model, found = source.model, []
     for k in range(model.neq):
         kind = source.kind("mjtEq", model.eq_type[k])

@@ -24,7 +24,7 @@ class Motion:
 
     Attributes:
         scene: The scene that moves.
-        particles: All soft matter at rest, as it is drawn.
+        particles: All soft matter at rest, in the form that is drawn.
         solids: Surfaces of all rigid bodies.
         step: Number of control intervals from the start to each moment, shape (n_frames,).
         time: Time of each moment [s], shape (n_frames,).

@@ -104,7 +104,7 @@ def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
 
     Args:
         scene: The scene with the bodies.
-        particles: All soft matter at rest, as it is drawn.
+        particles: All soft matter at rest, in the form that is drawn.
     """
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
     for k, body in enumerate(scene.bodies):

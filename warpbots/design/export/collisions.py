@@ -39,8 +39,8 @@ class Collision:
     """Two parts that collide.
 
     Attributes:
-        first: Name of a part.
-        second: Name of another part.
+        first: Name of one part.
+        second: Name of the other part.
         begins: Text with the joint coordinates at which the collision begins, on the path from zero.
         volume: Largest overlapping volume after the beginning of the collision, on the section of the path that was
             followed [mm^3].

@@ -206,8 +206,8 @@ def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tupl
     """The joints between two bodies; None if one body floats freely relative to the other.
 
     Args:
-        first: Name of a body.
-        second: Name of another body.
+        first: Name of the first body.
+        second: Name of the second body.
         scene: The scene.
         moves: Moves of each joint, by name of the joint.
     """

@@ -17,7 +17,7 @@ _LANES = 64
 
 
 def press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.array) -> None:
-    """Write the force on each obstacle [N], shape (worlds, n_obstacles), vector."""
+    """Write the force of matter on each obstacle to `force_out` [N], shape (worlds, n_obstacles), vector."""
     work = model.workspace
     gather(model, state, control, work.measured, model.contact_interval)
     work.contact_force.zero_()

@@ -1,4 +1,4 @@
-"""Physics materials: elastic properties of bodies, and friction of obstacles."""
+"""Reads and writes physics materials: elastic properties of bodies, and friction of obstacles."""
 
 import dataclasses
 

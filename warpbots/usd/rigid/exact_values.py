@@ -45,9 +45,10 @@ def agree(a: object, b: object) -> bool:
 
 
 def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
-    """`pose` with the exact position and rotation on `prim`, each used only if it agrees with `pose`, shape (4, 4).
+    """The pose of a body with all joints at zero, with exact values if `prim` has them, shape (4, 4).
 
-    `pose` is the pose of a body with all joints at zero.
+    `pose` is the same pose from standard attributes. The exact position and rotation are used only if they agree with
+    `pose`.
     """
     result = pose.copy()
     position, rotation = load_exact(prim, "position"), load_exact(prim, "rotation")

@@ -1,7 +1,7 @@
 """Reads joints of UsdPhysics: their two frames, the axes along or about which they move, their limits and drives.
 
-Angles are in degrees in a file and in radians here. A joint moves the frame of its second body (frame 1)
-relative to the frame of its first body (frame 0).
+Angles are in degrees in a file, and in radians in the results of this module. A joint moves the frame of its second
+body (frame 1) relative to the frame of its first body (frame 0).
 """
 
 from typing import NamedTuple

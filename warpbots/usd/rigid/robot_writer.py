@@ -55,7 +55,7 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
         read: The robots that the reader obtains from the prims in `found`; None if there are none.
 
     Raises:
-        SceneError: The stage has rigid bodies of another program that differ from the scene.
+        SceneError: The stage has rigid bodies that another program wrote and that differ from the scene.
     """
     old = found.rigid
     if old and read is not None and _unchanged(scene, found, read):

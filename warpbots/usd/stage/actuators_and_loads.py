@@ -1,7 +1,8 @@
 """Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has schemas.
 
-Each is a prim with a schema of warpbots. A cable is a `BasisCurves`, so that every viewer shows its route; the others
-are of type `Scope`. The control channels have the order of the actuators in the file, unless `warpbots:order` is set.
+Each is a prim with a schema of warpbots. A cable is a `BasisCurves`, so that every viewer shows its route; all other
+parts are prims of type `Scope`. The control channels have the order of the actuators in the file, unless
+`warpbots:order` is set.
 """
 
 import numpy as np

@@ -163,7 +163,7 @@ def schemas(prim: Usd.Prim) -> set[str]:
 def at_rest(prim: Usd.Prim, name: str) -> Any:
     """The value of the attribute `name` of `prim`, or None.
 
-    If `prim` shows results of a motion, the value without motion.
+    If `prim` shows results of a motion, the value is that without motion, at rest.
     """
     rest = value_of(prim, name, Usd.TimeCode.Default()) if MOTION_API in schemas(prim) else None
     return value_of(prim, name) if rest is None else rest

@@ -1,4 +1,4 @@
-"""Writes values as colours that every viewer shows: one primvar holds the colours, another one the values."""
+"""Writes values as colours that every viewer shows: one primvar holds the colours, a second primvar the values."""
 
 import dataclasses
 

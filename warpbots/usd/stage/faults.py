@@ -51,7 +51,8 @@ def reason_at(prim: Usd.Prim, error: SceneError) -> str:
 def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = None) -> Iterator[None]:
     """Turn unexpected errors while reading a file into sentences.
 
-    USD and NumPy raise such errors if an attribute has another type than its schema, or holds invalid text.
+    USD and NumPy raise such errors if the type of an attribute differs from its type in the schema, or if its value is
+    invalid text.
 
     Args:
         location: The file or the path of the prim, for the message.
