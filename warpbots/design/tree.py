@@ -75,7 +75,7 @@ class Instance:
 
 
 def instances_of(root: Node) -> tuple[Instance, ...]:
-    """The components of a tree, parents before children and one branch after the other.
+    """The components of a tree, parents before children, one branch after the other.
 
     Raises:
         ValueError: Two instances have the same name, a child is at the port "in", or the sections of two ports do not

@@ -335,7 +335,7 @@ def _add_actuators(root: Element, robot: _Robot) -> None:
 
 
 def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
-    """The gear of a motor.
+    """The gear of a motor of a joint, as MuJoCo defines it.
 
     On free bodies, MuJoCo takes forces in axes of the world, and torques in axes of the body.
     """

@@ -32,7 +32,7 @@ _PICTURES = 6  # pictures in a film strip
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """A picture with a player; a notebook displays it if it is the last expression of a cell.
+    """A picture with a player; a notebook displays the view if it is the last expression of a cell.
 
     Attributes:
         picture: The picture that every notebook viewer shows, such as a film strip.

@@ -126,7 +126,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
         # out
         velocity_out: wp.array[NODE],
     ):
-        """Replaces v_i by project(v_i) if at least a ninth of the matter at node i is held."""
+        """Projects the velocity of each node on the permitted motion if at least a ninth of its matter is held."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return

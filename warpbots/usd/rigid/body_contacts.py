@@ -259,7 +259,7 @@ def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame
 
 
 def _restitution(prims: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> dict[str, float]:
-    """Coefficients of restitution of the bodies and obstacles whose materials have one, by name."""
+    """Coefficient of restitution of each body or obstacle whose material has such a coefficient, by name."""
     found, wrong = {}, {}
     for name, prim in prims.items():
         e = read_restitution(prim, frame)

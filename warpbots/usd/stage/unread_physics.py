@@ -233,7 +233,7 @@ def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
 
 
 def _value(prim: Usd.Prim, name: str) -> Any:
-    """The value of an attribute, or the targets of a relationship."""
+    """The value of the property `name`: the value of an attribute, or the targets of a relationship."""
     link = prim.GetRelationship(name)
     return [str(path) for path in link.GetForwardedTargets()] if link else prim.GetAttribute(name).Get(START)
 
