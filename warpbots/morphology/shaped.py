@@ -44,8 +44,9 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
         and `rollout`.
 
     Raises:
-        SceneError: The solver or something in the scene cannot follow a change of shape.
-        ValueError: The map turns an element inside out, tears the matter apart, or moves nodes that are bound to bones.
+        SceneError: The solver or a part of the scene cannot follow a change of shape, or the map moves nodes that are
+            bound to bones.
+        ValueError: The map turns an element inside out, or tears the matter apart; the message names the element.
     """
     if sim.model.matter is None:
         raise SceneError("shape: the scene has no soft body whose shape could change")

@@ -80,8 +80,8 @@ def read(
 
     Returns:
         The scene. Its `source` is the file, unless `meters_per_unit` overrides the unit of the file, or instances of a
-        `PointInstancer` became bodies or obstacles. A file written from a scene without a source lacks the other
-        content of the file read here.
+        `PointInstancer` became bodies or obstacles. If the scene has no `source`, a file written from it lacks the
+        content of this file that warpbots does not read.
 
     Raises:
         FileNotFoundError: There is no such file.

@@ -90,8 +90,8 @@ def save_html(
     Args:
         path: The file.
         trajectory: The motion; it is simulated again.
-        every: Number of control intervals between two states that are shown; None to choose it such that there are at
-            most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
+            and at most 40 MB.
         world: Index of the world.
 
     Returns:

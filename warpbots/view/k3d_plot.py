@@ -51,8 +51,8 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
 
     Args:
         trajectory: The motion.
-        every: Number of control intervals between two states that are shown; the last state is always shown. None to
-            choose it such that there are at most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; the last state is always shown. None for
+            at most 121 evenly spaced states and at most 40 MB.
 
     Raises:
         ValueError: `every` is below 1.

@@ -74,8 +74,7 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Number of control intervals between two states that are shown; None to choose it such that there are at
-            most 121 states.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
 
     Raises:
@@ -102,8 +101,8 @@ def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world:
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Number of control intervals between two states that are shown; None to choose it such that there are at
-            most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
+            and at most 40 MB.
         world: Index of the world.
 
     Raises:

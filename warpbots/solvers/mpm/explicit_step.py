@@ -118,7 +118,7 @@ def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
 
 
 def grid_threads(model: MPMModel) -> tuple[int, int]:
-    """Number of pencils, and number of threads per pencil: one thread per node on a GPU, one thread in all on a CPU."""
+    """Number of pencils, and number of threads for each pencil: one thread for each node on a GPU, one on a CPU."""
     return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
 

@@ -97,7 +97,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of von Mises plasticity."""
+            """Returns F and the history after the return mapping of von Mises plasticity."""
             return flow_of_metal(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
 
         return returned
@@ -107,7 +107,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of Drucker-Prager plasticity."""
+            """Returns F and the history after the return mapping of Drucker-Prager plasticity."""
             return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
 
         return returned
@@ -117,7 +117,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of Cam clay plasticity."""
+            """Returns F and the history after the return mapping of Cam clay plasticity."""
             return flow_of_snow(
                 F, history, E, nu, strength.preconsolidation_pressure[r], strength.stress_ratio[r],
                 strength.cohesion[r], strength.hardening_coefficient[r],
@@ -130,7 +130,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of a fluid."""
+            """Returns F without its shear deformation, and the history unchanged, for a fluid."""
             return forget_shear(F), history
 
         return returned

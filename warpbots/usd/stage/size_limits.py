@@ -82,7 +82,7 @@ def refuse_prims(layer: Sdf.Layer, most: int) -> None:
     The prims are composed one by one, so that composition stops at the limit.
 
     Raises:
-        SceneError: There are more prims.
+        SceneError: There are more than `most` prims.
     """
     cache = Pcp.Cache(Pcp.LayerStackIdentifier(layer), "usd", True)
     paths, count = [Sdf.Path.absoluteRootPath], 0
