@@ -41,7 +41,7 @@ def sparing(paths: Collection[str | Path]) -> Iterator[None]:
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths lead to the same file, possibly through links, or by names that differ only in letter case."""
+    """Whether two paths lead to the same file, through links or in another letter case if the disk ignores case."""
     try:
         return Path(a).samefile(b)
     except OSError:  # one does not exist

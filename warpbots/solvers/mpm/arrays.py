@@ -24,8 +24,10 @@ def motion_arrays(dim: int) -> type:
 
         Each array has one entry for each particle, shape (worlds * n_particles,).
 
-        x: Position of each particle [m]. v: Velocity of each particle [m/s]. C: Velocity gradient of the affine
-        velocity field that each particle carries (APIC) [1/s]. F: Deformation gradient of each particle [1].
+        x: Position of each particle [m].
+        v: Velocity of each particle [m/s].
+        C: Velocity gradient of the affine velocity field that each particle carries (APIC) [1/s].
+        F: Deformation gradient of each particle [1].
         """
 
         x: wp.array[vec]
@@ -44,9 +46,11 @@ def constitution_arrays() -> type:
     class ConstitutionArrays:
         """Constants of the particles; each array has one entry for each particle, shape (worlds * n_particles,).
 
-        E: Young's modulus of each particle [Pa]. nu: Poisson's ratio of each particle [1]. rho: Density of each
-        particle: mass per rest volume [kg/m^dim]. V: Rest volume of each particle [m^dim]. beta: Time of Kelvin-Voigt
-        damping of each particle [s]; null if no material of the scene has damping.
+        E: Young's modulus of each particle [Pa].
+        nu: Poisson's ratio of each particle [1].
+        rho: Density of each particle: mass per rest volume [kg/m^dim].
+        V: Rest volume of each particle [m^dim].
+        beta: Time of Kelvin-Voigt damping of each particle [s]; null if no material of the scene has damping.
         """
 
         E: wp.array[real]
@@ -66,14 +70,16 @@ def strength_arrays() -> type:
     class StrengthArrays:
         """Constants of plasticity; each array has one entry for each particle, shape (worlds * n_particles,).
 
-        An array is null if no particle has the plasticity that uses it.
+        An array is null if no particle has the kind of plasticity to which the constant belongs.
 
-        yield_stress: Yield stress of von Mises plasticity [Pa]. hardening: Hardening modulus of von Mises plasticity
-        [Pa]. friction_angle: Angle of internal friction of Drucker-Prager plasticity [degrees].
-        preconsolidation_pressure: Initial preconsolidation pressure of Cam clay [Pa]. stress_ratio: Slope of the
-        critical state line of Cam clay [1]. cohesion: Tensile strength of Cam clay divided by its preconsolidation
-        pressure [1]. hardening_coefficient: Increase of the logarithm of the preconsolidation pressure of Cam clay per
-        volumetric strain of compaction [1].
+        yield_stress: Yield stress of von Mises plasticity [Pa].
+        hardening: Hardening modulus of von Mises plasticity [Pa].
+        friction_angle: Angle of internal friction of Drucker-Prager plasticity [degrees].
+        preconsolidation_pressure: Initial preconsolidation pressure of Cam clay [Pa].
+        stress_ratio: Slope of the critical state line of Cam clay [1].
+        cohesion: Tensile strength of Cam clay divided by its preconsolidation pressure [1].
+        hardening_coefficient: Increase of the logarithm of the preconsolidation pressure of Cam clay per volumetric
+            strain of compaction [1].
         """
 
         yield_stress: wp.array[real]
@@ -97,10 +103,11 @@ def constituent_arrays(dim: int) -> type:
         """Fibres and Maxwell branches of the particles; the entries of one particle are consecutive.
 
         fibre_modulus: Stiffness of each family of fibres in each particle [Pa], shape (worlds * n_particles *
-        n_families,). fibre_direction: Direction of each family of fibres at rest [1], shape (worlds * n_particles *
-        n_families,), vector. branch_modulus: Shear modulus of each Maxwell branch [Pa], shape (worlds * n_particles *
-        n_branches,). relaxation_time: Relaxation time of each Maxwell branch [s], shape (worlds * n_particles *
-        n_branches,).
+            n_families,).
+        fibre_direction: Direction of each family of fibres at rest [1], shape (worlds * n_particles * n_families,),
+            vector.
+        branch_modulus: Shear modulus of each Maxwell branch [Pa], shape (worlds * n_particles * n_branches,).
+        relaxation_time: Relaxation time of each Maxwell branch [s], shape (worlds * n_particles * n_branches,).
         """
 
         fibre_modulus: wp.array[real]
@@ -120,11 +127,14 @@ def grid_geometry(dim: int) -> type:
     class GridGeometry:
         """Geometry of the background grid, and sizes of the arrays on it.
 
-        lower: Position of the first node of the grid [m]. dx: Edge length of a grid cell [m]. inv_dx: Inverse of the
-        edge length, 1 / dx [1/m]. resolution: Number of grid nodes along each axis. pencils: Number of pencils in one
-        world; a pencil is a line of nodes along the last axis, consecutive in memory. particles: Number of particles in
-        one world. world: Index of the world of each particle, shape (worlds * n_particles,). It is stored because
-        computing it takes a slow division.
+        lower: Position of the first node of the grid [m].
+        dx: Edge length of a grid cell [m].
+        inv_dx: Inverse of the edge length, 1 / dx [1/m].
+        resolution: Number of grid nodes along each axis.
+        pencils: Number of pencils in one world; a pencil is a line of nodes along the last axis, consecutive in memory.
+        particles: Number of particles in one world.
+        world: Index of the world of each particle, shape (worlds * n_particles,). It is stored because computing it
+            takes a slow division.
         """
 
         lower: vec
