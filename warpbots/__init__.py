@@ -1,7 +1,8 @@
 """Differentiable simulation of soft and hybrid robots on NVIDIA Warp.
 
-The names are in the order in which data flows. A solver builds a model from a scene, and steps the model into states.
-The states of a rollout form a trajectory, from which a loss is computed; the gradient of the loss moves parameters.
+The public names are listed in the order in which data flows. A solver builds a model from a scene; its time steps lead
+from state to state. The states of a rollout form a trajectory, from which a loss is computed; an optimiser changes
+parameters by the gradient of the loss.
 """
 
 import importlib as _importlib

@@ -1,4 +1,4 @@
-"""``python -m warpbots``."""
+"""Runs the command line: ``python -m warpbots``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Actuators: effects of the channels of a control signal in [-1, 1] on soft matter, cavities, cables and joints."""
+"""Actuators, which act on soft matter, cavities, cables and joints according to a control signal in [-1, 1]."""
 
 from warpbots.scene import (
     Cable,

@@ -1,8 +1,8 @@
-"""Checks of answers to the exercises of a notebook.
+"""Checks answers to the exercises of a notebook.
 
 An exercise is a question and two cells. In the first cell the reader replaces three dots by an answer; the second cell
-calls `check`. Graders such as nbgrader give a cell its points unless it raises or writes to stderr: so `check` raises
-unless the answer is right, and all messages during the check, including warnings, go to stdout.
+calls `check`. Graders such as nbgrader give a cell its points unless the cell raises or writes to stderr. Therefore
+`check` raises unless the answer is right, and all messages during the check, including warnings, go to stdout.
 """
 
 import contextlib
@@ -30,17 +30,17 @@ class WrongAnswer(AssertionError):
 
 
 def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
-    """Print that an exercise is solved, or raise; nothing goes to stderr.
+    """Print that an exercise is solved, or raise `WrongAnswer`; nothing goes to stderr.
 
     Args:
         exercise: Name of the exercise.
         passes: Function that returns whether the answers are right; its parameters have the names of the variables that
             hold the answers.
-        hint: Hint for a wrong answer, as a sentence.
+        hint: Hint that is shown after a wrong answer, as a sentence.
 
     Raises:
-        WrongAnswer: There is no answer yet, the answer is wrong or cannot be checked, or a cell above has not run.
-        ValueError: `passes` is not a function of answers.
+        WrongAnswer: There is no answer yet, the answer is wrong or cannot be checked, or a cell above has not been run.
+        ValueError: `passes` is not a function whose parameters are the answers.
     """
     answers = _answers(exercise, passes)
     try:
@@ -91,7 +91,7 @@ def _is_open(answer: Any) -> bool:
 
 @contextlib.contextmanager
 def _on_stdout(exercise: str) -> Iterator[None]:
-    """Print to stdout what the block writes to stderr: warnings, log records, and the output of compiled code."""
+    """Redirect everything that the block writes to stderr to stdout: warnings, log records, output of compiled code."""
     said, loggers = io.StringIO(), logging.getLogger().handlers
     logs = [log for log in loggers if isinstance(log, logging.StreamHandler) and log.stream is sys.stderr]
     with contextlib.ExitStack() as kept:

@@ -22,17 +22,18 @@ _LINES, _LONG = 24, 400
 
 
 class FileWarning(UserWarning):
-    """A file has content that warpbots leaves out, reads or writes differently, or considers doubtful.
+    """Issued if warpbots leaves out content of a file, reads or writes it differently, or considers it doubtful.
 
-    There is at most one such warning for each file that is read or written. It is attributed to a line of the user's
-    program, and can be silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The message
-    has a bounded length: places that share a reason are counted. `notes` has all places.
+    There is at most one such warning for each file that is read or written. The warning is attributed to a line of the
+    user's program, and can be silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The
+    message has a bounded length: it counts places in the file to which the same reason applies. `notes` lists all
+    places.
 
     Attributes:
         path: The file.
-        notes: Pairs of a place in the file, such as the path of a prim, or "" for the whole file, and the note about
-            this place.
-        heading: Common subject of the notes.
+        notes: Pairs of a place in the file and a note about this place. A place is, for example, the path of a prim, or
+            "" for the whole file.
+        heading: Text that introduces the notes in the message.
     """
 
     def __init__(self, path: str, notes: Iterable[tuple[str, str]], heading: str = READ):
@@ -40,7 +41,7 @@ class FileWarning(UserWarning):
         super().__init__(self.path, self.notes, heading)
 
     def __str__(self) -> str:
-        """The file and at most 24 lines about it."""
+        """The name of the file, followed by at most 24 lines about the file."""
         lines = [_short(line) for line in lines_of(self.notes)]
         if len(lines) > _LINES:
             lines = [*lines[: _LINES - 1], f"and {len(lines) - _LINES + 1} more, which are in `notes` of this warning"]
@@ -48,12 +49,12 @@ class FileWarning(UserWarning):
 
 
 def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], heading: str = READ) -> None:
-    """If there are notes, issue the warning about a file at the user's line, each time that the file is read.
+    """If there are notes, issue a `FileWarning` at the user's line, each time that the file is read or written.
 
     Args:
         path: The file.
-        notes: Pairs of a place in the file, "" for the whole file, and the note about this place.
-        heading: Common subject of the notes.
+        notes: Pairs of a place in the file ("" for the whole file) and a note about this place.
+        heading: Text that introduces the notes in the message.
     """
     warning = FileWarning(str(path), notes, heading)
     if not warning.notes:
@@ -66,7 +67,7 @@ def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], head
 
 
 def lines_of(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A line for each note; if many notes share a reason, one line for all of them."""
+    """A line for each note; if many notes have the same reason, one line for all these notes."""
     places: dict[str, list[str]] = {}
     for place, reason in notes:
         places.setdefault(reason, []).append(place)
@@ -78,5 +79,5 @@ def lines_of(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _short(line: str) -> str:
-    """A line, shortened in the middle if it is long."""
+    """The text `line`, shortened in the middle if it is long."""
     return line if len(line) <= _LONG else f"{line[: _LONG // 2]} ... {line[-_LONG // 2 :]}"

@@ -1,4 +1,4 @@
-"""Checks of input files before they are read: their kind, their size, and the files that they may refer to."""
+"""Checks input files before they are read: their kind, their size, and the files to which they may refer."""
 
 import contextlib
 import contextvars
@@ -37,7 +37,7 @@ def readable(path: str | os.PathLike, each: float = 1.0) -> Path:
 
     Args:
         path: The file.
-        each: Largest memory that reading takes for each byte of the file [bytes].
+        each: Largest memory that reading the file takes, per byte of the file [bytes].
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -65,15 +65,15 @@ def asset_root(path: str | os.PathLike, said: str | os.PathLike | None = None) -
     """The folder that must contain all files to which a file refers.
 
     A file from an untrusted source may refer to any place on the disk. By default the result is the parent of the
-    folder of the file, because packages have folders side by side, or the folder of the file itself if this parent is
-    the home folder or a folder above it.
+    file's folder, because the folders of a package lie side by side. If this parent is the home folder or a folder
+    above the home folder, the result is the file's folder itself.
 
     Args:
         path: The file.
         said: The folder chosen by the user; None for the default.
 
     Raises:
-        FileNotFoundError: There is no folder `said`.
+        FileNotFoundError: The folder `said` does not exist.
     """
     if said is not None:
         if not Path(said).is_dir():
@@ -103,7 +103,7 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
 
 
 def size_doubts(what: str, size: float, argument: str) -> list[tuple[str, str]]:
-    """A note for the warning about a file if the size of its content is unlikely for a robot; otherwise no note.
+    """A list with a note for a `FileWarning` if the size of an object is unlikely for a robot; otherwise an empty list.
 
     Args:
         what: Name of the object in the message.

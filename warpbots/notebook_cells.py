@@ -1,7 +1,7 @@
-"""Lines in the output of a notebook cell, whose text can be replaced while the cell runs.
+"""Lines in the output of a notebook cell; their text can be replaced while the cell runs.
 
-They are HTML, not widgets: a stored notebook shows HTML without a kernel, but shows "Error displaying widget" for a
-widget. They are not written to stderr, which notebooks show in red. See docs/design/notebooks.md.
+The lines are HTML, not widgets: a stored notebook shows HTML without a kernel, but shows "Error displaying widget" for
+a widget. The lines are not written to stderr, because notebooks show stderr in red. See docs/design/notebooks.md.
 """
 
 import html as html_text
@@ -21,7 +21,7 @@ def in_notebook() -> bool:
 
 
 class CellLine:
-    """A line in the output of a notebook cell: the cell that runs when the line is first shown."""
+    """A line in the output of the notebook cell that runs when the line is first shown."""
 
     def __init__(self):
         self._handle: Any = None
@@ -30,8 +30,8 @@ class CellLine:
         """Show the line, or replace its text.
 
         Args:
-            html: The text for viewers with HTML.
-            text: The text for viewers without HTML.
+            html: The text as HTML, for viewers that show HTML.
+            text: The text without HTML, for all other viewers.
         """
         from IPython.display import display
 
@@ -43,7 +43,7 @@ class CellLine:
 
 
 def say(line: str) -> None:
-    """Show a line to the user: below the notebook cell, or on stderr, above a progress bar if there is one."""
+    """Show a line to the user: below the notebook cell, else on stderr, above a progress bar if there is one."""
     if in_notebook():
         CellLine().show(f"<small>warpbots: {html_text.escape(line)}</small>", f"warpbots: {line}")
     else:

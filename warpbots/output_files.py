@@ -1,4 +1,4 @@
-"""Output files that are written completely or not at all, and the folder for caches."""
+"""Writes output files completely or not at all, and determines the folder for caches."""
 
 import contextlib
 import contextvars
@@ -41,7 +41,7 @@ def sparing(paths: Collection[str | Path]) -> Iterator[None]:
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths are the same file, through links or in another letter case on a case-insensitive disk, too."""
+    """Whether two paths lead to the same file, through links or in another letter case if the disk ignores case."""
     try:
         return Path(a).samefile(b)
     except OSError:  # one does not exist
@@ -50,7 +50,10 @@ def is_same_file(a: str | Path, b: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _mark(folders: Iterable[Path]) -> Iterator[str]:
-    """A unique part of the names of temporary files in `folders`; files there of ended processes are removed first."""
+    """A unique part for the names of temporary files in `folders`.
+
+    Temporary files that ended processes have left in these folders are removed first.
+    """
     for folder in dict.fromkeys(folders):
         _remove_left_over(folder)
     mark = f".warpbots-{_HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -62,7 +65,7 @@ def _mark(folders: Iterable[Path]) -> Iterator[str]:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove temporary files and folders that ended processes have left, such as processes that were killed."""
+    """Remove temporary files and folders that ended processes, such as killed ones, have left in `folder`."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
             found = _MARK.search(entry.name)
@@ -85,7 +88,7 @@ def _remove(path: Path) -> None:
 
 
 def _lives(process: int) -> bool:
-    """Whether a process of this host may still be writing; False for this process, whose marks are in `_own`."""
+    """Whether a process of this host may still be writing files; False for this process, whose marks are in `_own`."""
     if process == os.getpid():
         return False
     if sys.platform == "win32":  # a signal would end it there
@@ -103,7 +106,10 @@ def _lives(process: int) -> bool:
 
 @contextlib.contextmanager
 def temporary_folder(where: str | Path) -> Iterator[Path]:
-    """A hidden folder in `where`; it is removed with its contents after the block, or else at the next write."""
+    """A hidden folder in `where`, which is removed with its contents after the block.
+
+    If the process ends before that, the next write into `where` removes the folder.
+    """
     with _mark([Path(where)]) as mark:
         folder = Path(where) / mark
         folder.mkdir()
@@ -115,10 +121,12 @@ def temporary_folder(where: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing(*paths: str | Path) -> Iterator[list[Path]]:
-    """Temporary files in the folders of `paths`, with the same endings; they replace `paths` if the block succeeds.
+    """Temporary files in the folders of `paths`, with the same endings.
+
+    The temporary files replace the files at `paths` if the block succeeds.
 
     Args:
-        *paths: Files to be written; the last one is replaced last.
+        *paths: Files to be written; they are replaced in the given order.
 
     Yields:
         A list with a temporary path for each of `paths`.
@@ -126,8 +134,8 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
     Raises:
         OSError: A folder cannot be written to, the disk is full, or `sparing` protects a file; the files at `paths` are
             unchanged.
-        KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, the interrupt waits until all files are
-            replaced.
+        KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, the interrupt is deferred until all files
+            are replaced.
     """
     paths = [Path(path) for path in paths]
     for path in paths:
@@ -174,7 +182,7 @@ def _unwritten(path: Path, error: OSError) -> OSError:
 
 
 def _refusal(paths: list[Path]) -> OSError | None:
-    """The error of the system on writing more to existing files, or None if there is no error."""
+    """The error that the system raises if more is written to existing files, or None if there is no error."""
     try:
         for path in paths:
             if path.exists():
@@ -202,7 +210,9 @@ def _undisturbed() -> Iterator[None]:
 
 
 def cache_folder(name: str) -> Path | None:
-    """The folder `name` in the user's cache, for results that can be recomputed; the folder may not exist yet.
+    """The folder `name` in the user's cache, for results that can be recomputed.
+
+    The folder may not exist yet.
 
     The environment variable ``WARPBOTS_CACHE`` sets the folder of the cache; the value 0 turns the cache off.
 

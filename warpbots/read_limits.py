@@ -1,4 +1,4 @@
-"""Limits on the memory that reading a file may take, from the counts in its header and from its unpacked size."""
+"""Limits the memory that reading a file may take, by the counts in its header and by its unpacked size."""
 
 import contextlib
 import json
@@ -40,10 +40,10 @@ def refuse_unpacking(path: Path, each: float = 1.0) -> None:
 
     Args:
         path: The file.
-        each: Memory that reading takes for each unpacked byte [bytes].
+        each: Memory that reading the file takes, per unpacked byte [bytes].
 
     Raises:
-        SceneError: The file is such an archive.
+        SceneError: The file is an archive that unpacks to too much, or to an unknown size.
     """
     with path.open("rb") as file:
         start = file.read(8)
@@ -67,9 +67,9 @@ def refuse_unpacking(path: Path, each: float = 1.0) -> None:
 
 
 def refuse_claims(path: Path) -> None:
-    """Raise if the header of a mesh claims more elements than the bytes of the file can hold.
+    """Raise if the header of a mesh file claims more elements than the bytes of the file can hold.
 
-    Readers allocate memory for the claims of a header before they check the contents. Archives are checked by
+    Readers of meshes allocate memory for the counts in a header before they check the contents. Archives are checked by
     `refuse_unpacking`.
 
     Raises:
@@ -104,7 +104,10 @@ def _off(path: Path) -> Claims:
 
 
 def _gmsh(path: Path) -> Claims:
-    """Counts after the names of sections and, from version 4 on, largest tags, for which readers allocate arrays."""
+    """Counts after the names of sections and, from version 4 on, largest tags.
+
+    Readers allocate arrays of these sizes.
+    """
     for section in re.finditer(rb"\$(Nodes|Elements|Periodic|Entities|PhysicalNames)\s+([\d \t]+)", path.read_bytes()):
         numbers = [float(number) for number in section[2].split()]
         for number in numbers[:2]:
@@ -127,7 +130,7 @@ def _vtu(path: Path) -> Claims:
 
 
 def _xdmf(path: Path) -> Claims:
-    """Counts of the numbers that are in the file itself; data in HDF or binary files are not counted."""
+    """Counts of the numbers in the file itself; data in separate HDF or binary files are not counted."""
     for item in re.finditer(rb"<(?:\w+:)?DataItem\b[^>]*>", path.read_bytes()):
         dimensions = re.search(rb"\bDimensions\s*=\s*[\"']([\d\s]+)", item[0])
         if dimensions and not re.search(rb"Format\s*=\s*[\"'](HDF|Binary)", item[0]):
@@ -192,14 +195,14 @@ def _start(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def bounded_memory(path: Path, each: float) -> Iterator[None]:
-    """Limit the memory of the block, which reads a file, to the most that reading this file can need; on Linux only.
+    """Limit the memory of the block, which reads a file, to the most that this can need; effective only on Linux.
 
-    Some formats have counts outside of headers, which `refuse_claims` does not see. An allocation beyond the limit
-    fails instead of filling the memory.
+    Some formats have counts outside of their headers; `refuse_claims` does not check these counts. An allocation beyond
+    the limit fails instead of filling the memory.
 
     Args:
         path: The file.
-        each: Largest memory that reading takes for each byte of the file [bytes].
+        each: Largest memory that reading the file takes, per byte of the file [bytes].
 
     Raises:
         SceneError: Reading the file would need more memory than the limit.

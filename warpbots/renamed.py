@@ -1,4 +1,4 @@
-"""Former public names: the use of a former name raises an error with the new name."""
+"""Former public names: using a former name raises an error that states the new name."""
 
 import importlib.abc
 import sys
@@ -45,14 +45,14 @@ _NEW_NAMES = {
 
 
 def refuse_former(module: str) -> Callable[[str], Never]:
-    """The `__getattr__` of a module that has former names.
+    """A function `__getattr__` for a module that has former names.
 
     Args:
         module: Name of the module.
 
     Returns:
-        A function of the name of a missing attribute. It raises an AttributeError, which states the new name if the
-        missing name is a former name.
+        A function that takes the name of a missing attribute and raises an AttributeError; the error states the new
+        name if the missing name is a former name.
     """
 
     def refuse(name: str) -> Never:
@@ -65,10 +65,13 @@ def refuse_former(module: str) -> Callable[[str], Never]:
 
 
 class FormerAttribute:
-    """A descriptor for the former name of an attribute: its use raises an AttributeError with the new name."""
+    """A descriptor for the former name of an attribute.
+
+    Reading the attribute raises an AttributeError with the new name.
+    """
 
     def __init__(self, new: str):
-        """`new` is the present name of the attribute."""
+        """Store `new`, the present name of the attribute."""
         self._new, self._old = new, ""
 
     def __set_name__(self, owner: type, name: str):
@@ -85,10 +88,10 @@ class FormerModules(importlib.abc.MetaPathFinder):
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> None:
-        """Return None, since it finds no module, or raise.
+        """Raise if `fullname` is a former name; otherwise return None, because this finder finds no modules.
 
         Raises:
-            ImportError: The name is a former name.
+            ImportError: `fullname` is a former name; the message states the new name.
         """
         if fullname in _NEW_NAMES:
             raise ImportError(f"{fullname} is now {_NEW_NAMES[fullname]}", name=fullname)

@@ -26,7 +26,7 @@ __all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory"]
 
 
 class MatterState(Protocol):
-    """A state of soft bodies of any solver, as tensors: the default type of a state for type checkers.
+    """A state of soft bodies, as tensors, for any solver; the default type of a state for type checkers.
 
     Attributes:
         position: Positions [m], shape (worlds, n, dim).
@@ -50,35 +50,39 @@ class Simulated(Protocol):
     dt: float
 
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> Any:
-        """The state after one control interval."""
+        """The state one control interval after `state`."""
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """The readings of a state."""
+        """The readings (measurements) of `state`."""
 
     def state(self, **fields: torch.Tensor) -> Any:
-        """The scene at rest."""
+        """A state of the scene at rest, with the given `fields` replaced."""
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
-        """The scene with the given parameters and the initial state `start` baked in."""
+        """The scene into which the given parameters and the initial state `start` are baked."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Trajectory(Generic[TensorState_co]):
-    """A motion. States between start and end are not stored; they are simulated again, bit for bit, on request.
+    """The motion of a rollout.
+
+    States between start and end are not stored; on request they are simulated again, bit for bit.
 
     A trajectory can be pickled and deep-copied. The copy has the same states, but it is detached from the gradient.
 
     Attributes:
-        simulation: The simulation.
+        simulation: The simulation that made the rollout.
         start: State at time 0, without gradient.
         final: State after the last control interval; differentiable.
-        control: Controls, shape (worlds, steps, channels); differentiable.
-        observation: Results of `observe` after each interval, shape (worlds, steps, ...); differentiable. None without
-            `observe`.
-        parameters: Parameters that were replaced, without gradient.
-        lost: Control interval in which each world was lost, or -1 if the world reached the end, shape (worlds,), int. A
-            lost world keeps the state from before the failed step. A mean over ``lost < 0`` excludes lost worlds.
-        mimebundle: The content that a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
+        control: Controls in each control interval, shape (worlds, steps, channels); differentiable.
+        observation: Results of the argument `observe` of the rollout after each interval, shape (worlds, steps, ...);
+            differentiable. None if `observe` was not given.
+        parameters: Parameters of the model that the rollout replaced, without gradient.
+        lost: Control interval in which the simulation of each world failed, or -1 if the world reached the end, shape
+            (worlds,), int. A lost world keeps its state from before the failed step. A mean over the worlds with ``lost
+            < 0`` excludes lost worlds.
+        mimebundle: Function that returns the content that a notebook shows for a trajectory; `warpbots` sets it to
+            `warpbots.view.mimebundle`.
     """
 
     mimebundle: ClassVar[Callable[["Trajectory[Any]"], dict]] = staticmethod(
@@ -110,10 +114,10 @@ class Trajectory(Generic[TensorState_co]):
 
     @property
     def designed(self) -> Scene:
-        """The scene of the first world, with replaced parameters baked in, see `Simulation.scene_with`.
+        """The scene of the first world, with the replaced parameters baked in, see `Simulation.scene_with`.
 
-        The result starts from the state in which the motion began, if this differs from the start of the scene. A scene
-        from a file keeps its records, so that robots from other programs stay unchanged.
+        If the motion began in a state that differs from the start of the scene, the result starts from that state. A
+        scene from a file keeps its records, so that robots from other programs are not changed.
         """
         rest, names = self.simulation.state(), [f.name for f in dataclasses.fields(self.start)]
         moved = any(not torch.equal(getattr(self.start, name)[0], getattr(rest, name)[0]) for name in names)
@@ -184,8 +188,8 @@ class Trajectory(Generic[TensorState_co]):
             world: Index of the world.
 
         Yields:
-            Time [s], origins of the bodies' frames [m], shape (n_bodies, 3), and their axes as columns, shape
-            (n_bodies, 3, 3).
+            Time [s], origins of the frames of the bodies [m], shape (n_bodies, 3), and axes of these frames as columns,
+            shape (n_bodies, 3, 3).
 
         Raises:
             ValueError: The scene has no rigid bodies, or `every` is below 1.

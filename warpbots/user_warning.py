@@ -1,4 +1,4 @@
-"""Warnings that are attributed to a line of the user's program, however many calls lie in between."""
+"""Warnings that are attributed to a line of the user's program, even through many calls inside of warpbots."""
 
 import inspect
 import types
@@ -11,9 +11,9 @@ _BETWEEN = {"warpbots", "torch"}
 
 
 def user_frame() -> tuple[types.FrameType, int]:
-    """The innermost frame outside warpbots and torch (if none, the outermost frame), and its distance in calls.
+    """The innermost stack frame outside warpbots and torch, or else the outermost frame, and its distance in calls.
 
-    Modules are recognised by their names, because generated functions, such as those of dataclasses, have no file.
+    Modules are recognised by their names, because generated functions, such as methods of dataclasses, have no file.
     """
     frame, calls = inspect.currentframe(), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:

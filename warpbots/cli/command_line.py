@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: Words after the name of the program; None for the arguments of the process.
+        arguments: Words of the command line after the name of the program; None for the arguments of this process.
 
     Returns:
         Exit status: 0 after success, 2 after bad input, 1 after a failed simulation, or 130 after Ctrl-C.
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_paragraph(message: Warning | str, *_: object) -> str:
-    """The text of a warning, without file and line, which mean nothing to the user of a command."""
+    """The text of a warning without file and line, which are of no use to the user of a command."""
     return f"warpbots: {message}\n"
 
 

@@ -1,4 +1,4 @@
-"""``warpbots convert``: a robot or a scene as USD, MJCF or URDF."""
+"""``warpbots convert``: writes a robot or a scene as USD, MJCF or URDF."""
 
 import argparse
 
@@ -10,7 +10,7 @@ __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> None:
-    """Read a file and write its scene: as MJCF or URDF if the ending is .xml, .mjcf or .urdf, else as USD."""
+    """Read a file and write its scene: as MJCF or URDF if the new file ends in .xml, .mjcf or .urdf, else as USD."""
     scene = read(options.scene, options.asset_root)
     write = wb.robots.save if options.out.suffix.lower() in NAMED else wb.usd.write
     write(options.out, scene)

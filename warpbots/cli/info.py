@@ -1,4 +1,4 @@
-"""``warpbots info``: the contents of a scene, its differentiable quantities, and the stable time step."""
+"""``warpbots info``: prints the contents of a scene, its differentiable quantities, and the stable time step."""
 
 import argparse
 import math
@@ -12,7 +12,7 @@ __all__ = ["info"]
 
 
 def info(options: argparse.Namespace) -> None:
-    """Print what the scene in a file contains, its differentiable quantities, and the stable time step."""
+    """Print the contents of the scene in a file, its differentiable quantities, and the stable time step."""
     simulation = simulation_of(options)
     scene, model = simulation.scene, simulation.model
     _say_bodies(scene, model)
@@ -84,7 +84,7 @@ def _mass(body: wb.RigidBody) -> float:
 
 
 def _joint_of(actuator: Any) -> str:
-    """The joint of a motor and the strength of the motor, in words; an empty text for other actuators."""
+    """A text with the joint and the strength of a motor; an empty text for all other actuators."""
     if isinstance(actuator, wb.actuators.Torque):
         return f" at joint {actuator.joint}, up to {actuator.max_torque:g}"
     if isinstance(actuator, wb.actuators.Servo):

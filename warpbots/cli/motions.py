@@ -1,4 +1,4 @@
-"""``warpbots simulate``, ``view`` and ``render``: write a motion to files, or show it in the browser."""
+"""``warpbots simulate``, ``view`` and ``render``: write a motion to files, or show the motion in the browser."""
 
 import argparse
 import webbrowser
@@ -21,7 +21,7 @@ def simulate(options: argparse.Namespace) -> None:
 
 
 def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
-    """Write a motion as GIF and USD to `folder`, and list the files of the folder."""
+    """Write a motion as GIF and USD to `folder`, and print a list of the files in the folder."""
     wb.view.animate(folder / "motion.gif", motion)
     wb.usd.write(folder / "motion.usda", motion)
     print("wrote")

@@ -1,4 +1,4 @@
-"""``warpbots new``: a project with a scene, a training script and a test."""
+"""``warpbots new``: makes a project with a scene, a training script and a test."""
 
 import argparse
 import shutil
@@ -12,10 +12,10 @@ _PROJECT = Path(__file__).parent / "project"
 
 
 def new(options: argparse.Namespace) -> None:
-    """Make a folder with copies of the files in `project/`; after an error there is no folder.
+    """Make a folder with copies of the files in `project/`; if an error occurs, no folder is left behind.
 
     Raises:
-        OSError: A file or folder of this name exists, or the folder cannot be made.
+        OSError: A file or folder of the given name exists, or the folder cannot be made.
     """
     folder = Path(options.name)
     if folder.exists() or folder.is_symlink():

@@ -45,7 +45,7 @@ def count(text: str) -> int:
 
 
 def add_scene(command: argparse.ArgumentParser) -> None:
-    """Add the arguments that all commands share that simulate a file."""
+    """Add the arguments common to all commands that simulate a file."""
     command.add_argument("scene", metavar="FILE", help="USD scene, or robot (.urdf, or .xml for MJCF)")
     command.add_argument("--solver", choices=tuple(_SOLVERS), help="default: the first that can simulate the scene")
     command.add_argument(
@@ -66,7 +66,7 @@ def add_scene(command: argparse.ArgumentParser) -> None:
 
 
 def add_root(command: argparse.ArgumentParser) -> None:
-    """Add the argument for the folder with other files to which the file of a scene may refer."""
+    """Add the argument for the folder that must contain all files to which the file of a scene refers."""
     command.add_argument(
         "--asset-root",
         help="folder that must contain all files to which the scene refers; default: the parent of its own folder",
@@ -74,7 +74,7 @@ def add_root(command: argparse.ArgumentParser) -> None:
 
 
 def add_motion(command: argparse.ArgumentParser) -> None:
-    """Add the arguments that all commands share that show a motion."""
+    """Add the arguments common to all commands that show a motion."""
     command.add_argument(
         "--steps", type=count, help="control intervals to simulate; default: the scene's, else as many as last 2 s"
     )
@@ -82,19 +82,19 @@ def add_motion(command: argparse.ArgumentParser) -> None:
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:
-    """Read the scene in a file: a robot if the ending or the content of the file says so, otherwise a USD stage."""
+    """Read the scene in a file: a robot file if its ending or its content is that of a robot file, else a USD stage."""
     if is_robot(path):
         return wb.robots.load(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)
 
 
 def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, worlds: int = 1) -> wb.Simulation:
-    """The simulation of a scene; `Simulation` chooses the options that the user did not give.
+    """The simulation of a scene; `Simulation` chooses all options that the user did not give.
 
     Args:
         options: Options of the command.
         scene: The scene; None to read it from the file in the options.
-        worlds: Number of independent copies.
+        worlds: Number of independent worlds.
 
     Raises:
         SceneError: No solver can simulate the scene.
@@ -117,7 +117,7 @@ def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, world
 
 
 def _said(option: Any, default: Any) -> Any:
-    """The option, or its default if the user did not give it."""
+    """The value of an option, or `default` if the user did not give the option."""
     return default if option is None else option
 
 
@@ -143,15 +143,15 @@ def steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
 
 
 def refuse_results(folder: Path, names: Iterable[str], what: str) -> None:
-    """Raise if a folder has results of an earlier run.
+    """Raise if a folder contains results of an earlier run.
 
     Args:
         folder: The folder; it need not exist.
-        names: Names of files with results, or patterns of names.
-        what: Name of the run that writes them, for the message.
+        names: Names of files with results, or patterns of such names.
+        what: Name of the run that writes the results, for the message.
 
     Raises:
-        FileExistsError: The folder has results.
+        FileExistsError: The folder contains results.
     """
     found = sorted({path for name in names for path in folder.glob(name)})
     if found:

@@ -1,4 +1,4 @@
-"""``warpbots sweep``: trainings with every combination of the values of some options, in parallel."""
+"""``warpbots sweep``: runs a training for every combination of the values of some options, in parallel."""
 
 import argparse
 import csv
@@ -33,10 +33,10 @@ class Trial:
     """One training of a sweep.
 
     Attributes:
-        settings: Values of the varied options by name, as text.
-        words: All options as words of a command line, without the folder.
+        settings: Values of the varied options, as texts, by the name of the option.
+        words: All options as words of a command line, without the option for the folder.
         options: All options, parsed.
-        scene: Hash of the scene.
+        scene: Hash of the scene, from which a change of the scene is recognised.
     """
 
     settings: dict[str, str]
@@ -51,13 +51,18 @@ class Trial:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """The result in the folder; None if there is none, or if it is the result of other options or another scene."""
+        """The result in the folder of the trial.
+
+        None if there is none, or if its options or its scene were different.
+        """
         file = self.folder / "result.json"
         found = json.loads(file.read_text()) if file.is_file() else {}
         return found if (found.get("words"), found.get("scene")) == (list(self.words), self.scene) else None
 
     def run(self) -> float:
-        """Train, starting from the checkpoint of a process that died if there is one; the result is written last.
+        """Train, and write the result at the end.
+
+        If an earlier process has died, the training resumes from its checkpoint.
 
         Returns:
             The smallest loss.
@@ -75,7 +80,7 @@ class Trial:
 
 
 def trials(options: argparse.Namespace) -> list[Trial]:
-    """One trial for each combination of the values in options ``--over``; the last option varies fastest.
+    """One trial for each combination of the values in the options ``--over``; the last option varies fastest.
 
     Args:
         options: Options of the sweep. Their entry `trainer` is the parser of ``warpbots train``, which ends the program
@@ -135,7 +140,7 @@ def _make_room(planned: list[Trial], overwrite: bool) -> None:
     """Remove the results of an earlier sweep from the folders of trials if `overwrite` is set.
 
     Raises:
-        FileExistsError: There are results, and `overwrite` is not set.
+        FileExistsError: The folders contain results, and `overwrite` is not set.
     """
     there = [trial.folder for trial in planned if trial.folder.exists()]
     finished = sum((folder / "result.json").is_file() for folder in there)
@@ -177,7 +182,7 @@ def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial
     Args:
         ray: The package Ray.
         waiting: The trials.
-        parallel: Largest number of trials that run at the same time; None for one on each core.
+        parallel: Largest number of trials that run at the same time; None for one trial per core.
     """
     _started(ray, parallel)
     failed = []

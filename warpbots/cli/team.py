@@ -18,7 +18,10 @@ VARIED = ("youngs_modulus", "density", "mass", "friction")
 
 @contextlib.contextmanager
 def team(device: str | None) -> Iterator[Any]:
-    """Context with the group of processes that ``torchrun`` has started; None if it did not start this process."""
+    """Context with the group of processes that ``torchrun`` started.
+
+    None if ``torchrun`` did not start this process.
+    """
     if torch.distributed.is_initialized():
         yield torch.distributed.group.WORLD
         return
@@ -54,14 +57,14 @@ def share(worlds: int, group: Any) -> range:
 
 
 def variations(simulation: wb.Simulation, mine: range, spread: float, seed: int) -> dict[str, torch.Tensor]:
-    """Parameters (`VARIED`) of worlds, multiplied by random factors between 1 - spread and 1 + spread.
+    """The parameters `VARIED` of worlds, multiplied by random factors between 1 - spread and 1 + spread.
 
-    The first world of all processes keeps its parameters. The factors of a world do not depend on the process that
-    simulates the world.
+    World 0 of all processes keeps its parameters. The factors of a world do not depend on the process that simulates
+    the world.
 
     Args:
         simulation: A simulation with one world for each index in `mine`.
-        mine: Indices of these worlds among the worlds of all processes.
+        mine: Indices of the worlds of this process among the worlds of all processes.
         spread: Largest relative change of a parameter.
         seed: Seed of the random factors.
     """

@@ -1,4 +1,4 @@
-"""``warpbots train``: trains a controller that makes a robot travel, by gradients of the simulation."""
+"""``warpbots train``: trains a controller that makes a robot travel, with gradients of the simulation."""
 
 import argparse
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["train", "trained"]
 
 
 def _can_travel(simulation: wb.Simulation) -> bool:
-    """Whether an actuator drives soft matter, or a tree of rigid bodies that can move away from its place."""
+    """Whether an actuator drives soft matter, or a tree of rigid bodies whose root joint lets it travel."""
     scene = simulation.scene
     driven = {motor.joint for motor in scene.actuators if isinstance(motor, wb.actuators.Torque | wb.actuators.Servo)}
     if any(not isinstance(actuator, wb.actuators.Torque | wb.actuators.Servo) for actuator in scene.actuators):
@@ -32,7 +32,7 @@ def _can_travel(simulation: wb.Simulation) -> bool:
 
 
 def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
-    """Settings that identify a training; a training is resumed only with the same settings."""
+    """Settings that identify a training; it is resumed only with the same settings."""
     scene = simulation.scene
     return {
         "scene": f"{scene.name} ({fingerprint(scene)[:12]})",
@@ -62,7 +62,7 @@ def train(options: argparse.Namespace) -> None:
 
 
 def trained(options: argparse.Namespace) -> wb.optimize.History:
-    """As `train`, but returns the history."""
+    """The same as `train`, but returns the history."""
     with team(options.device) as group:
         return _trained(options, group)
 

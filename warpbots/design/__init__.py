@@ -1,4 +1,4 @@
-"""Parametric robots: components in cages, and assemblies of components by hand or by a grammar."""
+"""Parametric robots: components in cages, assembled by hand or by a grammar."""
 
 from warpbots.design import export
 from warpbots.design.assembly import Assembly, AssemblyShape

@@ -27,17 +27,18 @@ _UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 class AssemblyShape:
     """The shape of an assembly for given scale factors, differentiable with respect to these factors.
 
-    Links are in the order of `Assembly.links`. Positions and mass properties are in the frame of their link unless
-    another frame is stated.
+    Links are in the order of `Assembly.links`. Positions and mass properties are in the frame of the link to which they
+    belong, unless another frame is stated.
 
     Attributes:
-        parts: For each link, the vertices of its parts [m], each of shape (n, 3).
+        parts: For each link, the vertices of the meshes of its parts [m], one array of shape (n, 3) for each part.
         origins: For each link, the origin of its frame in the frame of its parent link [m], shape (3,); zero for the
             root.
         contact_points: Contact points of each link [m], each of shape (n, 3).
         contact_areas: Areas that the contact points represent [m^2], each of shape (n,).
         masses: Mass, centre of mass and moments of inertia of each link.
-        handles: For each instance, the handles of its cage in the frame of its component [m], shape (k, 3).
+        handles: For each instance, the positions of the handles of its cage, in the frame of its component [m], shape
+            (k, 3).
         component_origins: For each part of each instance, the origin of the frame of its component in the frame of the
             link of the part [m], shape (3,).
     """
@@ -54,10 +55,11 @@ class AssemblyShape:
 class Assembly:
     """A tree of components as articulated bodies.
 
-    Components that are joined without a movable hinge form one body, a link. The first link has the name of the root,
-    with "-base" appended if the root is a hinge. Every other link, and the joint that carries it, has the name of the
-    component with the hinge of this joint. The frame of the first link is the frame of the root. The frame of every
-    other link has its origin on the axis of the hinge that carries it, and the axes of the component with this hinge.
+    Components that are joined without a movable hinge form one body, a link. The first link has the name of the root
+    component, with "-base" appended if that component has a hinge. Every other link is carried by the hinge of a
+    component: the link and its joint have the name of this component. The frame of the first link is the frame of the
+    root component. The frame of every other link has its origin on the axis of the hinge that carries the link, and the
+    axes of the component with this hinge.
 
     Attributes:
         instances: The components, parents before children.
@@ -71,7 +73,7 @@ class Assembly:
 
         Args:
             root: The tree of components.
-            constant: Names, or patterns of names such as ``"palm.*"``, of scale factors that stay 1 and are no free
+            constant: Names, or patterns of names such as ``"palm.*"``, of scale factors that remain 1 and are not free
                 parameters.
             density: Density [kg/m^3].
 
@@ -141,8 +143,8 @@ class Assembly:
         Args:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: Origin of the frame of the first link in the world, with all coordinates at zero [m], shape (3,).
-            rotation: Rotation matrix of this frame in the world, row by row, shape (3, 3); its columns are the axes of
-                the frame.
+            rotation: Rotation matrix of this frame in the world, row by row, shape (3, 3); the columns of the matrix
+                are the axes of the frame.
             **options: Further fields of every `RigidBody`, such as `surface` or `color`; ``points=0`` gives links
                 without contact points.
         """
@@ -174,9 +176,9 @@ class Assembly:
 
         Args:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
-            position: As in `bodies`.
-            rotation: As in `bodies`.
-            limits: Whether the joints get limits, at the angles at which the two parts of their hinges collide.
+            position: Origin of the frame of the first link, as in `bodies` [m], shape (3,).
+            rotation: Rotation matrix of this frame, as in `bodies`, shape (3, 3).
+            limits: Whether the joints get limits: the angles at which the two parts of the hinge collide.
             **options: Further fields of every `Joint`, such as `damping`.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
@@ -191,10 +193,11 @@ class Assembly:
         return found
 
     def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
-        """Parameters of a model for another shape of the assembly, for `Simulation.step` and `rollout`.
+        """Parameters that give the model of `sim` a new shape of the assembly, for `Simulation.step` and `rollout`.
 
-        These are masses, contact points and their areas, origins of joints, and the stiffness and damping of limits for
-        joints that do not specify them; all are differentiable with respect to the scale factors.
+        The parameters are masses, contact points and their areas, origins of joints, and the stiffness and damping of
+        those joint limits for which the scene does not specify them. All of them are differentiable with respect to the
+        scale factors.
 
         Args:
             sim: A simulation with the solver `Articulated` of a scene that has the results of `bodies` and `joints`.
@@ -213,12 +216,15 @@ class Assembly:
         """Positions of points of a component that move with the handles of its cage, such as the end of a finger.
 
         Args:
-            name: Name of the instance; if it has a hinge, the points belong to the part behind the hinge.
-            points: Points in the frame of the component with the nominal shape, in the cage or on it [m], shape (n, 3).
+            name: Name of the instance of the component. If the component has a hinge, the points belong to the part
+                behind the hinge.
+            points: Positions of the points in the nominal shape, in the frame of the component, inside the cage or on
+                it [m], shape (n, 3).
             shape: A result of the method `shape`.
 
         Returns:
-            The name of the link with the points, and the points in the frame of this link [m], shape (n, 3).
+            The name of the link to which the points belong, and the positions of the points in the frame of this link
+            [m], shape (n, 3).
 
         Raises:
             KeyError: There is no such instance.
@@ -237,7 +243,7 @@ class Assembly:
         return self.instances[n].component.parts[p]
 
     def _faces_of(self, link: Link) -> torch.Tensor:
-        """Faces of all meshes of a link, for the vertices of the meshes in one array, shape (m, 3), int."""
+        """Faces of all meshes of a link, as indices into the joined vertices of these meshes, shape (m, 3), int."""
         parts = [self._part(n, p) for n, p in link.parts]
         offsets = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])
         return torch.as_tensor(np.concatenate([part.faces + k for part, k in zip(parts, offsets, strict=True)]))
@@ -248,7 +254,7 @@ class Assembly:
         return list(zip(parts, faces, strict=True))
 
     def _mass(self, k: int, parts: Sequence[torch.Tensor]) -> MassProperties:
-        """Mass properties of a link."""
+        """Mass properties of link `k`."""
         vertices = torch.cat(list(parts))
         self._refuse_inside_out(k, vertices.detach())
         return mass_properties(vertices, self._faces[k], self.density)
@@ -265,7 +271,7 @@ class Assembly:
                 )
 
     def _contacts(self, k: int, parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Contact points of a link and their areas."""
+        """Contact points of link `k` [m], shape (n, 3), and the areas that they represent [m^2], shape (n,)."""
         own = [(self._part(n, p).contacts, v) for (n, p), v in zip(self.links[k].parts, parts, strict=True)]
         points = [contacts.positions(v) for contacts, v in own if contacts is not None]
         areas = [contacts.areas(v) for contacts, v in own if contacts is not None]
@@ -275,7 +281,7 @@ class Assembly:
     def _poses(
         self, shape: AssemblyShape, position: Sequence[float], rotation: Sequence[Sequence[float]] | np.ndarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Origins and axes of the frames of links in the world, with all coordinates at zero."""
+        """Origin and axes of the frame of each link in the world, with all joint coordinates at zero."""
         poses: list[tuple[np.ndarray, np.ndarray]] = []
         for link, origin in zip(self.links, shape.origins, strict=True):
             at, R = poses[link.parent] if poses else (np.asarray(position, float), np.asarray(rotation, float))

@@ -1,4 +1,4 @@
-"""Components whose cage is a frustum with 14 handles: 8 corners and the middles of its 6 faces."""
+"""Components whose cage is a frustum with 14 handles: its 8 corners and the middles of its 6 faces."""
 
 from collections.abc import Sequence
 
@@ -33,23 +33,27 @@ def box_component(
 ) -> Component:
     """A component along x in a frustum between two cross-sections.
 
-    The origin of its frame is the middle of its start cross-section, and its parts must be within the frustum. Its
-    sizes are "length", "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
+    The origin of the frame of the component is the middle of the start cross-section. The parts must be within the
+    frustum. The sizes of the component are "length", "in.width", "in.height", "out.width" and "out.height". Handles are
+    in the order of `box_cage`.
 
     Args:
         name: Name of the component.
-        length: Its length [m].
+        length: Length of the component [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
-        parts: Its mesh or, with a hinge, the mesh before and the mesh behind the hinge.
-        hinge: Its hinge; None for a component with one mesh.
-        along: The only dimension that can be scaled, "width" or "height", if the other sizes are standard sizes, as for
-            a hinge about y or z; None if all dimensions can be scaled.
-        joins: Names of its ports: "in" at the start, "out" at the end, and "back" at the start for a child.
-        centered: Whether the origin is half-way along x instead of at the start, for a root without the port "in".
+        parts: The mesh of the component or, with a hinge, the mesh before and the mesh behind the hinge.
+        hinge: The hinge of the component; None for a component with one mesh.
+        along: The only dimension that can be scaled, "width" or "height", if all other sizes are standard sizes, as
+            they are for a component with a hinge about y or z. None if all dimensions can be scaled.
+        joins: Names of the ports of the component: "in" at the start, "out" at the end, "back" at the start for a child
+            component.
+        centered: Whether the origin is half-way along x instead of at the start; for root components, which have no
+            port "in".
 
     Raises:
-        ValueError: `along` or a port is not one of these names, or the component is invalid, see `Component`.
+        ValueError: `along` or the name of a port is not one of the names above, or the component is invalid, see
+            `Component`.
     """
     if along not in (None, "width", "height"):
         raise ValueError(f"Component {name!r}: along must be 'width', 'height' or None, got {along!r}")

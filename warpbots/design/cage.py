@@ -1,4 +1,4 @@
-"""Cages: closed triangle meshes whose vertices, as handles, deform the space inside."""
+"""Cages: closed triangle meshes whose vertices, called handles, deform the space inside."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ __all__ = ["Cage", "CageMap", "box_cage", "grid_cage"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cage:
-    """A closed triangle mesh around a part, whose vertices are handles.
+    """A closed triangle mesh around a part; the vertices of the cage are its handles.
 
     Attributes:
-        handles: Vertices at rest [m], shape (k, 3).
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        handles: Positions of the handles at rest [m], shape (k, 3).
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
 
     Raises:
         ValueError: The cage is open, turned inside out, or has no volume.
@@ -56,8 +56,7 @@ class Cage:
     def weights(self, points: torch.Tensor) -> torch.Tensor:
         """Mean value coordinates of points: the weights with which the points follow the handles [1], shape (n, k).
 
-        For the handles at rest, ``weights @ handles`` returns the points; for moved handles it returns the moved
-        points.
+        With the handles at rest, ``weights @ handles`` gives the points; with moved handles it gives the moved points.
 
         Args:
             points: Points [m], shape (n, 3).
@@ -90,14 +89,15 @@ class Cage:
 class CageMap:
     """A map of points in a cage: x' = sum_i w_i(x) h_i, with mean value coordinates w_i and moved handles h_i.
 
-    It is a `warpbots.morphology.Deformation`, for `warpbots.morphology.shaped`; all points must be within the cage.
+    The map is a `warpbots.morphology.Deformation`, for `warpbots.morphology.shaped`; all points x must be within the
+    cage.
 
     Attributes:
         cage: The cage.
-        handles: Present positions of the handles [m], shape (k, 3): the parameters of a design.
+        handles: Positions of the moved handles [m], shape (k, 3): the parameters of a design.
 
     Raises:
-        ValueError: The array of handles has another shape than `cage.handles`.
+        ValueError: The shape of `handles` differs from the shape of `cage.handles`.
     """
 
     cage: Cage
@@ -121,7 +121,7 @@ class CageMap:
 
 @checked
 def box_cage(lower: Triple[float], upper: Triple[float]) -> Cage:
-    """A cage around a box with 14 handles: the 8 corners, with x changing fastest, then the centres of the 6 faces.
+    """A cage around a box, with 14 handles: the 8 corners, with x changing fastest, then the centres of the 6 faces.
 
     The centres are in the order low x, high x, low y, high y, low z, high z.
 
@@ -145,7 +145,7 @@ def box_cage(lower: Triple[float], upper: Triple[float]) -> Cage:
 def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) -> Cage:
     """A cage around a box whose handles are a regular grid on its surface, with x changing fastest, then y.
 
-    With n cells along every edge it has 6 n^2 + 2 handles: 8, 98 and 386 for n of 1, 4 and 8.
+    With n cells along every edge the cage has 6 n^2 + 2 handles: 8, 98 and 386 handles for n = 1, 4 and 8.
 
     Args:
         lower: Lower corner of the box [m], shape (3,).
@@ -167,7 +167,7 @@ def grid_cage(lower: Triple[float], upper: Triple[float], cells: Triple[int]) ->
 
 
 def _halves(number: np.ndarray, axis: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two triangles for each cell on one side of a grid: their handles, counter-clockwise seen from outside."""
+    """Handles of the triangles on one side of a grid, two for each cell, counter-clockwise seen from outside."""
     plane = np.moveaxis(number, axis, 0)[side]
     if axis == 1:
         plane = plane.T  # so that its two axes and the normal are right-handed
@@ -190,7 +190,7 @@ def _ends(who: str, lower: Sequence[float], upper: Sequence[float]) -> np.ndarra
 
 
 def _refuse_open(faces: np.ndarray) -> None:
-    """Raise if an edge is not traversed once in each direction by the faces."""
+    """Raise unless the faces traverse every edge once in each direction."""
     edges = np.concatenate([faces[:, [i, (i + 1) % 3]] for i in range(3)])
     found = {tuple(edge): 0 for edge in edges.tolist()}
     for edge in edges.tolist():
@@ -204,8 +204,9 @@ def _refuse_open(faces: np.ndarray) -> None:
 
 
 def _winding(points: torch.Tensor, corner: torch.Tensor, near: float) -> torch.Tensor:
-    """Winding number of a closed mesh around points: 1 inside and within a distance `near` [m] of it, 0 outside.
+    """Winding number of a closed mesh around points: 1 inside the mesh, 0 outside.
 
+    Points within the distance `near` [m] of the mesh count as inside. `corner` holds the corners of the faces. Source:
     Van Oosterom & Strackee 1983, "The solid angle of a plane triangle".
     """
     found = []

@@ -1,4 +1,4 @@
-"""Rigid bodies whose meshes follow the handles of cages, and their parameters for `warpbots.Articulated`."""
+"""Rigid bodies whose meshes follow the handles of cages, and parameters of these bodies for `warpbots.Articulated`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,13 +22,13 @@ __all__ = ["CagedBody", "designed_parameters"]
 class CagedBody:
     """A rigid body whose mesh is in a cage.
 
-    The weights of the vertices are computed once; then a design moves the handles. All positions are in the frame of
-    the body, which does not move with the handles.
+    The weights of the vertices are computed once; afterwards a design moves the handles. All positions are in the frame
+    of the body; this frame does not move with the handles.
 
     Attributes:
         name: Name of the body.
-        vertices: Vertices of its mesh with the handles at rest [m], shape (n, 3), float64.
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        vertices: Vertices of the mesh of the body with the handles at rest [m], shape (n, 3), float64.
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
         cage: The cage.
         density: Density [kg/m^3].
         contacts: Contact points that move with the mesh; None for a body without contact points.
@@ -49,11 +49,11 @@ class CagedBody:
         Args:
             name: Name of the body.
             vertices: Vertices of a closed mesh within the cage [m], shape (n, 3).
-            faces: Vertices of its faces, counter-clockwise seen from outside, shape (m, 3), int.
+            faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
             cage: The cage.
             density: Density [kg/m^3].
-            points: Approximate number of contact points that are spread over the mesh, or given points on the mesh,
-                such as ``surface_points(vertices, faces[some], 100)`` for a part of the mesh.
+            points: Approximate number of contact points, which are then spread over the mesh; or the contact points
+                themselves, such as ``surface_points(vertices, faces[some], 100)`` for a part of the mesh.
 
         Raises:
             ValueError: The mesh is not within the cage, or has no volume.
@@ -94,8 +94,8 @@ class CagedBody:
             handles: Positions of the handles [m], shape (k, 3).
 
         Raises:
-            ValueError: `handles` has another shape, or turns the mesh inside out; the message names the handle that
-                contributes most.
+            ValueError: `handles` has the wrong shape, or turns the mesh inside out; the message names the handle that
+                contributes most to that.
         """
         if tuple(handles.shape) != self.cage.handles.shape:
             raise ValueError(
@@ -114,7 +114,10 @@ class CagedBody:
         return vertices
 
     def _culprit(self, handles: torch.Tensor) -> int:
-        """Index of the handle that reduces the volume most, by the gradient half-way between rest and `handles`."""
+        """Index of the handle that reduces the volume most.
+
+        The reduction is estimated with the gradient of the volume half-way between rest and `handles`.
+        """
         with torch.enable_grad():
             half = (0.5 * (self.rest + handles.to(self.rest))).requires_grad_()
             volume = mass_properties(self.weights @ half, self.faces).volume
@@ -135,7 +138,7 @@ class CagedBody:
         return self.cage.weights(at_rest) @ handles.to(torch.float64)
 
     def shape(self, handles: torch.Tensor) -> BodyShape:
-        """The shape of the body, for parameters of a model; differentiable with respect to the handles.
+        """The shape of the body, from which parameters of a model follow; differentiable with respect to the handles.
 
         Args:
             handles: Positions of the handles [m], shape (k, 3).
@@ -173,17 +176,17 @@ def designed_parameters(
 ) -> dict[str, torch.Tensor]:
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
-    Masses, centres and moments of inertia follow from the deformed meshes, contact points and their areas from the
-    deformed surfaces, and the samples of solids in contacts from the deformed distances. Limit stiffness and damping
-    that joints do not specify follow from the new inertia, and the frame of a floating body whose joint has no
-    `position` follows the new centre of mass. All results are differentiable with respect to the handles; all other
-    parameters keep their values.
+    The deformed meshes determine masses, centres of mass, moments of inertia, contact points and their areas, and the
+    distance samples of solids in contacts. Limit stiffness and damping that joints do not specify follow from the new
+    inertia; the frame of a floating body whose joint has no `position` follows the new centre of mass. All results are
+    differentiable with respect to the handles; all other parameters keep their values.
 
     Args:
         sim: A simulation, with the solver `Articulated`, of a scene that has the bodies.
         bodies: Positions of the handles of each designed body [m], shape (k, 3).
-        joints: For each joint whose origin moves with a designed body, by name of the joint: this body, which must be
-            the parent of the joint, and the origin of the joint in its frame with the handles at rest [m], shape (3,).
+        joints: The joints whose origins move with a designed body, by the name of the joint. Each value is the designed
+            body, which must be the parent of the joint, and the origin of the joint in the frame of that body with the
+            handles at rest [m], shape (3,).
 
     Returns:
         Parameters by name, shape (worlds, ...).
@@ -191,7 +194,7 @@ def designed_parameters(
     Raises:
         KeyError: There is no such body or joint in the simulation.
         ValueError: Handles turn a mesh inside out or move it out of the grid of its distance samples, a solid of a
-            designed body is not a mesh, or a joint has another parent.
+            designed body is not a mesh, or a given body is not the parent of its joint.
         SceneError: The distance samples of a solid miss most of its surface.
     """
     shapes = {body.name: body.shape(handles) for body, handles in bodies.items()}

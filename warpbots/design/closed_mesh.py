@@ -1,4 +1,4 @@
-"""Whether triangle meshes are closed."""
+"""Finds open edges of triangle meshes."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ __all__ = ["open_edge"]
 
 
 def open_edge(faces: np.ndarray, count: int) -> tuple[int, int] | None:
-    """An edge that the faces of a mesh traverse more often in one direction than in the other; None if closed.
+    """An edge that the faces traverse more often in one direction than in the other; None if the mesh is closed.
 
     Args:
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
         count: Number of vertices.
     """
     start = np.asarray(faces, dtype=np.int64)

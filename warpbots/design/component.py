@@ -19,18 +19,18 @@ __all__ = ["Component", "Hinge", "Port"]
 class Port:
     """A rectangle on the cage of a component, at which another component joins it.
 
-    Its corners and its middle are handles, and the four triangles between these handles are faces of the cage. If two
-    ports join, their handles coincide. By mean value coordinates, points on a face follow the corners of this face
-    alone; so the surfaces of both components in the rectangle coincide, too, however the handles move (Xu et al. 2021,
-    section III-A).
+    The corners and the middle of the rectangle are handles, and the four triangles between these handles are faces of
+    the cage. If two ports join, their handles coincide. With mean value coordinates, points on a face follow the
+    corners of this face alone; therefore the surfaces of the two components also coincide in the rectangle, however the
+    handles move (Xu et al. 2021, section III-A).
 
     Attributes:
-        handles: Indices of its handles, shape (5,): the middle, which is the origin of the frame of the port, then the
-            corners (-y, -z), (+y, -z), (-y, +z), (+y, +z).
-        rotation: Axes of its frame in the frame of the component, as columns, shape (3, 3). The x axis points out of
-            the component; at the port "in" it points into the component.
-        width: Name of the size of the component that is the width of the port, along its y axis.
-        height: Name of the size of the component that is the height of the port, along its z axis.
+        handles: Indices of the handles of the port, shape (5,): first the middle, which is the origin of the frame of
+            the port, then the corners (-y, -z), (+y, -z), (-y, +z), (+y, +z).
+        rotation: Axes of the frame of the port in the frame of the component, as columns, shape (3, 3). The x axis
+            points out of the component; at the port "in" it points into the component.
+        width: Name of the size of the component that is the width of the port, along the y axis of the port.
+        height: Name of the size of the component that is the height of the port, along the z axis of the port.
     """
 
     handles: Sequence[int]
@@ -76,19 +76,21 @@ class Component:
     """One mesh, or two meshes on a hinge, in a cage whose handles depend linearly on a few sizes.
 
     Axles, screws and bearings have standard sizes. A component with a hinge can therefore be scaled only along the axis
-    of the hinge, so that the turning parts stay round; its other sizes must be `fixed` (Xu et al. 2021, the fabrication
-    constraint).
+    of the hinge, so that the turning parts remain round; all sizes across the axis must be `fixed` (Xu et al. 2021, the
+    fabrication constraint).
 
     Attributes:
         name: Name of the component, such as "phalanx".
-        sizes: Sizes that determine its cage, by name [m].
-        layout: Handles per size [1], shape (k, 3, n_sizes): ``layout @ sizes`` are the handles.
-        faces: Vertices of the faces of the cage, counter-clockwise seen from outside, shape (m, 3), int.
+        sizes: Sizes that determine the cage, by name [m].
+        layout: Derivatives of the positions of the handles with respect to the sizes [1], shape (k, 3, n_sizes):
+            ``layout @ sizes`` gives the positions.
+        faces: Indices of the three handles of each face of the cage, counter-clockwise seen from outside, shape (m, 3),
+            int.
         ports: Ports by name. The component joins its parent at the port "in", whose frame is the frame of the
             component; other components join it at the other ports.
-        parts: Its mesh or, with a hinge, the mesh before and the mesh behind the hinge. Ports other than "in" are on
-            the last mesh.
-        hinge: Its hinge; None for one part.
+        parts: The mesh of the component or, with a hinge, the mesh before and the mesh behind the hinge. Ports other
+            than "in" are on the last mesh.
+        hinge: The hinge between the two parts; None for a component with one part.
         fixed: Names of the sizes that cannot change.
         tied: Groups of names of sizes that are scaled by a common factor.
 
@@ -147,7 +149,7 @@ class Component:
         """Width and height of a port [m].
 
         Raises:
-            KeyError: It has no such port.
+            KeyError: The component has no port of this name.
         """
         if port not in self.ports:
             raise KeyError(f"Component {self.name!r}: it has no port {port!r}; its ports are {', '.join(self.ports)}")
@@ -157,7 +159,7 @@ class Component:
         """The same component with its hinge locked.
 
         Raises:
-            ValueError: It has no hinge.
+            ValueError: The component has no hinge.
         """
         if self.hinge is None:
             raise ValueError(f"Component {self.name!r}: it has no hinge to lock")

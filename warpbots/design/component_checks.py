@@ -1,4 +1,4 @@
-"""Checks of components: for all sizes, ports must remain rectangles and hinges must remain round."""
+"""Checks of components: whatever the sizes are, ports must remain rectangles and hinges must remain round."""
 
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,11 @@ def check_sizes(own: "Component") -> None:
 
 
 def check_port(own: "Component", name: str) -> None:
-    """Check that the handles of a port are the middle and the corners of a rectangle of the cage in all sizes.
+    """Check that the handles of a port are the middle and the corners of a rectangle of the cage, for all sizes.
 
     Raises:
-        ValueError: The handles are elsewhere, or the frame of the port "in" is not the frame of the component.
+        ValueError: The handles are not the middle and the corners, or the frame of the port "in" is not the frame of
+            the component.
     """
     port, count = own.ports[name], len(own.layout)
     if len(port.handles) != 5 or not all(0 <= k < count for k in port.handles):
@@ -64,7 +65,7 @@ def check_port(own: "Component", name: str) -> None:
 
 
 def check_hinge(own: "Component") -> None:
-    """Check that a component has one part, or two parts and a hinge, and changes only along the axis of the hinge.
+    """Check that a component has one part, or two parts with a hinge, and that it is scaled only along the hinge axis.
 
     Raises:
         ValueError: The parts and the hinge do not match, or a size that is not fixed moves handles perpendicular to the

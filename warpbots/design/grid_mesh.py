@@ -20,10 +20,11 @@ def surface_of_cells(nodes: np.ndarray, filled: np.ndarray) -> tuple[np.ndarray,
 
     Args:
         nodes: Positions of the nodes [m], shape (i + 1, j + 1, k + 1, 3), right-handed along the axes of the grid.
-        filled: Which cells belong to the solid, shape (i, j, k), bool.
+        filled: Whether each cell belongs to the solid, shape (i, j, k), bool.
 
     Returns:
-        Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3), int.
+        Vertices [m], shape (n, 3), and indices of the vertices of each face, counter-clockwise seen from outside, shape
+        (m, 3), int.
     """
     number = np.arange(nodes[..., 0].size).reshape(nodes.shape[:3])
     around = np.pad(filled, 1)
@@ -40,7 +41,7 @@ def surface_of_cells(nodes: np.ndarray, filled: np.ndarray) -> tuple[np.ndarray,
 
 
 def check_grid(what: str, length: float, detail: int) -> None:
-    """Raise if a grid cannot be made with the arguments.
+    """Raise if `length` or `detail` of a grid is out of range.
 
     Args:
         what: Name of the part in messages.

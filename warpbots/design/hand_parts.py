@@ -1,9 +1,9 @@
 """Parametric parts of hands: palms, knuckles, joints, phalanges and tips.
 
-The nominal sizes are from Xu et al. 2021 (DiffHand), whose fingers consist of these parts; the meshes are our own. A
-part lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between these ports.
-Knuckles and joints are hinges: a clevis and a tongue on an axle of standard size. So they can be scaled along the axle
-only (section III-A of the paper, the fabrication constraint).
+The nominal sizes are from Xu et al. 2021 (DiffHand), whose fingers consist of these parts; the meshes are not from
+there. A part lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two
+ports. Knuckles and joints are hinges: a clevis and a tongue on an axle of standard size. Therefore they can be scaled
+only along the axle (section III-A of the paper, the fabrication constraint).
 """
 
 import numpy as np
@@ -31,13 +31,13 @@ _DOME = 0.1
 
 @checked
 def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail: int = 1) -> Component:
-    """A palm for a finger at its port "out" and possibly a second finger at "back"; its frame is in its middle.
+    """A palm with its frame in the middle, for a finger at the port "out" and an optional second finger at "back".
 
     Args:
-        section: Section of its ports.
-        length: Distance between its ports [m].
+        section: Section of the ports.
+        length: Distance between the ports [m].
         points: Number of contact points.
-        detail: Factor by which the grid of its mesh is refined.
+        detail: Factor by which the grid of the mesh is refined.
     """
     block = _block("palm", section, length, (2, 4, 6), detail) - [length / 2.0, 0.0, 0.0]
     part = Part.of_cells(block, hidden=((0, length / 2.0),), points=points)
@@ -46,13 +46,13 @@ def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail:
 
 @checked
 def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57, detail: int = 1) -> Component:
-    """A phalanx; its edges are rounded between its ends.
+    """A phalanx, whose long edges are rounded between its two ends.
 
     Args:
-        section: Section of its ports.
-        length: Distance between its ports [m].
+        section: Section of the ports.
+        length: Distance between the ports [m].
         points: Number of contact points.
-        detail: Factor by which the grid of its mesh is refined.
+        detail: Factor by which the grid of the mesh is refined.
     """
     block = _block("phalanx", section, length, (6, 6, 6), detail)
     _round_edges(block, section, np.sin(np.pi * block[:, 0, 0, 0] / length) ** 2)
@@ -65,10 +65,10 @@ def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, de
     """The tip of a finger, with a rounded end.
 
     Args:
-        section: Section of its port, and cross-section of its cage at the end.
-        length: Distance of its end from its port "in" [m].
+        section: Section of the port "in", and cross-section of the cage at the other end.
+        length: Distance of the end of the tip from the port "in" [m].
         points: Number of contact points.
-        detail: Factor by which the grid of its mesh is refined.
+        detail: Factor by which the grid of the mesh is refined.
     """
     block = _block("tip", section, length, (6, 6, 6), detail)
     s = (block[:, 0, 0, 0] / length)[:, None, None]
@@ -87,14 +87,14 @@ def joint(
     points: tuple[int, int] = (8, 32),
     detail: int = 1,
 ) -> Component:
-    """A hinge about y that bends a finger; only its width can be scaled.
+    """A hinge about y that bends a finger; only the width of the hinge can be scaled.
 
     Args:
-        section: Section of its ports.
-        length: Distance between its ports [m].
+        section: Section of the ports.
+        length: Distance between the ports [m].
         axis_at: Distance of the hinge axis from the port "in" [m].
         points: Numbers of contact points of the part before and the part behind the axis.
-        detail: Factor by which the grids of its meshes are refined.
+        detail: Factor by which the grids of the two meshes are refined.
     """
     turned = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # z to y
     across = Section(section.height, section.width)
@@ -113,15 +113,15 @@ def knuckle(
     points: tuple[int, int] = (6, 8),
     detail: int = 1,
 ) -> Component:
-    """A hinge about z that spreads fingers; only its height can be scaled.
+    """A hinge about z that spreads fingers; only the height of the hinge can be scaled.
 
     Args:
-        root: Section of its port "in".
-        section: Section of its port "out".
-        length: Distance between its ports [m].
+        root: Section of the port "in".
+        section: Section of the port "out".
+        length: Distance between the ports [m].
         axis_at: Distance of the hinge axis from the port "in" [m].
         points: Numbers of contact points of the part before and the part behind the axis.
-        detail: Factor by which the grids of its meshes are refined.
+        detail: Factor by which the grids of the two meshes are refined.
     """
     parts, angle = hinge_meshes("knuckle", length, axis_at, root, section, points, detail)
     hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 0.0, 1.0), -angle, angle)
@@ -129,7 +129,7 @@ def knuckle(
 
 
 def _block(what: str, section: Section, length: float, cells: tuple[int, int, int], detail: int) -> np.ndarray:
-    """Nodes of a box along x [m], shape (i, j, k, 3)."""
+    """Nodes of the grid of a box that lies along x [m], shape (i, j, k, 3)."""
     check_grid(what, length, detail)
     size = (length, section.width, section.height)
     start = (0.0, -section.width / 2.0, -section.height / 2.0)
@@ -138,7 +138,11 @@ def _block(what: str, section: Section, length: float, cells: tuple[int, int, in
 
 
 def _round_edges(nodes: np.ndarray, section: Section, amount: np.ndarray) -> None:
-    """Round cross-sections: y sqrt(1 - c z^2), z sqrt(1 - c y^2) in half widths and heights, c from `amount`."""
+    """Round the cross-sections of the grid `nodes` in place.
+
+    With y and z in units of the half width and half height, y becomes y sqrt(1 - c z^2) and z becomes z sqrt(1 - c
+    y^2); c is proportional to `amount`.
+    """
     half = np.array([section.width, section.height]) / 2.0
     y, z = np.moveaxis(nodes[..., 1:] / half, -1, 0)
     c = _ROUNDING * amount[:, None, None]

@@ -31,11 +31,11 @@ def hinge_meshes(
     points: tuple[int, int] = (0, 0),
     detail: int = 1,
 ) -> tuple[tuple[Part, Part], float]:
-    """Clevis and tongue of a hinge along x that turns about z, and the angle at which they collide [rad].
+    """Clevis and tongue of a hinge that lies along x and turns about z, and the angle at which they collide [rad].
 
-    Cheeks and tongue end in half cylinders around the axis, the eyes, so that only the blocks behind the eyes limit the
-    angle. Blocks with the half widths a and b at a distance r from the axis collide at pi - 2 atan(min(a, b) / r). The
-    eyes are as large as both ends permit.
+    Cheeks and tongue end in half cylinders around the axis, called eyes, so that only the blocks behind the eyes limit
+    the angle. Blocks with the half widths a and b at a distance r from the axis collide at the angle pi - 2 atan(min(a,
+    b) / r). The eyes are as large as the two cross-sections permit.
 
     Args:
         what: Name of the component in messages.
@@ -81,7 +81,7 @@ def hinge_meshes(
 
 
 def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: Section) -> float:
-    """Largest possible radius of the eyes, which is the distance of the blocks from the axis [m]."""
+    """Largest possible radius of the eyes [m], which is also the distance of the blocks from the axis."""
     radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
     if not radius >= _EYE:
         raise ValueError(
@@ -96,7 +96,7 @@ def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: S
 def _eye_on_block(
     origin: float, face: float, axis_at: float, radius: float, levels: np.ndarray, held: np.ndarray, detail: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Grid of a block between two planes of constant x, and of a half cylinder about z on one of these planes.
+    """Grid of a block between two planes of constant x, with a half cylinder about z attached to one of these planes.
 
     Args:
         origin: Start of the block along x [m].
@@ -108,8 +108,8 @@ def _eye_on_block(
         detail: Factor by which the grid is refined.
 
     Returns:
-        Nodes [m], shape (i + 1, j + 1, k + 1, 3), of which the first and the last along axis 1 have y = 0, and whether
-        each cell is filled, shape (i, j, k), bool.
+        Nodes [m], shape (i + 1, j + 1, k + 1, 3), and whether each cell is filled, shape (i, j, k), bool. The first and
+        the last nodes along axis 1 have y = 0.
     """
     outward = math.copysign(1.0, face - origin)
     y = -radius * np.cos(np.linspace(0.0, np.pi, 8 * detail + 1))

@@ -1,7 +1,7 @@
-"""Stiffness and damping of joint limits for bodies of another shape, with gradients.
+"""Stiffness and damping of joint limits for bodies whose shape has changed, with gradients.
 
-Both follow from the inertia that a joint carries, by the law of `warpbots.solvers.articulated.joint_limits`, here with
-masses and frames as tensors.
+Stiffness and damping follow from the inertia that a joint carries, by the law of
+`warpbots.solvers.articulated.joint_limits`; this module evaluates the law with masses and frames as tensors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,12 +20,12 @@ __all__ = ["limit_parameters", "matrices"]
 def limit_parameters(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], changed: Iterable[int]
 ) -> dict[str, torch.Tensor]:
-    """Limit parameters that joints do not specify, for joints that carry a body of another shape.
+    """Limit parameters that joints do not specify, for joints that carry a body whose shape has changed.
 
     Args:
         sim: A simulation with the solver `Articulated`.
-        found: Parameters of bodies and joints in the new shape, by name; missing parameters are taken from the model.
-        changed: Indices of the bodies whose mass, or whose joints to children, have changed.
+        found: Parameters of bodies and joints for the new shape, by name; missing parameters are taken from the model.
+        changed: Indices of the bodies whose mass has changed, or whose joints to children have moved.
 
     Returns:
         ``limit_stiffness`` and ``limit_damping``, shape (worlds, n_velocities); empty if no limit changes.
@@ -53,7 +53,7 @@ def limit_parameters(
 
 
 def _beyond(parents: tuple[int, ...], k: int) -> list[int]:
-    """Indices of body k and of all bodies that it carries."""
+    """Indices of body `k` and of all bodies that body `k` carries."""
     carried = [k]
     for own in carried:
         carried += [child for child, parent in enumerate(parents) if parent == own]
@@ -70,7 +70,7 @@ class _Places:
         self.axes = {name: matrices(sim.parameter(name)[0]) for name in ("joint_rotation", "body_rotation")}
 
     def inertia(self, k: int, joint: Joint, beyond: list[int]) -> torch.Tensor:
-        """Inertia that a joint carries, for each joint velocity [kg m^2 or kg], shape (velocities,)."""
+        """Inertia that joint `k` carries, for each of its velocities [kg m^2 or kg], shape (velocities,)."""
         masses, about = self.values["mass"], 0.0
         identity = torch.eye(3).to(masses)
         frames = {k: (masses.new_zeros(3), identity)}
@@ -86,7 +86,7 @@ class _Places:
         return torch.where(torch.as_tensor(is_angle(joint)).to(masses.device), largest, mass) + armature
 
     def _frame(self, k: int, p: torch.Tensor, R: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Origin and axes of the frame of joint k, from origin and axes of the joint that carries its parent."""
+        """Origin and axes of the frame of joint `k`, from origin `p` and axes `R` of the joint of its parent body."""
         return p + R @ self.values["joint_position"][k], R @ self.axes["joint_rotation"][k]
 
 

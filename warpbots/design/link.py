@@ -1,4 +1,4 @@
-"""Links, which are parts of components that move as one body, and the placement of parts in links."""
+"""Links, which are groups of parts that move as one body, and the placement of parts in links."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,9 @@ __all__ = ["Link", "Placement", "links_of", "places_of"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Placement:
-    """The link and the orientation of a part of a component; neither depends on the sizes.
+    """The link of a part of a component, and the orientation of the component in this link.
+
+    Neither of the two depends on the sizes.
 
     Attributes:
         link: Index of the link to which the part belongs.
@@ -31,8 +33,9 @@ class Link:
         name: Name of the body, and of the joint that carries the body.
         parent: Index of the link that carries this link, -1 for the root.
         hinge: Index of the instance whose hinge carries this link, -1 for the root.
-        parts: Its parts, each as the index of an instance and the index of a part of this instance.
-        rotation: Axes of its frame in the frame of its parent with the hinge at zero, as columns, shape (3, 3).
+        parts: The parts of the link, each as the index of an instance and the index of a part of this instance.
+        rotation: Axes of the frame of the link in the frame of its parent link with the hinge at zero, as columns,
+            shape (3, 3).
     """
 
     name: str
@@ -43,7 +46,7 @@ class Link:
 
 
 def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Placement, ...], ...]]:
-    """The links, parents before children, and for each instance the placement of each of its parts."""
+    """The links, parents before children; and for each instance, the placement of each of its parts."""
     identity = torch.eye(3, dtype=torch.float64)
     first, hinge = instances[0].name, instances[0].component.hinge
     turns = hinge is not None and not hinge.locked  # parts behind a hinge have its name
@@ -69,17 +72,17 @@ def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tup
 def places_of(
     instances: Sequence[Instance], places: Sequence[Sequence[Placement]], handles: Sequence[torch.Tensor]
 ) -> tuple[list[list[torch.Tensor]], dict[int, torch.Tensor]]:
-    """Positions of components in links, and of links in their parents, for given handles.
+    """Positions of components in links, and of links in their parent links, for given handles.
 
     Args:
         instances: The components, parents before children.
         places: The placements from `links_of`.
-        handles: Handles of each component in its own frame [m], each of shape (k, 3).
+        handles: Positions of the handles of each component, in the frame of the component [m], each of shape (k, 3).
 
     Returns:
-        For each part of each instance, the origin of the frame of the component in the frame of the link [m], shape
-        (3,); and by index of the instance with its hinge, the origin of the frame of each link in the frame of its
-        parent [m], shape (3,).
+        First, for each part of each instance, the origin of the frame of the component in the frame of the link [m],
+        shape (3,). Second, for each link, the origin of its frame in the frame of its parent link [m], shape (3,), by
+        the index of the instance whose hinge carries the link.
     """
     origins: list[list[torch.Tensor]] = []
     hinges: dict[int, torch.Tensor] = {}

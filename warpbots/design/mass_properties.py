@@ -1,4 +1,4 @@
-"""Volume, mass, centre of mass and inertia of closed triangle meshes, differentiable with respect to vertices."""
+"""Volume, mass, centre of mass and inertia of closed triangle meshes, differentiable with respect to the vertices."""
 
 import dataclasses
 
@@ -31,16 +31,16 @@ class MassProperties:
 def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float | torch.Tensor = 1.0) -> MassProperties:
     """Mass properties of the solid that a closed triangle mesh encloses.
 
-    The result is exact. The integrals of 1, x and x x^T over the tetrahedra between the faces and a point are
-    polynomials of the corners (Tonon 2004), and are added with the sign of the volume of each tetrahedron. With the
-    corners a, b, c relative to the point and det = det(a, b, c),
+    The result is exact. A tetrahedron connects each face to one common point. The integrals of 1, x and x x^T over a
+    tetrahedron are polynomials of its corners (Tonon 2004), and are added with the sign of the volume of the
+    tetrahedron. With the corners a, b, c of a face relative to the common point and det = det(a, b, c),
 
         V = sum det / 6,   V c = sum det / 24 (a + b + c)
         integral of x x^T = sum det / 120 (a a^T + b b^T + c c^T + (a + b + c)(a + b + c)^T)
 
     Args:
         vertices: Vertices [m], shape (k, 3).
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
         density: Density [kg/m^3].
 
     Raises:

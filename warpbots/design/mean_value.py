@@ -10,13 +10,14 @@ and the weights of the corners of the triangle are the solution of sum_i w_i r_i
 
     w_i = (n_i . m) / (n_i . r_i)
 
-The vectors m of a closed mesh add up to zero, so that sum_i w_i (p_i - x) = 0. After normalisation the weights add up
-to one and reproduce x, and so every linear function. Cross products are computed with an edge, as r_{i+1} x (p_{i+2} -
-p_{i+1}), and denominators with the normal of the face; so both are accurate close to a face and far from it.
+The vectors m of all faces of a closed mesh add up to zero, so that sum_i w_i (p_i - x) = 0. After normalisation the
+weights add up to one and reproduce x, and therefore every linear function. Cross products are computed with an edge, as
+r_{i+1} x (p_{i+2} - p_{i+1}), and denominators with the normal of the face; therefore both are accurate close to a face
+and far from it.
 
-Close to the plane of a face the quotient w_i is inaccurate; there the system sum_i w_i r_i = m is solved instead, whose
-residual is small whatever its condition number. For a point on a face, an edge or a vertex, the weights are barycentric
-coordinates.
+Close to the plane of a face the quotient w_i is inaccurate. Instead, the least-norm solution of the system sum_i w_i
+r_i = m is used there; its residual is small whatever the condition number of the system is. For a point on a face, an
+edge or a vertex, the weights are barycentric coordinates.
 """
 
 import torch
@@ -40,12 +41,13 @@ _ON = 1e-14
 def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Mean value coordinates of points with respect to the vertices of a closed triangle mesh.
 
-    Differentiable with respect to the points, except for points on the mesh, where the coordinates have a kink.
+    The coordinates are differentiable with respect to the points, except for points on the mesh, where they have a
+    kink.
 
     Args:
         points: Points inside or outside of the mesh [m], shape (n, 3), float64.
         vertices: Vertices [m], shape (k, 3), float64.
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
 
     Returns:
         Weights [1], shape (n, k); each row adds up to one.
@@ -61,7 +63,7 @@ def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torc
 
 
 def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
-    """The result of `mean_value_weights` for a few points, without checks."""
+    """The result of `mean_value_weights` for a block of points, without checks of the arguments."""
     corner = vertices[faces]  # (m, 3 corners, 3)
     r = corner - points[:, None, None]  # (n, m, 3 corners, 3)
     first, second = r.roll(-1, dims=2), r.roll(-2, dims=2)
@@ -95,7 +97,7 @@ def _barycentric(r: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
 
 
 def _solved(r: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
-    """The least-norm solution w of sum_i w_i r_i = m if corners and point are nearly in one plane, shape (..., 3)."""
+    """The least-norm solution w of sum_i w_i r_i = m, for points nearly in the plane of the corners, shape (..., 3)."""
     size = torch.linalg.vector_norm(r, dim=-1).clamp(min=torch.finfo(r.dtype).tiny)
     inverse = torch.linalg.pinv((r / size[..., None]).transpose(-1, -2), rtol=1e-15)
     return (inverse @ m[..., None])[..., 0] / size

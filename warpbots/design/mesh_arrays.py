@@ -1,4 +1,4 @@
-"""Checks of vertices and faces of meshes, as arrays or tensors."""
+"""Checks of vertices and faces of meshes, given as arrays or tensors."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ __all__ = ["check_mesh"]
 
 
 def check_mesh(vertices: Any, faces: Any, who: str) -> None:
-    """Raise if arrays or tensors are not 3D vertices and triangles between these vertices.
+    """Raise unless `vertices` are 3D points, and `faces` are triangles between these points.
 
     Args:
         vertices: Vertices [m], shape (n, 3).
-        faces: Vertices of the faces, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, shape (m, 3), int.
         who: Name of the caller in messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Signed distance to triangle meshes, differentiable with respect to vertices and points."""
+"""Signed distance of points to triangle meshes, differentiable with respect to vertices and points."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ __all__ = ["mesh_distance"]
 def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
     """Signed distance of points to a closed triangle mesh, concave or not [m], negative inside, shape (n,).
 
-    The distance is exact up to rounding in double precision. Let x_c = sum_k l_k v_k be the nearest point, on a face
-    with the corners v_k, and n = (x - x_c) / d. For the derivatives, the coordinates l_k of the nearest point are
-    constant (envelope theorem):
+    The distance is exact up to rounding in double precision. Let x_c = sum_k l_k v_k be the point of the mesh nearest
+    to x, on a face with the corners v_k, and n = (x - x_c) / d. In the derivatives of the distance d, the barycentric
+    coordinates l_k of the nearest point are constant (envelope theorem):
 
         d = n . (x - x_c),   dd/dx = n,   dd/dv_k = -l_k n
 
@@ -27,7 +27,7 @@ def mesh_distance(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Ten
     Args:
         points: Points [m], shape (n, 3), float64.
         vertices: Vertices [m], shape (k, 3), float64.
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
 
     Raises:
         ValueError: An argument has the wrong type or shape, or a face has the index of a vertex that does not exist.
@@ -57,7 +57,7 @@ class _Distance(torch.autograd.Function):
 
 
 class _Slope(torch.autograd.Function):
-    """The gradient of a distance; a function that cannot be differentiated again."""
+    """The gradient of a distance; differentiating this function again raises an error."""
 
     @staticmethod
     def forward(

@@ -18,13 +18,13 @@ __all__ = ["BodyShape", "model_parameters"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The shape of a body, from which parameters of a model follow, in the frame of the body.
+    """The shape of a body, in the frame of the body; parameters of a model follow from it.
 
     Attributes:
         mass: Mass, centre of mass and moments of inertia.
         points: Contact points [m], shape (n, 3).
         areas: Areas that the contact points represent [m^2], shape (n,).
-        meshes: The meshes of its solid, each as vertices [m], shape (k, 3), and faces, shape (m, 3), int.
+        meshes: The meshes of the solid of the body, each as vertices [m], shape (k, 3), and faces, shape (m, 3), int.
     """
 
     mass: MassProperties
@@ -36,7 +36,9 @@ class BodyShape:
 def model_parameters(
     sim: Simulation[Any], bodies: Mapping[str, BodyShape], origins: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Parameters for `Simulation.step` and `rollout`, equal in all worlds; other parameters keep their values.
+    """Changed parameters for `Simulation.step` and `rollout`, equal in all worlds.
+
+    All other parameters keep their values.
 
     Args:
         sim: A simulation with the solver `Articulated`.
@@ -48,7 +50,7 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: The simulation has another solver, a body has other contact points or another solid in the
+        ValueError: The solver is not `Articulated`, the contact points or the solid of a body differ from those in the
             simulation, or a mesh has left the grid of its distance samples.
         SceneError: The distance samples of a solid miss most of its surface.
     """
@@ -96,7 +98,10 @@ def model_parameters(
 def _centred_frames(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], rows: Sequence[int]
 ) -> dict[str, torch.Tensor]:
-    """Frames, at their centre of mass, of floating bodies and of their joints, moved with the centre of mass."""
+    """Positions of the frames of floating bodies and of their joints, moved with the centre of mass.
+
+    This concerns floating bodies whose joint has no `position`, so that its frame is at the centre of mass.
+    """
     given = {joint.child for joint in sim.scene.joints if joint.position is not None}
     floating = [k for k in rows if sim.model.robot.bodies[k] not in given]
     if not floating:
@@ -126,7 +131,7 @@ def _refuse_other_points(bodies: Mapping[str, BodyShape], touching: Mapping[str,
 def _put(
     sim: Simulation[Any], name: str, rows: Sequence[int] | np.ndarray, own: Sequence[torch.Tensor] | torch.Tensor
 ) -> torch.Tensor:
-    """A parameter with the given rows replaced by `own` in all worlds, shape (worlds, n, ...)."""
+    """The parameter `name` with the given rows replaced by `own` in all worlds, shape (worlds, n, ...)."""
     values = sim.parameter(name)
     stacked = (own if isinstance(own, torch.Tensor) else torch.stack(list(own))).to(values)
     row = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=values.device)
@@ -134,7 +139,7 @@ def _put(
 
 
 def _in_joint(sim: Simulation[Any], parent: str | None, origin: torch.Tensor) -> torch.Tensor:
-    """A point in the frame of a body, in the frame of the joint that carries this body [m], shape (3,)."""
+    """A point given in the frame of the body `parent`, converted to the frame of its joint [m], shape (3,)."""
     if parent is None:
         return origin
     k = sim.model.robot.body(parent)

@@ -24,9 +24,9 @@ class Part:
     """A closed mesh that moves as one.
 
     Attributes:
-        vertices: Vertices with the handles of its cage at rest [m], shape (n, 3).
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
-        exposed: For each face, whether other bodies can touch it, shape (m,), bool.
+        vertices: Vertices of the mesh, with the handles of the cage at rest [m], shape (n, 3).
+        faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
+        exposed: Whether other bodies can touch each face, shape (m,), bool.
         points: Approximate number of contact points, which are spread over the exposed faces.
 
     Raises:
@@ -71,12 +71,13 @@ class Part:
     def of_mesh(
         cls, vertices: np.ndarray, faces: np.ndarray, hidden: Sequence[tuple[int, float]] = (), points: int = 0
     ) -> "Part":
-        """A part from a mesh; its faces are exposed, except for faces in the planes of `hidden`.
+        """A part made from a mesh; all its faces are exposed, except for faces in the planes of `hidden`.
 
         Args:
             vertices: Vertices [m], shape (n, 3).
-            faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
-            hidden: Planes whose faces cannot be touched, each as index of an axis and coordinate along this axis [m].
+            faces: Indices of the three vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
+            hidden: Planes in which faces cannot be touched, each as the index of the axis perpendicular to the plane
+                and the coordinate along this axis [m].
             points: Approximate number of contact points, which are spread over the exposed faces.
         """
         vertices, faces = np.array(vertices, dtype=np.float64), np.array(faces, dtype=np.int64)
@@ -94,12 +95,13 @@ class Part:
         hidden: Sequence[tuple[int, float]] = (),
         points: int = 0,
     ) -> "Part":
-        """A part from cells of a structured grid.
+        """A part made from cells of a structured grid.
 
         Args:
             nodes: Positions of the nodes of the grid [m], shape (i + 1, j + 1, k + 1, 3).
-            filled: For each cell, whether it belongs to the solid, shape (i, j, k), bool; None for all cells.
-            hidden: Planes whose faces cannot be touched, each as index of an axis and coordinate along this axis [m].
+            filled: Whether each cell belongs to the solid, shape (i, j, k), bool; None if all cells do.
+            hidden: Planes in which faces cannot be touched, each as the index of the axis perpendicular to the plane
+                and the coordinate along this axis [m].
             points: Approximate number of contact points, which are spread over the exposed faces.
         """
         cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
@@ -112,5 +114,5 @@ class Part:
 
     @functools.cached_property
     def contacts(self) -> SurfacePoints | None:
-        """Its contact points, which move with the mesh; None if it has none."""
+        """The contact points of the part, which move with the mesh; None if the part has no contact points."""
         return surface_points(self.vertices, self.faces[self.exposed], self.points) if self.points else None

@@ -1,4 +1,4 @@
-"""Samples of the signed distance of meshes whose vertices a design moves."""
+"""Samples of the signed distance to meshes whose vertices a design moves."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ __all__ = ["mesh_samples", "spline_coefficients"]
 
 
 def spline_coefficients(distance: torch.Tensor, grid: SampleGrid) -> torch.Tensor:
-    """Coefficients of splines through samples [m], shape (n,), as in the parameter `solid_distance`.
+    """Coefficients of the splines that interpolate samples [m], shape (n,), as in the parameter `solid_distance`.
 
     Args:
         distance: Signed distances at the samples of the grid, in the order of the grid [m], shape (n,), float64.
@@ -42,12 +42,12 @@ def mesh_samples(
         sim: A simulation, with the solver `Articulated`, of a scene that has the body.
         name: Name of the body.
         solids: Indices of the solids of the model that belong to the body.
-        meshes: Its mesh, or the meshes of its `Union`, each as vertices [m], shape (k, 3), float64, and faces,
-            counter-clockwise seen from outside, shape (m, 3), int.
+        meshes: The mesh of the body, or the meshes of its `Union`, each as vertices [m], shape (k, 3), float64, and
+            faces, counter-clockwise seen from outside, shape (m, 3), int.
 
     Returns:
-        For each mesh, the slice of the parameter `solid_distance` that belongs to it, and the new values of this slice
-        [m], shape (n,); an empty list if no contact has the body as a solid.
+        For each mesh, the slice of the parameter `solid_distance` that belongs to the mesh, and the new values of this
+        slice [m], shape (n,); an empty list if the body is not the solid of any contact.
 
     Raises:
         ValueError: The shape of the body in the scene does not consist of these meshes, or a mesh has left the grid of
@@ -70,7 +70,7 @@ def mesh_samples(
 def _samples_of(
     sim: Simulation[Any], name: str, solid: int, vertices: torch.Tensor, faces: torch.Tensor
 ) -> tuple[slice, torch.Tensor]:
-    """The slice and the new values of `mesh_samples` for one solid."""
+    """The result of `mesh_samples` for one solid: the slice, and the new values of the slice."""
     grid = grid_of(sim.model.solids, solid)
     _refuse_growth(sim, name, vertices.detach(), grid)
     distance = mesh_distance(torch.as_tensor(grid.positions), vertices.cpu(), faces.cpu())

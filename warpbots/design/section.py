@@ -10,11 +10,11 @@ __all__ = ["Section"]
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A rectangle perpendicular to the x axis of a component, in which another component joins it.
+    """A rectangle perpendicular to the x axis of a component, in which another component joins this component.
 
     Attributes:
-        width: Its size along y [m].
-        height: Its size along z [m].
+        width: Size of the rectangle along y [m].
+        height: Size of the rectangle along z [m].
 
     Raises:
         ValueError: A size is not positive.

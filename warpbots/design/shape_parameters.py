@@ -1,4 +1,4 @@
-"""The parameters of the shape of an assembly: which sizes of its components are free, and which change together."""
+"""The shape parameters of an assembly: the sizes of components that are free, and the sizes that change together."""
 
 import dataclasses
 import fnmatch
@@ -17,15 +17,16 @@ __all__ = ["ShapeParameters", "shape_parameters"]
 class ShapeParameters:
     """Sizes of all components as functions of a few scale factors.
 
-    Two ports that join have the same section, so their widths have one factor, and so have their heights. If such a
-    size is fixed in one of the two components, it is fixed in the other one, too. The remaining sizes follow from the
-    free parameters (Xu et al. 2021, section III-A).
+    Two ports that join have the same section; therefore their widths have a common factor, and their heights have a
+    common factor. If such a size is fixed in one of the two components, it is also fixed in the other component. The
+    remaining sizes follow from the free parameters (Xu et al. 2021, section III-A).
 
     Attributes:
         names: Names of the factors.
-        index: For each size, the index of its factor, -1 for a constant size, shape (n_sizes,), int.
+        index: Index of the factor of each size, -1 for a constant size, shape (n_sizes,), int.
         nominal: Sizes with all factors at 1 [m], shape (n_sizes,).
-        starts: Index of the first size of each instance, then the number of sizes, shape (n_instances + 1,), int.
+        starts: Index of the first size of each instance, followed by the number of all sizes, shape (n_instances + 1,),
+            int.
     """
 
     names: tuple[str, ...]
@@ -53,7 +54,7 @@ def shape_parameters(instances: Sequence[Instance], constant: Sequence[str]) -> 
 
     Args:
         instances: The result of `instances_of`.
-        constant: Patterns, as for `fnmatch`, of names of factors that are constant.
+        constant: Patterns of the names of constant factors, in the notation of `fnmatch`.
 
     Raises:
         ValueError: A pattern matches no name.
@@ -93,7 +94,7 @@ def _ties(instances: Sequence[Instance]) -> list[tuple[_Size, _Size]]:
 
 
 def _groups(count: int, ties: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Groups of the numbers from 0 to `count` - 1 that `ties` connect, ordered by their first members."""
+    """Groups of the numbers from 0 to `count` - 1 that `ties` connect, ordered by the first member of each group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -104,7 +105,7 @@ def _groups(count: int, ties: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _name(instances: Sequence[Instance], sizes: Sequence[_Size]) -> str:
-    """Name of a group of sizes, from its hinge, its only component, or the two components that join."""
+    """Name of a group of sizes, made from its hinge, its only component, or the two components that join."""
     owners = list(dict.fromkeys(n for n, _ in sizes))
     owners = [n for n in owners if instances[n].component.hinge is not None][:1] or owners
     own = [size for n, size in sizes if n == owners[0]]

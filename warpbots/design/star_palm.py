@@ -18,22 +18,22 @@ _SIZES = ("gap", "width", "height")
 def star_palm(
     fingers: int = 3, gap: float = 20e-3, section: Section = ROOT, points: int = 24, detail: int = 2
 ) -> Component:
-    """A palm for several fingers around its axis: a prism along z, with its frame in the middle.
+    """A palm for several fingers around an axis: a prism along z, with the origin of its frame in the middle.
 
-    Its base is a polygon of 2 n sides with equal angles. Every second side is a port, counter-clockwise from "finger-0"
-    along x. The x axis of a port points outwards and its z axis points upwards. Its sizes are the "gap" between
-    neighbouring ports and their "width" and "height". The ports are at a distance
+    The base of the prism is a polygon of 2 n sides with equal angles. Every second side is a port, counter-clockwise
+    from "finger-0" along x. The x axis of a port points outwards and its z axis points upwards. The sizes of the palm
+    are the "gap" between neighbouring ports, and the "width" and "height" of the ports. The ports are at a distance
 
         r = width / (2 tan(pi/n)) + gap / (2 sin(pi/n))
 
     from the axis, so that the prism is convex whatever the sizes are.
 
     Args:
-        fingers: Number n of its ports, at least 3.
+        fingers: Number n of ports, at least 3.
         gap: Length of the sides between the ports [m].
-        section: Section of its ports.
+        section: Section of the ports.
         points: Approximate number of contact points, which are spread over the surface outside of the ports.
-        detail: Number of times that the faces of the cage are divided into four for the mesh.
+        detail: Number of times that each face of the cage is divided into four faces, to make the mesh.
 
     Raises:
         ValueError: There are fewer than three fingers, or a size is not positive.
@@ -52,7 +52,10 @@ def star_palm(
 
 
 def _layout(n: int) -> np.ndarray:
-    """Handles per size [1], in the order lower corners, upper corners, middles of the sides, middle of bottom and top.
+    """The field `layout` of the component [1].
+
+    Handles are in the order: lower corners, upper corners, middles of the sides, middle of the bottom, middle of the
+    top.
 
     Side k is between corners k and k + 1; sides with an even number are ports.
     """
@@ -71,7 +74,7 @@ def _layout(n: int) -> np.ndarray:
 
 
 def _faces(n: int) -> np.ndarray:
-    """Faces of the cage: four triangles around the middle of each side, and a fan at the bottom and at the top."""
+    """Faces of the cage: four triangles around the middle of each side, and one fan each for the bottom and the top."""
     found = []
     for k in range(2 * n):
         after = (k + 1) % (2 * n)
@@ -90,7 +93,7 @@ def _port(k: int, n: int) -> Port:
 
 
 def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
-    """The part: the surface of the cage with finer faces; faces on its ports are not exposed."""
+    """The part of the palm: the surface of the cage with finer faces; faces on ports are not exposed."""
     from trimesh.remesh import subdivide
 
     vertices, faces = cage.handles, cage.faces
@@ -104,7 +107,7 @@ def _part(cage: Cage, ports: dict[str, Port], points: int, detail: int) -> Part:
 
 
 def _inherited(exposed: np.ndarray, pieces: dict[int, np.ndarray], count: int) -> np.ndarray:
-    """Values of faces, passed on to the faces into which they are divided."""
+    """The value of each new face: the entry of `exposed` for the face from which the new face was cut."""
     found = np.zeros(count, dtype=bool)
     for face, own in pieces.items():
         found[own] = exposed[face]

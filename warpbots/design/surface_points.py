@@ -1,4 +1,4 @@
-"""Points on the surface of a mesh, which move with the mesh, and the areas that they represent."""
+"""Points on the surface of a mesh, which move with the mesh, and the areas that these points represent."""
 
 import dataclasses
 
@@ -19,9 +19,9 @@ class SurfacePoints:
     """Points fixed to the faces of a triangle mesh; each point represents a share of the surface.
 
     Attributes:
-        faces: Vertices of the faces of the mesh, shape (m, 3), int.
-        face: Index of the face of each point, shape (n,), int.
-        barycentric: Barycentric coordinates of each point in its face [1], shape (n, 3).
+        faces: Indices of the three vertices of each face of the mesh, shape (m, 3), int.
+        face: Index of the face on which each point lies, shape (n,), int.
+        barycentric: Barycentric coordinates of each point in the face on which it lies [1], shape (n, 3).
         share: Fraction of the area of each face that each point represents [1], shape (n, m).
     """
 
@@ -35,7 +35,7 @@ class SurfacePoints:
         return (self.barycentric.to(vertices)[..., None] * vertices[self.faces[self.face]]).sum(dim=1)
 
     def areas(self, vertices: torch.Tensor) -> torch.Tensor:
-        """Areas that the points represent for the given vertices [m^2], shape (n,); their sum is the whole area."""
+        """Areas that the points represent for the given vertices [m^2], shape (n,); the sum is the area of the mesh."""
         corner = vertices[self.faces]
         normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         return self.share.to(vertices) @ (0.5 * torch.linalg.vector_norm(normal, dim=-1))
@@ -47,7 +47,7 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
 
     Args:
         vertices: Vertices [m], shape (k, 3).
-        faces: Vertices of the faces, shape (m, 3), int.
+        faces: Indices of the three vertices of each face, shape (m, 3), int.
         count: Requested number of points; there may be slightly fewer.
         seed: Seed of the random numbers.
 
@@ -72,7 +72,10 @@ def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: in
 
 
 def _patches(triangles: np.ndarray, areas: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Face and centre [m] of each of at least `count` patches of similar area: faces cut into s^2 equal triangles."""
+    """Face and centre [m] of each of at least `count` patches of similar area.
+
+    The patches of a face are the s^2 equal triangles into which it is cut.
+    """
     cuts = np.ceil(np.sqrt(count * areas / areas.sum())).astype(int).clip(1)
     face, found = [], []
     for s in np.unique(cuts):

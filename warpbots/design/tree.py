@@ -1,4 +1,4 @@
-"""Trees of components: which component joins which other component, at which port."""
+"""Trees of components: each component joins its parent component at a port."""
 
 import dataclasses
 from collections import Counter
@@ -20,10 +20,10 @@ class Node:
     """A component in a robot, and its children.
 
     Attributes:
-        component: The component; several nodes may have the same object.
-        children: Its children, by name of the port of this component at which they join.
-        name: Name of the node, unique in the robot; None for the name of the component, with a number if several nodes
-            have it.
+        component: The component; several nodes may share the same component object.
+        children: Children of the node, by the name of the port of `component` at which they join.
+        name: Name of the node, unique in the robot; None for the name of the component, with a number appended if
+            several nodes have the same name.
     """
 
     component: Component
@@ -36,11 +36,11 @@ class Node:
 
 @checked
 def chain(*components: "Component | Node") -> Node:
-    """A chain of components: each joins the previous component at its port "out".
+    """A chain of components: each component joins the port "out" of the previous component.
 
     Args:
-        components: The components from the first to the last; each may be a `Node` with children at other ports, and
-            the last may have children at "out".
+        components: The components from the first to the last. Each may be a `Node` with children at ports other than
+            "out"; the last one may also have a child at "out".
 
     Raises:
         ValueError: A node before the last node already has a child at its port "out".
@@ -64,8 +64,8 @@ class Instance:
     Attributes:
         name: Unique name of the instance.
         component: The component.
-        parent: Index of the parent, the instance that this instance joins; -1 for the root.
-        port: Port of the parent at which it joins; None for the root.
+        parent: Index of the parent instance, which this instance joins; -1 for the root.
+        port: Port of the parent component at which this instance joins; None for the root.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Instance:
 
 
 def instances_of(root: Node) -> tuple[Instance, ...]:
-    """The components of a tree, parents before children and one branch after the other.
+    """The components of a tree, parents before children, one branch after the other.
 
     Raises:
         ValueError: Two instances have the same name, a child is at the port "in", or the sections of two ports do not

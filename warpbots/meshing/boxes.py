@@ -10,10 +10,12 @@ __all__ = ["box_hexahedra", "box_tets"]
 
 
 def box_tets(shape: Box, cell_size: float) -> TetMesh:
-    """A box divided into cells of about `cell_size` [m], each cut into six tetrahedra about a diagonal (Kuhn 1960).
+    """A box divided into cells of about `cell_size` [m].
+
+    Each cell is cut into six tetrahedra around a diagonal (Kuhn 1960).
 
     Neighbouring cells are mirror images, so that the faces of the tetrahedra match and no direction is preferred. If
-    the numbers of cells are even, the halves of the mesh are mirror images, too.
+    the numbers of cells are even, the two halves of the mesh are also mirror images.
     """
     vertices, cells, stride = _grid(shape, cell_size)
     walks = np.array([np.cumsum([np.zeros(3, int), *np.eye(3, dtype=int)[list(p)]], axis=0) for p in _orders()])
@@ -26,8 +28,8 @@ def box_hexahedra(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray]
     """A box divided into hexahedral cells of about `cell_size` [m].
 
     Returns:
-        Vertices [m], shape (n, 3), and the eight vertices of each cell, with z changing fastest and x slowest, shape
-        (n_cells, 8), int.
+        Vertices [m], shape (n, 3), and indices of the eight vertices of each cell, with z changing fastest and x
+        slowest, shape (n_cells, 8), int.
     """
     vertices, cells, stride = _grid(shape, cell_size)
     corners = np.array(list(itertools.product((0, 1), repeat=3)))
@@ -35,7 +37,7 @@ def box_hexahedra(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _grid(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices of a grid [m], shape (n, 3), axis indices of cells, shape (n_cells, 3), and strides, shape (3,)."""
+    """Vertices of a grid [m], shape (n, 3), indices of cells, shape (n_cells, 3), and vertex strides, shape (3,)."""
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round((upper - lower) / cell_size)).astype(int)
     axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, counts, strict=True)]
@@ -45,5 +47,5 @@ def _grid(shape: Box, cell_size: float) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _orders() -> list[tuple[int, ...]]:
-    """The six orders of axes in which three edges lead from a corner of a cell to the opposite corner."""
+    """The six orders of the three axes; each is a path along edges of a cell from one corner to the opposite corner."""
     return list(itertools.permutations(range(3)))

@@ -1,14 +1,14 @@
-"""Number of tetrahedra across the thin parts of a mesh, including walls of cavities.
+"""Counts the tetrahedra across the thin parts of a mesh, including walls of cavities.
 
 From every face of the surface a ray runs inwards, along the normal of the face, to the point where the ray leaves the
-mesh; the length of the ray is the thickness of the mesh at the face. The sizes h along the ray and l across the ray of
-a tetrahedron follow from the tensor
+mesh; the length of the ray is the thickness of the mesh at the face. A tetrahedron has a size h along the ray and a
+size l across the ray; both follow from the tensor
 
     G = 2/6 sum e e^T
 
 summed over the six edges e of the tetrahedron. For a tetrahedron at the corner of a cube, the diagonal of G contains
 the squares of the cube's edges. With the unit vector d along the ray, h^2 = d . G d, and l^2 is the largest eigenvalue
-of G restricted to the plane perpendicular to d. Both are averaged along the ray.
+of G restricted to the plane perpendicular to d. h^2 and l^2 are averaged along the ray.
 """
 
 from typing import NamedTuple
@@ -23,14 +23,16 @@ _OPPOSITE = np.array([(1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)])
 
 
 class Across(NamedTuple):
-    """Thickness and sizes of elements behind each face of a surface.
+    """Thickness of a mesh, and sizes of its tetrahedra, along the ray that starts at each face of the surface.
 
     Attributes:
-        faces: Corners of the faces, shape (n, 3).
+        faces: Vertices of each face of the surface, shape (n, 3).
         thickness: Distance from each face to the opposite surface [m], shape (n,); infinite if the ray was abandoned.
-        along: Mean of the squared size h^2 of the tetrahedra along the ray [m^2], shape (n,).
-        aside: Mean of the squared size l^2 of the tetrahedra across the ray [m^2], shape (n,).
-        end: Corners of the face at which the ray ends, shape (n, 3); -1 if the ray was abandoned.
+        along: Mean of h^2, the squared size along the ray, over all tetrahedra on the ray of each face [m^2], shape
+            (n,).
+        aside: Mean of l^2, the squared size across the ray, over all tetrahedra on the ray of each face [m^2], shape
+            (n,).
+        end: Vertices of the face at which the ray of each face ends, shape (n, 3); -1 if the ray was abandoned.
     """
 
     faces: np.ndarray
@@ -41,12 +43,12 @@ class Across(NamedTuple):
 
 
 def elements_across(position: np.ndarray, tets: np.ndarray, most: int = 24) -> Across:
-    """Thickness and sizes of elements behind each face of the surface of a mesh.
+    """Thickness and sizes of tetrahedra behind each face of the surface of a mesh.
 
     Args:
         position: Vertices [m], shape (n_vertices, 3).
         tets: Corners of the tetrahedra, shape (n_tets, 4).
-        most: Number of tetrahedra after which a ray is abandoned.
+        most: Largest number of tetrahedra on a ray; longer rays are abandoned.
     """
     neighbor = _neighbors(tets, len(position))
     tet, corner = np.nonzero(neighbor < 0)  # the faces of the surface, opposite to a corner
@@ -80,7 +82,7 @@ def elements_across(position: np.ndarray, tets: np.ndarray, most: int = 24) -> A
 
 
 def _neighbors(tets: np.ndarray, vertices: int) -> np.ndarray:
-    """For each corner, the tetrahedron beyond the opposite face, -1 if there is none, shape (n_tets, 4)."""
+    """Neighbour of each tetrahedron across the face opposite to each corner, -1 for none, shape (n_tets, 4)."""
     corners = np.sort(tets[:, _OPPOSITE].reshape(-1, 3), axis=1).astype(np.int64)
     key = (corners[:, 0] * vertices + corners[:, 1]) * vertices + corners[:, 2]
     order = np.argsort(key, kind="stable")
@@ -91,7 +93,7 @@ def _neighbors(tets: np.ndarray, vertices: int) -> np.ndarray:
 
 
 def _crossing(corners: np.ndarray, x: np.ndarray, d: np.ndarray, entered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distance from x along d to the face through which a ray leaves each tetrahedron, and the opposite corner."""
+    """Distance from `x` along `d` to the face by which each ray leaves its tetrahedron, and the opposite corner."""
     slopes = np.linalg.inv((corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1))  # of the last three coordinates
     last = np.einsum("nij,nj->ni", slopes, x - corners[:, 0])
     change = np.einsum("nij,nj->ni", slopes, d)

@@ -1,6 +1,6 @@
-"""Triangle surfaces of rigid solids: their vertices are on the true surface, and flat faces stay flat.
+"""Triangle surfaces of rigid solids: all vertices are on the true surface, and flat faces of a solid stay flat.
 
-`closed_surface`, in contrast, preserves the volume of round shapes, with vertices on both sides of the surface.
+In contrast, `closed_surface` preserves the volume of round shapes, so that its vertices are not on the true surface.
 """
 
 import functools
@@ -27,7 +27,7 @@ def fitted_surface(shape: Shape, edge: float) -> Surface:
 
     Args:
         shape: A 3D solid.
-        edge: Approximate edge length of the triangles [m]; shorter if the shape itself has shorter edges.
+        edge: Approximate edge length of the triangles [m]; edges are shorter where the shape itself has shorter edges.
 
     Raises:
         SceneError: The shape has no surface.
@@ -77,7 +77,7 @@ def _(shape: TriangleMesh, edge: float) -> Surface:
 
 @fitted_surface.register
 def _(shape: Union, edge: float) -> Surface:
-    """The surfaces of all parts, without faces inside another part."""
+    """The surfaces of all parts, without the faces that lie inside another part."""
     vertices, faces, first = [], [], 0
     for k, part in enumerate(shape.shapes):
         x, corners = fitted_surface(part, edge)
@@ -104,7 +104,7 @@ def _(shape: Posed, edge: float) -> Surface:
 
 
 def samples(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Corners of faces, midpoints of their edges, and their centres [m], shape (m, 7, 3)."""
+    """Sample points of faces: their corners, the midpoints of their edges, and their centres [m], shape (m, 7, 3)."""
     corner = vertices[faces]
     middle = (corner + np.roll(corner, -1, axis=1)) / 2.0
     return np.concatenate([corner, middle, corner.mean(axis=1, keepdims=True)], axis=1)
@@ -123,7 +123,10 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _revolved(shape: Capsule | Cylinder, profile: np.ndarray, edge: float) -> Surface:
-    """The surface of a profile (radius, position along the axis [m]; pole to pole), revolved about a shape's axis."""
+    """The surface of revolution of `profile` about the axis of a shape.
+
+    Each row of the profile is a radius and a position along the axis [m]; the first and the last row are the poles.
+    """
     sections = max(_FEWEST, round(2.0 * math.pi * shape.radius / edge))
     axis = np.subtract(shape.end, shape.start) / _length(shape)
     around = spokes(axis, sections)

@@ -75,7 +75,10 @@ def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
 
 
 def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: float) -> TetMesh:
-    """A new mesh from a separate process: fTetWild leaves files in its folder, and ends its process on failure."""
+    """A new mesh, made in a separate process.
+
+    fTetWild leaves files in its working folder, and ends its process on failure.
+    """
     if importlib.util.find_spec("pytetwild") is None:
         raise ImportError('meshing this shape needs pytetwild: pip install "warpbots[tet]"')
     size = float(np.linalg.norm(np.ptp(vertices, axis=0)))

@@ -20,8 +20,8 @@ def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
         cell_size: Edge length of the cells [m].
 
     Returns:
-        Vertices [m], shape (n, 3), and the eight vertices of each cell, with the last axis changing fastest, shape
-        (n_cells, 8), int.
+        Vertices [m], shape (n, 3), and indices of the eight vertices of each cell, with the last axis changing fastest,
+        shape (n_cells, 8), int.
 
     Raises:
         SceneError: The shape is not a box.

@@ -19,7 +19,7 @@ class Quality:
     Attributes:
         tets: Number of tetrahedra.
         min_volume: Volume of the smallest tetrahedron [m^3].
-        mean_volume: Mean volume [m^3].
+        mean_volume: Mean volume of the tetrahedra [m^3].
         min_angle: Smallest angle between two faces of a tetrahedron [degrees]; 70.5 for a regular tetrahedron.
         max_angle: Largest angle between two faces of a tetrahedron [degrees].
         min_edge: Length of the shortest edge [m].

@@ -6,10 +6,11 @@ __all__ = ["refined"]
 
 
 def refined(vertices: np.ndarray, faces: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same surface with its edges bisected until none is much longer than `longest`.
+    """The same surface, with edges bisected until no edge is much longer than `longest`.
 
-    An edge is bisected, together with both of its triangles, if it is the longest edge of both (Rivara 1984). The
-    smallest angle of a triangle becomes at worst half as large. New vertices follow after the given vertices.
+    An edge is bisected, together with the two triangles that share it, if it is the longest edge of both triangles
+    (Rivara 1984). The smallest angle of a triangle becomes at worst half as large. New vertices are appended to the
+    given vertices.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).

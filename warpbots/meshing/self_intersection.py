@@ -31,14 +31,14 @@ def refuse_crossings(shape: TriangleMesh) -> None:
 
 
 def crossings(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Pairs of faces without a common vertex that intersect or cover each other; faces that only touch do not count.
+    """Pairs of faces that intersect or cover each other; pairs that only touch, or share a vertex, do not count.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).
         faces: Vertex indices, shape (m, 3).
 
     Returns:
-        Indices of faces, the lower one first, shape (n_pairs, 2).
+        Indices of the two faces of each pair, the lower index first, shape (n_pairs, 2).
     """
     corners = vertices[faces]
     lower, upper = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
@@ -52,7 +52,11 @@ def crossings(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
-    """For each pair of triangles of p and q, shapes (n, 3, 3), whether no axis separates them; shape (n,), bool."""
+    """Whether no axis separates each pair of triangles, shape (n,), bool.
+
+    Pair i consists of the triangles ``p[i]`` and ``q[i]``; both arrays have shape (n, 3, 3). Triangles that overlap by
+    at most `depth` along an axis count as separated.
+    """
     e, f = np.roll(p, -1, axis=1) - p, np.roll(q, -1, axis=1) - q
     n, m = np.cross(e[:, :1], e[:, 1:2]), np.cross(f[:, :1], f[:, 1:2])
     both = np.cross(e[:, :, None], f[:, None]).reshape(-1, 9, 3)
@@ -70,7 +74,7 @@ def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
 
 
 def _near(corners: np.ndarray, slack: float) -> np.ndarray:
-    """Pairs of triangles whose bounding boxes overlap if enlarged by `slack`; the lower index first, shape (n, 2)."""
+    """Pairs of triangles whose bounding boxes, enlarged by `slack`, overlap; the lower index first, shape (n, 2)."""
     cpu = warp_device("cpu")
     low = wp.array(corners.min(axis=1) - slack, dtype=wp.vec3, device=cpu)
     high = wp.array(corners.max(axis=1) + slack, dtype=wp.vec3, device=cpu)
@@ -94,7 +98,7 @@ def _count_overlaps(
     # out
     count_out: wp.array[int],
 ):
-    """For each box, the number of boxes of higher index that overlap it."""
+    """Writes to `count_out`, for each box, the number of boxes with a higher index that overlap the box."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
     other = int(0)
@@ -116,7 +120,7 @@ def _write_overlaps(
     # out
     pair_out: wp.array[wp.vec2i],
 ):
-    """Write the pairs that `_count_overlaps` has counted."""
+    """Writes the pairs of boxes that `_count_overlaps` has counted; the pairs of box i start at ``first[i]``."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
     other = int(0)

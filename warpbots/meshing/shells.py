@@ -1,4 +1,4 @@
-"""Nesting and orientation of the closed surfaces of a triangle mesh."""
+"""Determines the nesting of the closed surfaces of a triangle mesh, and orients them."""
 
 import numpy as np
 
@@ -8,14 +8,15 @@ __all__ = ["turned"]
 def turned(vertices: np.ndarray, faces: np.ndarray, inner: str) -> tuple[np.ndarray, int]:
     """The faces of a mesh, oriented counter-clockwise as seen from outside the matter.
 
-    An outermost surface, or a surface in a void, is oriented outwards. A surface that lies in the matter of another
-    surface and faces inwards bounds a void and keeps its orientation.
+    An outermost surface, or a surface inside a void, is oriented outwards. A surface that lies inside the matter within
+    another surface and is oriented inwards bounds a void; its orientation is kept.
 
     Args:
         vertices: Vertex positions, shape (n, 3).
         faces: Vertex indices, shape (m, 3).
-        inner: Content of a surface that lies in the matter of another surface and faces outwards: ``"solid"``, whose
-            faces are left out because there is matter already, or ``"void"``, whose faces are turned inwards.
+        inner: Content of a surface that lies inside the matter within another surface and is oriented outwards. The
+            faces of a ``"solid"`` are left out, because there is matter already; the faces of a ``"void"`` are turned
+            inwards.
 
     Returns:
         The faces, and the number of surfaces to which `inner` applies.

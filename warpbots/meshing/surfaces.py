@@ -1,6 +1,6 @@
-"""Closed triangle surfaces of shapes, with the edge length of the tetrahedra that will fill them.
+"""Closed triangle surfaces of shapes, with the edge length of the tetrahedra that will fill the surfaces.
 
-Round shapes become polyhedra of the same volume, with corners on both sides of the true surface.
+Round shapes become polyhedra of the same volume, whose faces cross the true surface.
 """
 
 import functools
@@ -114,7 +114,7 @@ def _(shape: Truss, edge: float) -> Surface:
 
 @closed_surface.register
 def _(shape: Union, edge: float) -> Surface:
-    """The surfaces of all parts together; they may intersect."""
+    """The surfaces of all parts of the union; the surfaces may intersect."""
     parts = [closed_surface(s, edge) for s in shape.shapes]
     first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
@@ -146,7 +146,7 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _along(shape: Capsule | Cylinder, vertices: np.ndarray, faces: np.ndarray, volume: float) -> Surface:
-    """A surface about the z axis, scaled radially to `volume` [m^3] and then moved onto the axis of `shape`."""
+    """A surface around the z axis, scaled radially to the given volume [m^3], then moved to the axis of `shape`."""
     import trimesh
 
     wide = vertices * [*2 * [math.sqrt(volume / _volume(vertices, faces))], 1.0]

@@ -38,11 +38,12 @@ _COARSE, _FINE = 0.05, 0.1
 def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
     """Fill a solid with tetrahedra.
 
-    A box is meshed on a regular grid, a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
+    A box is meshed on a regular grid; a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
     seconds or, for a surface with many details, in minutes. The mesh is kept in the user's cache (see
-    `warpbots.output_files`), because a second run would give a different mesh. `warpbots.Simulation.scene_with` puts
-    the mesh into the scene, so that a file of the scene takes it to other machines. On curved surfaces, flat faces of
-    the size of a cell lose some volume: a few percent with three cells per radius.
+    `warpbots.output_files`), because a second run of fTetWild would give a different mesh.
+    `warpbots.Simulation.scene_with` stores the mesh in the scene, so that a file of the scene gives the same mesh on
+    other machines. A mesh of a curved shape loses some volume, because its faces are flat: a few percent with three
+    cells per radius.
 
     Args:
         shape: A 3D solid.
@@ -73,7 +74,7 @@ def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
 
 
 def repeatable(shape: Shape) -> bool:
-    """Whether `tetrahedra` gives the same mesh on every machine; true for a box and for a mesh of tetrahedra."""
+    """Whether `tetrahedra` gives the same mesh on every machine; this is true for a box and for a `TetMesh`."""
     if isinstance(shape, Posed):
         return repeatable(shape.shape)
     return isinstance(shape, Box | TetMesh)

@@ -16,8 +16,8 @@ __all__ = ["Affine", "Composition", "Deformation", "FreeForm", "Stretch", "jacob
 class Deformation(Protocol):
     """A map of points, differentiable with respect to the points and to the numbers that define the map.
 
-    Any torch function can be used that moves each point independently and can be differentiated twice, as torch
-    operations can. An example is a cage, which maps each point to the weighted sum of the moved handles.
+    Any torch function can be used if it moves each point independently of all other points and can be differentiated
+    twice, as torch operations can. An example is a cage, which maps each point to a weighted sum of its moved handles.
     """
 
     def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
@@ -66,14 +66,14 @@ class Affine:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stretch:
-    """A stretch of the space between two planes perpendicular to an axis; space beyond the end is displaced as a whole.
+    """A stretch of the space between two planes perpendicular to an axis; the space beyond the end is translated.
 
     x' = x + (s - 1) (clamp(x_axis, start, end) - start) e_axis. This map makes a link longer, or a foot higher, and
-    moves the parts that are fixed to the end.
+    moves the parts beyond the end with it.
 
     Attributes:
         factor: The factor s [1], a number or a tensor of shape ().
-        axis: Index of the coordinate.
+        axis: Index of the axis: 0, 1 or 2.
         start: Coordinate of the plane that does not move [m].
         end: Coordinate of the plane at which the stretched space ends [m], greater than `start`.
 
@@ -115,7 +115,7 @@ class FreeForm:
         upper: Upper corner of the box [m], shape (dim,).
 
     Raises:
-        ValueError: The displacements have another shape, or the box has no volume.
+        ValueError: The displacements have the wrong shape, or the box has no volume.
     """
 
     displacement: torch.Tensor
@@ -178,18 +178,19 @@ class Composition:
 
 @checked
 def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images of the points [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
+    """Images of the points [m], shape (n, dim), and the Jacobians of the map at the points [1], shape (n, dim, dim).
 
-    The image of a point depends on this point alone. So the gradient of one coordinate, summed over all images,
-    contains a row of the Jacobian at every point: one backward pass per axis is enough. Both results are differentiable
-    with respect to the design.
+    The image of a point depends on this point alone. Therefore the gradient of one coordinate of the images, summed
+    over all images, contains one row of the Jacobian of every point, and one backward pass per axis is sufficient.
+    Images and Jacobians are differentiable with respect to the design.
 
     Args:
         design: The map.
         points: Points [m], shape (n, dim).
 
     Raises:
-        ValueError: The map returns another shape, values that are not finite, or no derivative with respect to points.
+        ValueError: The map returns an array of the wrong shape or values that are not finite, or it is not
+            differentiable with respect to the points.
     """
     recording = torch.is_grad_enabled()
     with torch.enable_grad():
@@ -211,7 +212,7 @@ def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, t
 
 
 def _check_points(points: torch.Tensor, dim: int | None, who: str) -> None:
-    """Raise if points do not have `dim` coordinates; None allows 2 and 3."""
+    """Raise if points do not have `dim` coordinates; if `dim` is None, 2 and 3 coordinates are allowed."""
     if points.dim() != 2 or points.shape[1] not in ((2, 3) if dim is None else (dim,)):
         raise ValueError(f"{who}: points must have shape (n, {dim or '2 or 3'}), got {tuple(points.shape)}")
 

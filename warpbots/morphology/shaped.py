@@ -29,21 +29,23 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
     """The state at rest and the parameters of bodies whose shape a map has changed.
 
     Example: ``state, parameters = wb.morphology.shaped(sim, design)``, then ``sim.rollout(policy, 50, state,
-    **parameters)``. State and parameters are differentiable with respect to the numbers of the design, which all worlds
-    share. Materials, regions and elements move with the matter: constraints hold the same matter at its new place.
-    Densities, initial velocities, directions of muscles, fibres and constraints, obstacles, and lengths of contact laws
-    do not change. Bones of `ProjectiveDynamics` do not move, so the map must not move the nodes that are bound to them.
+    **parameters)``. State and parameters are differentiable with respect to the parameters of the map, which all worlds
+    share. Materials, regions and elements move with the matter: constraints hold the same matter at its new position.
+    Densities, initial velocities, directions of muscles, fibres and constraints, obstacles, and lengths in contact laws
+    do not change. Bones of `ProjectiveDynamics` do not move, so the map must not move the nodes that are bound to
+    bones.
 
     Args:
         sim: The simulation of the bodies as they were built.
-        design: The map; it sees rest positions in float64.
+        design: The map; it is applied to rest positions in float64.
 
     Returns:
         The state `sim.state()` with undeformed bodies in the new shape, and parameters by name for `Simulation.step`
         and `rollout`.
 
     Raises:
-        SceneError: The solver or something in the scene cannot follow a change of shape.
+        SceneError: The solver or a part of the scene cannot follow a change of shape, or the map moves nodes that are
+            bound to bones.
         ValueError: The map turns an element inside out, or tears the matter apart; the message names the element.
     """
     if sim.model.matter is None:
@@ -57,13 +59,13 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
 
 @functools.singledispatch
 def _shaped(model: Any, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Positions at rest [m], shape (n, dim), and parameters by name, without the axis of the worlds."""
+    """Rest positions [m], shape (n, dim), and parameters by name, without the axis of the worlds."""
     raise SceneError(f"shape: {type(model).__name__} has no shape that could change; use MPM, springs or tetrahedra")
 
 
 @_shaped.register
 def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Particles have the volume V' = V det J, with the Jacobian J of the map."""
+    """Each particle gets the volume V' = V det J, with the Jacobian J of the map at its rest position."""
     matter = model.matter
     _refuse("MPM", model.scene, (Pressure, Muscle))
     position, J = jacobian(design, _tensor(matter.position, model.device))
@@ -75,7 +77,12 @@ def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, tor
 
 @_shaped.register
 def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """m' = sum of rho V det J over the cells at a mass; k' = k det J (l / l')^2 keeps the energy density."""
+    """New masses and stiffnesses of a mass-spring lattice.
+
+    The mass m' is the sum of rho V det J over the cells at a mass, with the density rho, the volume V of a cell and the
+    Jacobian J of the map. The stiffness of a spring k' = k det J (l / l')^2, with the rest lengths l before and l'
+    after the change, keeps the energy density.
+    """
     lattice, device = model.lattice, model.device
     _refuse("MassSpring", model.scene, ())
     if model.self_contact or (model.contact.numpy().any() and model.scene.obstacles):
@@ -101,7 +108,7 @@ def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 @_shaped.register
 def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Rest positions of nodes, from which the solver computes volumes and masses of its tetrahedra."""
+    """Rest positions of the nodes; the solver computes volumes and masses of its tetrahedra from them."""
     mesh = model.matter
     _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle, Torque, Servo), bones=True)
     rest = _tensor(mesh.position, model.device)
@@ -114,7 +121,10 @@ def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 
 
 def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = False) -> None:
-    """Raise if a part of the scene cannot follow a change of shape; with `bones`, rigid bodies and a fluid can."""
+    """Raise if a part of the scene cannot follow a change of shape.
+
+    If `bones` is set, rigid bodies and a fluid are allowed.
+    """
     rigid: tuple[RigidBody, ...] = () if bones else scene.rigid
     parts = {
         "rigid body": rigid, "attachment": scene.attachments, "load": scene.loads,
@@ -133,7 +143,7 @@ def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = F
 
 
 def _refuse_moved_bones(model: ProjectiveModel, moved: np.ndarray) -> None:
-    """Raise if the map moves nodes that are bound to bones, which do not move."""
+    """Raise if the map moves nodes that are bound to bones; bones do not move."""
     distance = np.where(model.matter.bone >= 0, np.linalg.norm(moved, axis=1), 0.0)
     worst = int(distance.argmax())
     if distance[worst] > _ROUNDING * model.matter.edge:
@@ -146,7 +156,7 @@ def _refuse_moved_bones(model: ProjectiveModel, moved: np.ndarray) -> None:
 
 
 def _positive(det: torch.Tensor, what: str) -> torch.Tensor:
-    """`det`; raises if an entry is not positive."""
+    """The determinants `det`; raises if an entry is not positive."""
     worst = int(det.argmin())
     if not det[worst] > 0.0:
         raise ValueError(
@@ -157,7 +167,7 @@ def _positive(det: torch.Tensor, what: str) -> torch.Tensor:
 
 
 def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
-    """Raise if particles are further apart than a cell of the grid: the matter would fall apart."""
+    """Raise if the map moves particles further apart than the edge of a grid cell: the matter would then fall apart."""
     apart = np.where(np.isfinite(model.matter.spacing), model.matter.spacing, 0.0) * stretch
     worst = int(apart.argmax())
     if apart[worst] > model.grid.dx * (1.0 + _ROUNDING):
@@ -168,7 +178,7 @@ def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
 
 
 def _refuse_near(model: MPMModel, position: np.ndarray) -> None:
-    """Raise if the map moves particles near held matter from which they were far when the model was built."""
+    """Raise if the map moves particles close to held matter that were far from it when the model was built."""
     for constraint, region in zip(model.scene.constraints, model.constraints, strict=True):
         distance, _ = cKDTree(position[region.particle.numpy()]).query(position, p=np.inf)
         missing = np.setdiff1d(np.flatnonzero(distance <= NEAR * model.grid.dx), region.near.numpy())
@@ -185,7 +195,7 @@ def _tensor(values: np.ndarray, device: wp.Device) -> torch.Tensor:
 
 
 def _first(array: wp.array) -> torch.Tensor:
-    """A parameter of all worlds in float64, shape (worlds, ...)."""
+    """A parameter as a float64 tensor, shape (worlds, ...)."""
     return wp.to_torch(array, requires_grad=False).double()
 
 

@@ -1,4 +1,4 @@
-"""Robots in URDF and MJCF files, read, written and replayed through MuJoCo (``pip install "warpbots[robots]"``)."""
+"""Robots in URDF and MJCF files: reads, writes and replays them with MuJoCo (``pip install "warpbots[robots]"``)."""
 
 from typing import TYPE_CHECKING
 

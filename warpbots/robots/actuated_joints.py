@@ -14,7 +14,7 @@ def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown:
     Args:
         robot: The file.
         joints: The joints of the scene.
-        start: The initial state, with controls if it is a keyframe.
+        start: The initial state; it contains controls only if it is a keyframe of the file.
         unknown: Receives a line for each actuator that is left out or read differently.
     """
     known = {j.name: j for j in joints}
@@ -84,7 +84,7 @@ def _drive(robot: RobotRecord, actuator: ActuatorRecord, known: dict[str, Joint]
 
 
 def _torque(actuator: ActuatorRecord, effort: float | None, scale: float, unknown: list[str]) -> float:
-    """Torque of a motor at its largest control, or at a control of 1 if the file gives no control range.
+    """Torque of a motor at the end of its control range, or at a control of 1 if the file gives no control range.
 
     The torque is limited by the force limits of the actuator and of its joint.
     """
@@ -110,10 +110,12 @@ def _servo(
     actuator: ActuatorRecord, effort: float | None, joint: Joint, axis: int, gear: float, start: Keyframe,
     unknown: list[str],
 ) -> Servo:  # fmt: skip
-    """The `Servo` for a position actuator, whose force is gear (kp (control - gear q) - kv gear v), without a limit.
+    """The `Servo` for a position actuator, without its force limit.
 
-    At u = 0 the target is the control of the keyframe, or without a keyframe the middle of the range of the actuator or
-    of the joint, or else 0. At u = 1 or u = -1 the target is the end of the range that is farther away.
+    The force of the actuator is gear (kp (control - gear q) - kv gear v).
+
+    The target at u = 0 is the control of the keyframe. Without a keyframe it is the middle of the control range, else
+    the middle of the range of the joint, else 0. At u = 1 or u = -1 the target is the farther end of the range.
     """
     if axis >= joint.straight:
         raise SceneError(f"it is a position actuator of the {joint.kind} joint {joint.name!r}; use motors there")

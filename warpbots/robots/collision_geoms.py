@@ -1,4 +1,4 @@
-"""Collision geoms: shapes of bodies, and obstacles."""
+"""Converts collision geoms to shapes of bodies, and to obstacles."""
 
 import dataclasses
 import warnings
@@ -41,13 +41,13 @@ _THIN = 5e-3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CollisionSolid:
-    """A solid that can be in contact: the geoms of a body that touch the same other geoms, or a geom of the world.
+    """A solid that can be in contact: either geoms of one body that touch the same other geoms, or a geom of the world.
 
     Attributes:
         name: Name of the body, of the part of a body or of the obstacle.
-        body: Index of the body that has the geoms in the file.
-        shape: The shape in the frame of the body, or in the world for an obstacle.
-        geoms: Indices of its geoms.
+        body: Index of the body to which the geoms belong in the file.
+        shape: Shape of the solid, in the frame of the body, or in the world frame for an obstacle.
+        geoms: Indices of the geoms that form the solid.
         obstacle: Whether the solid becomes an obstacle rather than a part of a body.
     """
 
@@ -63,13 +63,13 @@ def solids_of(
 ) -> list[CollisionSolid]:
     """The collision solids of a file: first the solids of bodies, then the obstacles (geoms of the world, all planes).
 
-    Geoms of a body that touch different geoms are separate solids: the first has the name of the body, and
-    the others are called ``"<body>/<geom>"``.
+    Geoms of a body that touch different geoms are separate solids: the first solid has the name of the body, all other
+    solids are called ``"<body>/<geom>"``.
 
     Args:
         robot: The file.
         links: The bodies of the scene with their poses.
-        contact: The rules for which geoms touch.
+        contact: The rules that decide which geoms touch each other.
         more: Obstacles that are not in the file.
         unknown: Receives a line for each geom that is left out.
     """
@@ -123,7 +123,7 @@ def _has_surface(shape: Shape) -> bool:
 
 
 def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: list[str]) -> Shape:
-    """A geom in the frame of its body.
+    """Shape of a geom, in the frame of its body.
 
     Raises:
         SceneError: The geom is of a kind that is not supported, or too small.
@@ -143,7 +143,7 @@ def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: 
 
 
 def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
-    """A shape, rotated by `R` and then translated by `p`; it becomes a `Posed` only if necessary."""
+    """A shape, rotated by `R` and then translated by `p`; the result is a `Posed` shape only if necessary."""
     if isinstance(shape, Sphere):
         return Sphere(tuple(R @ shape.center + p), shape.radius)
     if isinstance(shape, Capsule | Cylinder):
@@ -158,7 +158,7 @@ def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
 
 
 def _shape(geom: GeomRecord, meshes: dict[int, MeshRecord]) -> Shape:
-    """A geom in its own frame.
+    """Shape of a geom, in the frame of the geom.
 
     Raises:
         SceneError: The geom is of a kind that is not supported.
@@ -188,7 +188,7 @@ def _ellipsoid(half: np.ndarray) -> TriangleMesh:
 
 
 def _hull(mesh: MeshRecord) -> TriangleMesh:
-    """Convex hull of a mesh, as MuJoCo uses it for contact."""
+    """Convex hull of a mesh, which MuJoCo uses for contact in place of the mesh."""
     hull = convex_hull(mesh.vertices)
     if hull is None:
         raise SceneError(f"mesh {mesh.name!r} has no convex hull with a volume")

@@ -1,4 +1,4 @@
-"""Attributes of MJCF's ``<compiler>`` that the user overrides, and remedies for errors of MuJoCo."""
+"""Applies attributes of MJCF's ``<compiler>`` that the user overrides, and suggests remedies for errors of MuJoCo."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -26,7 +26,7 @@ _REMEDIES = {
 
 
 def refuse_unknown(compiler: Mapping[str, Any]) -> None:
-    """Raise if there is an attribute that `apply` does not support.
+    """Raise if `compiler` has an attribute that `apply` does not support.
 
     Raises:
         SceneError: An attribute is unknown, or its value is of the wrong type.
@@ -56,7 +56,7 @@ def _is_range(value: Any) -> bool:
 
 
 def apply(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
-    """Set the attributes `compiler` in the `mujoco.MjSpec` `spec`; `words` is the module `mujoco`."""
+    """Set the attributes `compiler` in `spec`, a `mujoco.MjSpec`; `words` is the module `mujoco`."""
     for name, value in compiler.items():
         if name == "discardvisual":
             if value:

@@ -1,4 +1,4 @@
-"""Collision geoms that touch in MuJoCo, and their friction."""
+"""Decides which collision geoms touch in MuJoCo, and with which friction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,8 +29,8 @@ _ADDED = ContactKind(1, 1, 0.0, False, 0)
 def _friction(one: ContactKind, other: ContactKind) -> float:
     """Friction of the contact of two geoms, or `APART` if their contype and conaffinity do not match.
 
-    The friction is that of the geom with the higher priority, or 0 if this geom has condim 1. At equal priority it is
-    the larger of both frictions, or 0 if both geoms have condim 1.
+    The geom with the higher priority determines the friction, which is 0 if that geom has condim 1. At equal priority
+    the larger of the two frictions is used, or 0 if both geoms have condim 1.
     """
     if not (one.contype & other.conaffinity or other.contype & one.conaffinity):
         return APART
@@ -41,14 +41,17 @@ def _friction(one: ContactKind, other: ContactKind) -> float:
 
 
 class Filter:
-    """MuJoCo's rules for which bodies touch, applied to the joints of a scene.
+    """MuJoCo's rules that decide which bodies touch, applied to the joints of a scene.
 
-    Bodies that are fixed to each other never touch, nor do bodies that a joint connects, unless one of them is
-    fixed to the world, or the flag ``filterparent`` is off.
+    Bodies that are fixed to each other never touch. Bodies that a joint connects touch only if one of them is fixed to
+    the world, or if the flag ``filterparent`` is off.
     """
 
     def __init__(self, robot: RobotRecord, joints: Sequence[Joint], self_contact: bool):
-        """Apply the rules to `robot` and `joints`; without `self_contact`, no bodies of one tree touch each other."""
+        """Apply the rules to `robot` and `joints`.
+
+        Without `self_contact`, bodies of the same tree never touch each other.
+        """
         self.robot, self.self_contact = robot, self_contact
         self._on = {j.child: j for j in joints}
         self._number = {body.name: k for k, body in enumerate(robot.bodies)}
@@ -58,9 +61,9 @@ class Filter:
         self._pairs = {frozenset(pair.geoms): pair.friction for pair in robot.pairs}
 
     def _weld(self, name: str) -> str:
-        """Name of the body to which the body `name` is rigidly fixed: itself or an ancestor; "" for the world.
+        """Name of the topmost body to which the body `name` is rigidly fixed: `name` or an ancestor; "" for the world.
 
-        A base that floats in the file and is fixed to the world only by the user counts as fixed to itself, so that it
+        A base that floats in the file, and that only the user has fixed to the world, counts as not fixed, so that it
         filters the contacts of its children as in the file.
         """
         while name and (joint := self._on[name]).kind == "fixed":
@@ -70,14 +73,14 @@ class Filter:
         return name
 
     def _up(self, name: str) -> str:
-        """Name of the parent of a body, without links that are not in the file; "" for the world."""
+        """Name of the parent of a body in the file, skipping links that are not in the file; "" for the world."""
         name = name and (self._on[name].parent or "")
         while name and name not in self._number:
             name = self._on[name].parent or ""
         return name
 
     def lets_touch(self, a: int, b: int) -> bool:
-        """Whether two bodies may touch; the bits of their geoms are not considered."""
+        """Whether two bodies may touch, regardless of the contype and conaffinity of their geoms."""
         (weld, above), (other, above_other) = ((self._welds[k], self._above[k]) for k in (a, b))
         if weld == other or {(a, b), (b, a)} & self.robot.excluded:
             return False
@@ -85,7 +88,10 @@ class Filter:
         return not (related and self.robot.filters_parents)
 
     def friction(self, first: int, second: int) -> float:
-        """Friction of the contact of two geoms, `APART` if they do not touch; explicit pairs always touch."""
+        """Friction of the contact of two geoms, or `APART` if they do not touch.
+
+        The geoms of an explicit pair always touch.
+        """
         bodies, (a, b) = self.robot.bodies, (self.robot.geoms[k].body for k in (first, second))
         if a == b or not (self.self_contact or bodies[a].root != bodies[b].root):
             return APART
@@ -95,7 +101,7 @@ class Filter:
         return _friction(self._kinds[first], self._kinds[second]) if self.lets_touch(a, b) else APART
 
     def friction_on_added(self, geom: int) -> float:
-        """Friction of a geom on a smooth obstacle that is not in the file, `APART` if their bits do not match."""
+        """Friction of a geom on a smooth obstacle that is not in the file, or `APART` if their bits do not match."""
         return _friction(self._kinds[geom], _ADDED)
 
     def groups(self, geoms: Sequence[int], added: bool) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Surfaces and contact laws of a scene: which bodies touch each other, and with which friction."""
+"""Surfaces and contact laws of a scene; they say which bodies touch each other, and with which friction."""
 
 import dataclasses
 import itertools
@@ -25,7 +25,7 @@ class _Table:
     Attributes:
         solids: The solids.
         friction: Coulomb coefficient of each pair, `APART` for a pair that does not touch, shape (n, n).
-        near: Whether two solids are neighbours, which touch only under a law that names both, shape (n, n).
+        near: Whether two solids are neighbours, shape (n, n). Neighbours touch only under a law that names both.
         moving: Whether a solid can move, shape (n,).
         added: Friction of each solid on smooth obstacles that are not in the file, shape (n,).
     """
@@ -37,7 +37,7 @@ class _Table:
     added: np.ndarray
 
     def surfaces(self) -> list[list[int]]:
-        """Groups of bodies such that one law between two groups holds for all pairs of members, except neighbours."""
+        """Groups of solids, as indices; one law between two groups holds for all pairs of members except neighbours."""
         found: list[list[int]] = []
         for k in [k for k, solid in enumerate(self.solids) if not solid.obstacle]:
             for members in found:
@@ -51,13 +51,16 @@ class _Table:
         return found
 
     def _alike(self, members: list[int], others: list[list[int]]) -> bool:
-        """Whether `members` have the same friction on each solid and on each group `others`, apart from neighbours."""
+        """Whether all `members` have the same friction on each solid, and on each group of `others`.
+
+        Neighbours are ignored.
+        """
         least, most = (np.where(self.near[members], away, self.friction[members]) for away in (np.inf, -np.inf))
         least, most = least.min(axis=0), most.max(axis=0)
         return bool((least >= most).all()) and all(least[other].min() >= most[other].max() for other in others)
 
     def of(self, first: list[int], second: list[int]) -> float:
-        """Friction of two surfaces, `APART` if they do not touch."""
+        """Friction between the solids `first` and the solids `second`, or `APART` if they do not touch."""
         pairs = ((a, b) for a in first for b in second if a != b and self.moving[a] and not self.near[a, b])
         return next((float(self.friction[a, b]) for a, b in pairs), APART)
 
@@ -66,16 +69,17 @@ def with_contact(
     contact: Filter, solids: list[CollisionSolid], bodies: list[RigidBody], joints: list[Joint],
     more: Sequence[Obstacle], points: int, overlaps: Overlaps, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
-    """Bodies with contact points and surfaces, and laws between surfaces, and between surfaces and obstacles.
+    """The bodies with contact points and surfaces, and the laws between surfaces, and between surfaces and obstacles.
 
     Args:
-        contact: The rules for which geoms touch.
+        contact: The rules that decide which geoms touch each other.
         solids: Solids of bodies, and obstacles.
         bodies: All bodies.
-        joints: Their joints.
+        joints: The joints of the bodies.
         more: Obstacles that do not come from the file; all bodies touch them.
         points: Number of contact points of each moving body that touches something.
-        overlaps: Function that returns the depths of overlapping geoms at the start, by their indices [m].
+        overlaps: Function that returns the depth of the overlap of each pair of geoms that overlap at the start, by the
+            two indices of the geoms [m].
         unknown: Receives a line for each contact that is left out.
     """
     if not (points and solids):
@@ -127,10 +131,10 @@ def _meet_added(contact: Filter, solids: list[CollisionSolid]) -> np.ndarray:
 
 
 def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -> list[Contact]:
-    """Laws that name both bodies, for neighbours that touch in MuJoCo and do not overlap at the start.
+    """Laws for neighbours that touch in MuJoCo and do not overlap at the start; each law names both bodies.
 
-    Two kinds of neighbours touch in MuJoCo: two bodies with a body without geometry between them, and a body that is
-    fixed to the world and a body that a joint connects to it.
+    Two kinds of neighbours touch in MuJoCo: two bodies with a body without geometry between them in the tree; and two
+    bodies that a joint connects, if one of them is fixed to the world.
     """
     wanted = [
         (a, b)
@@ -158,7 +162,7 @@ def _between_neighbours(table: _Table, overlaps: Overlaps, unknown: list[str]) -
 def _finished(
     bodies: list[RigidBody], table: _Table, surfaces: dict[str, str], used: set[str], points: int
 ) -> list[RigidBody]:
-    """Bodies with surfaces and contact points; the solids of one body share its points in proportion to area."""
+    """The bodies with surfaces and contact points; the solids of one body share its points in proportion to area."""
     parts: dict[int, list[CollisionSolid]] = {}
     for solid in itertools.compress(table.solids, table.moving):
         parts.setdefault(solid.body, []).append(solid)
@@ -174,7 +178,7 @@ def _finished(
 
 
 def _shares(solids: list[CollisionSolid]) -> dict[str, float]:
-    """Fraction of the surface area of a body that each of its solids has, by name of the solid."""
+    """Surface area of each solid divided by the surface area of all solids of its body, by the name of the solid."""
     if len(solids) == 1:
         return {solids[0].name: 1.0}
     areas = {solid.name: sum(surface_mesh(part).area for part in parts_of(solid.shape)) for solid in solids}

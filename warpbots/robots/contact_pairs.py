@@ -1,4 +1,4 @@
-"""Contacts of a scene as pairs of solids, and its penalty laws as soft constraints of MuJoCo."""
+"""Converts contacts of a scene to pairs of solids, and penalty laws of a scene to soft constraints of MuJoCo."""
 
 import dataclasses
 import itertools
@@ -50,13 +50,13 @@ class ContactPair:
     Attributes:
         first: Name of the body with the contact points.
         second: Name of the other body, or of the obstacle.
-        obstacle: Whether the second is an obstacle.
+        obstacle: Whether `second` is an obstacle.
         friction: Coulomb coefficient [1].
-        stiffness: Stiffness of a contact of MuJoCo [N/m].
-        damping: Damping of a contact of MuJoCo [N s/m]; not used if `restitution` is set.
+        stiffness: Stiffness of each contact that MuJoCo detects for this pair [N/m].
+        damping: Damping of each contact that MuJoCo detects for this pair [N s/m]; not used if `restitution` is set.
         viscosity: Tangential force of a sticking contact, divided by its sliding speed [N s/m].
         restitution: Speed after a bounce divided by the speed before [1]; None to use `damping`.
-        point: Index of the contact point; None for the whole solid of the first body.
+        point: Index of the contact point of the first body; None if the whole solid of the first body touches.
     """
 
     first: str
@@ -83,7 +83,7 @@ class ContactPair:
         return -self.stiffness * scale, -damping * scale
 
     def solreffriction(self, weight: float) -> tuple[float, float]:
-        """MuJoCo's solreffriction (0, -b) for the tangential directions; `weight` as for `solref`."""
+        """MuJoCo's solreffriction (0, -b) for the tangential directions; `weight` is defined as for `solref`."""
         return 0.0, -self.viscosity * weight * (1.0 - IMPEDANCE) / IMPRATIO
 
 
@@ -99,15 +99,15 @@ def point_pairs(scene: Scene) -> list[ContactPair]:
 
 
 def _bodies(meetings: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]:
-    """The bodies in `meetings`, each once."""
+    """The bodies in `meetings`; each body is returned once."""
     return list({body.name: body for _, body, _ in meetings}.values())
 
 
 def solid_pairs(scene: Scene) -> list[ContactPair]:
-    """The pairs of solids that touch in a scene, each with one law.
+    """The pairs of solids that touch in a scene; each pair of solids occurs once.
 
-    Several laws may hold for a pair, for example one law for the points of each of the two bodies. Their stiffness,
-    damping and viscosity are then added, and their friction is averaged, weighted by stiffness.
+    Several laws may hold for a pair, for example one law for the points of each of the two bodies. The stiffness,
+    damping and viscosity of the laws are then added, and their friction is averaged with the stiffness as weight.
     """
     meetings = list(_meetings(scene))
     areas = {b.name: _contact_area(b) for b in _bodies(meetings)}
@@ -119,10 +119,10 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
 
 
 def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
-    """Every law with each body whose contact points can touch a solid under this law, and with this solid.
+    """Every combination of a law, a body with contact points, and a solid that these points can touch under the law.
 
-    Between two primitive shapes, `Articulated` may use the contact points of the solid instead, or those of both; the
-    result then has the two bodies in the opposite order, or in both orders.
+    Between two primitive shapes, `Articulated` may use the contact points of the solid instead, or the points of both
+    shapes. The two bodies are then yielded in the opposite order, or in both orders.
     """
     joined = neighbours(scene.rigid, scene.joints)
     bodies = {b.name: b for b in scene.rigid}
@@ -141,7 +141,7 @@ def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
 
 
 def _ways(body: RigidBody, other: RigidBody) -> tuple[bool, bool]:
-    """Whether `body` and `other` touch by the points of `body`, and whether they touch by the points of `other`."""
+    """Whether contact of `body` and `other` uses the points of `body`, and whether it uses the points of `other`."""
     if isinstance(body.points, Cloud):
         return True, False
     ways = [facing(a, b) for a in parts_of(body.shape) for b in parts_of(other.shape)]
@@ -188,9 +188,9 @@ def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
 def _contact_area(body: RigidBody) -> float:
     """Area that a contact of MuJoCo represents [m^2].
 
-    For each of the six planes that touch the body across its axes, the areas of the points near the plane are added.
-    The largest sum is divided by four, the number of contacts of a face in MuJoCo, or by the number of points if
-    smaller.
+    For each of the six faces of the bounding box of the body, the areas of the points near the face are added. The
+    largest sum is divided by four, the number of contacts of a face in MuJoCo, or by the number of these points if
+    there are fewer than four.
     """
     groups = points_of(body)
     positions, areas, radii = (
@@ -206,13 +206,13 @@ def _contact_area(body: RigidBody) -> float:
 
 
 def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
-    """The contype and conaffinity of each body and obstacle, such that the bits of all solids under a law match.
+    """The contype and conaffinity of each body and obstacle; the bits of any two solids under a common law match.
 
     Solids under the same laws share a bit. Neighbours at a joint do not touch although they share a law: they need an
     ``<exclude>``.
 
     Raises:
-        SceneError: There are more than 30 bits.
+        SceneError: The scene needs more than 30 bits.
     """
     solids = [(b.name, False, {b.name, b.surface}) for b in scene.rigid if b.shape is not None]
     solids += [(o.name, True, {o.name}) for o in scene.obstacles]

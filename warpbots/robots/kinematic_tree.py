@@ -1,4 +1,4 @@
-"""Kinematic tree: MuJoCo's bodies with all joint coordinates at zero, as links with one joint each."""
+"""Converts MuJoCo's bodies, with all joint coordinates at zero, to a kinematic tree of links with one joint each."""
 
 import dataclasses
 import math
@@ -19,13 +19,13 @@ UNBOUNDED = 1e10
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TreeLink:
-    """A body of the scene.
+    """A body of the scene, with its pose with all joints at zero.
 
     Attributes:
-        name: Its name.
+        name: Name of the body of the scene.
         body: Index of MuJoCo's body, or None for a massless link between two joints of the same body.
-        position: Origin in the world with all joints at zero [m], shape (3,).
-        rotation: Axes in the world with all joints at zero, as columns, shape (3, 3).
+        position: Origin of the body in the world frame with all joints at zero [m], shape (3,).
+        rotation: Axes of the body in the world frame with all joints at zero, as columns, shape (3, 3).
     """
 
     name: str
@@ -50,9 +50,10 @@ def start_of(robot: RobotRecord, keyframe: str | None) -> Keyframe:
 
 
 def floating(robot: RobotRecord, fixed_base: bool | None) -> dict[int, bool]:
-    """Whether a body floats, by index, for each child of the world that has a free joint or no joint.
+    """Whether each child of the world that has a free joint or no joint floats, by the index of the body.
 
-    `fixed_base` affects only bases: bodies with joints below them in the tree, and in URDF all bodies in the result.
+    `fixed_base` affects only bases: in MJCF the bodies that have joints below them in the tree, in URDF all bodies in
+    the result.
 
     Args:
         robot: The file.
@@ -86,7 +87,7 @@ def tree_of(robot: RobotRecord, start: Keyframe, floats: dict[int, bool]) -> tup
 
 
 def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str], dict[int, str]]:
-    """Names for joints that the file lacks, by body, and for links between two joints, by the joint before the link."""
+    """Names of joints without a name in the file, by body, and of links between two joints, by the joint before."""
     tied, followed = [], []
     for k, body in enumerate(robot.bodies[1:], start=1):
         if not body.joints or not floats.get(k, True):
@@ -99,7 +100,10 @@ def _names(robot: RobotRecord, floats: dict[int, bool]) -> tuple[dict[int, str],
 
 
 def _base(robot: RobotRecord, start: Keyframe, k: int, floats: bool, titles: dict[int, str]) -> tuple[TreeLink, Joint]:
-    """A base with its joint: free, with coordinates relative to the world as in MuJoCo, or fixed at the start pose."""
+    """A base and its joint.
+
+    The joint is free, with coordinates relative to the world as in MuJoCo, or fixed at the start pose.
+    """
     body = robot.bodies[k]
     own = robot.joints[body.joints[0]] if body.joints else None
     position, turn = (body.position, body.quaternion) if own is None else _free_pose(start, own)
@@ -136,11 +140,11 @@ def _fixed(link: TreeLink, parent: str | None, title: str) -> tuple[TreeLink, Jo
 def _links_of(
     robot: RobotRecord, start: Keyframe, k: int, up: TreeLink, titles: dict[int, str], between: dict[int, str]
 ) -> list[tuple[TreeLink, Joint]]:
-    """One link for each joint of a body; the last link is the body itself.
+    """One link with its joint for each joint of a body; the last link is the body itself.
 
-    MuJoCo's body has the pose of the file at qpos0. Its joints move the body in their order, each by its coordinate
-    minus its coordinate in qpos0. With all coordinates at zero, the frame after a joint is therefore the frame before
-    the joint, moved by minus the coordinate in qpos0.
+    In MuJoCo a body has the pose of the file at the joint coordinates qpos0. Its joints move the body in their order,
+    each by its coordinate minus its coordinate in qpos0. With all coordinates at zero, the frame after a joint is
+    therefore the frame before the joint, moved by minus the coordinate in qpos0.
     """
     body, parent, found = robot.bodies[k], up.name or None, []
     p, R = up.position + up.rotation @ body.position, up.rotation @ body.rotation
@@ -158,7 +162,7 @@ def _links_of(
 
 
 def _at_zero(joint: JointRecord, p: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The frame at `p` and `R`, moved by the joint from its coordinate in qpos0 to zero."""
+    """The frame with origin `p` and axes `R`, moved by the joint from its coordinate in qpos0 to zero."""
     from scipy.spatial.transform import Rotation
 
     back = -joint.zero
@@ -194,14 +198,15 @@ def _joint(
 
 
 def _limit_law(joint: JointRecord) -> dict[str, float]:
-    """Stiffness and damping of a joint limit of MuJoCo, at the impedance for violations far beyond the limit.
+    """Stiffness and damping of a joint limit of MuJoCo, with the impedance that holds far beyond the limit.
 
     Without the limit the acceleration would be a_0. At depth r and speed v, MuJoCo's acceleration is
 
         a = (1 - d) a_0 - b v - k r,    k = 1 / (time ratio)^2,    b = 2 / time.
 
     The impedance d comes from solimp; solref contains time and ratio, or -k and -b. For a joint with the inertia 1 / w,
-    this is a spring k / (1 - d) / w and a damper b / (1 - d) / w that act on an inertia 1 / (1 - d) times as large.
+    this is the acceleration of a joint with the inertia 1 / (1 - d) / w under a spring of stiffness k / (1 - d) / w and
+    a damper b / (1 - d) / w.
     """
     d = float(np.clip(joint.impedance, 0.0001, 0.9999))
     time, ratio = joint.solref

@@ -46,10 +46,10 @@ def load(
 ) -> Scene:
     """Load a URDF or MJCF file as a scene; MuJoCo's own parser and compiler read the file.
 
-    The content of the file decides the format, not the ending of its name.
+    The format is recognised by the content of the file, not by the ending of its name.
 
-    Joint coordinates q and velocities qd are those of MuJoCo, in its units, except that quaternions are (x, y, z, w).
-    The coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;
+    Joint coordinates q and velocities qd are the same as in MuJoCo, except that quaternions are (x, y, z, w). The
+    coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;
     `Joint.start` has the initial coordinates. A body with several joints has massless parents named
     ``"<body>/<joint>"``.
 
@@ -60,44 +60,44 @@ def load(
 
     MuJoCo's bits, exclusions, pairs and priorities decide which geoms touch. Bodies that a joint connects do not touch,
     unless one of them is fixed to the world or a body without geometry lies between them. Such neighbours do not touch
-    if they overlap at the start, where MuJoCo would push them apart; the warning names them. If the geoms of a
-    body touch different geoms, or with different friction, they become separate bodies without mass, called
+    if they overlap at the start, although MuJoCo would push them apart; the warning names them. If the geoms of a body
+    differ in the geoms that they touch, or in their friction, they become separate bodies without mass, called
     ``"<body>/<geom>"`` and fixed to the body; they share the contact points of the body.
 
     A link of URDF without ``<inertial>`` has no mass, as URDF defines it, unless a joint moves only links without mass:
     these links get the mass of their collision geometry at 1000 kg/m^3, with a warning. Impossible moments of inertia
     are replaced by the nearest possible ones, with a warning, or refused if they are far off. MJCF follows MuJoCo's
-    rules. COLLADA meshes are read as in ROS: their unit is used, their ``up_axis`` is not. glTF meshes are read as y
-    up.
+    rules. COLLADA meshes are read as in ROS: their unit is used, their ``up_axis`` is ignored. glTF meshes are read
+    with y up.
 
     Torque motors become `Torque`, with the largest control or force at u = 1. Position actuators become `Servo`: u in
-    [-1, 1] covers the control range, or without a control range the range of the joint. With a keyframe, its controls
-    are the targets of servos at u = 0, and u = 1 or -1 reaches the farther end of the range: with ``keyframe="home"`` a
-    rollout without controls holds the home pose. Use `hold_pose` for robots with other motors or without motors. In a
-    URDF file without actuators, every joint with an effort limit gets a `Torque` with the name of the joint. Velocity
-    limits, sensors, sites, cameras, lights and visuals are left out silently. Everything else that is not simulated is
-    listed in one `FileWarning`.
+    [-1, 1] covers the control range, or without a control range the range of the joint. With a keyframe, the controls
+    of the keyframe are the targets of servos at u = 0, and u = 1 or u = -1 reaches the farther end of the range: with
+    ``keyframe="home"`` a rollout without controls holds the home pose. Use `hold_pose` for robots with other motors or
+    without motors. In a URDF file without actuators, every joint with an effort limit gets a `Torque` with the name of
+    the joint. Velocity limits, sensors, sites, cameras, lights and visuals are left out silently. Everything else that
+    is not simulated is listed in one `FileWarning`.
 
     Args:
         path: The file. Its meshes are found by their paths. The package of ``package://NAME/...`` and
-            ``model://NAME/...`` is found by the name in its package.xml, or else by the name of its folder, among the
-            folders above the file, and beside these folders as in a ROS workspace.
+            ``model://NAME/...`` is searched for among the folders above the file, and beside these folders as in a ROS
+            workspace; it is recognised by the name in its package.xml, or else by the name of its folder.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None to follow the file: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
         contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
         self_contact: Whether bodies of one robot touch each other.
-        obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them: with the
-            geoms that match MuJoCo's default bits, or with all geoms if none does.
+        obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them. A body
+            touches them with the geoms that match MuJoCo's default bits, or with all its geoms if none matches.
         surroundings: Whether planes and geoms of the world, such as its floor, become obstacles.
         keyframe: Name of the keyframe of MJCF at which the robot starts, with its controls; None for the default pose,
             which often violates limits if the file has keyframes.
         ignore_loops: Whether to leave out equality constraints, including joints of URDF that mimic others.
-        compiler: Attributes of MJCF's ``<compiler>`` that override those of the file, also for URDF:
+        compiler: Attributes of MJCF's ``<compiler>`` that override attributes in the file, in MJCF and in URDF:
             ``balanceinertia``, ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``,
             ``inertiagrouprange``, ``meshdir`` and ``settotalmass``, as in ``{"balanceinertia": True}``.
-        asset_root: The folder outside which no referenced file is read; None for the parent of the file's folder, or
-            that folder itself if its parent contains the home folder.
-        packages: Folders of packages by name, for URDF; the others are searched for.
+        asset_root: The folder outside which no referenced file is read. None for the parent of the file's folder, or
+            for the file's folder itself if that parent contains the home folder.
+        packages: Folders of packages by name, for URDF; packages that are not given are searched for.
 
     Raises:
         FileNotFoundError: There is no such file or folder.
@@ -127,7 +127,10 @@ def load(
 def _bodies(
     robot: RobotRecord, links: list[TreeLink], joints: list[Joint], solids: list[CollisionSolid]
 ) -> tuple[list[RigidBody], list[Joint]]:
-    """Bodies and joints of a scene; solids that are only parts of a body become massless bodies after all others."""
+    """Bodies and joints of a scene.
+
+    Solids that are only parts of a body become massless bodies at the end of the list.
+    """
     names, taken = {link.name for link in links}, {joint.name for joint in joints}
     at = {link.body: link for link in links if link.body is not None}
     bodies = [_body(robot, link, {s.body: s for s in solids if s.name in names}) for link in links]
@@ -144,7 +147,7 @@ def _bodies(
 
 
 def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid]) -> RigidBody:
-    """A link with its mass and shape, without surface and contact points."""
+    """The rigid body for a link, with mass and shape, still without surface and contact points."""
     solid = solids.get(link.body)
     values = {"color": robot.geoms[solid.geoms[0]].color} if solid else {}
     return RigidBody(
@@ -154,7 +157,7 @@ def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid])
 
 
 def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:
-    """Inertia of a body in the file; None for a massless body without a solid.
+    """Inertia of a body of the file; None for a massless body without a solid.
 
     A massless body with a solid gets MuJoCo's smallest mass, so that the default density of the solid is not used.
     """

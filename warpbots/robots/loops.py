@@ -1,4 +1,4 @@
-"""Equality constraints (loops, and joints that mimic others), which a robot of independent joints cannot have."""
+"""Equality constraints (loops, and joints that mimic others), which a robot of independent joints cannot represent."""
 
 from warpbots.robots.records import EqualityRecord, RobotRecord
 from warpbots.scene import SceneError
@@ -10,7 +10,7 @@ def left_out_equalities(robot: RobotRecord, ignore: bool) -> list[str]:
     """A line for each equality constraint that is left out: loops, joints that mimic others, ties to mocap bodies.
 
     Raises:
-        SceneError: There are loops, and `ignore` is not set: the robot would move differently.
+        SceneError: There are loops, and `ignore` is not set; without the loops the robot moves differently.
     """
     said = {equality.number: _line(robot, equality) for equality in robot.equalities}
     closed = [said[e.number] for e in robot.equalities if e.active and not e.guided]

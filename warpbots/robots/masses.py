@@ -1,4 +1,4 @@
-"""Missing masses and impossible moments of inertia in a file."""
+"""Settles missing masses, and mends impossible moments of inertia, in a robot file."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,12 +24,12 @@ _SLACK = 1e-9
 
 
 def settle_masses(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
-    """Decide what becomes of URDF links without mass, before the file is compiled.
+    """Give URDF links without mass a mass, or fix them, where that is necessary; called before the file is compiled.
 
     By the definition of URDF, a link without ``<inertial>`` has no mass. Nothing is changed if such a link is fixed to
-    a link with mass, or carries one. If a joint moves only links without mass, these links get the mass of their
-    collision geometry at MuJoCo's default density, 1000 kg/m^3. If they have no geometry either, the joint has no
-    effect and is replaced by a fixed connection.
+    a link with mass, or has a link with mass below it in the tree. If a joint moves only links without mass, these
+    links get the mass of their collision geometry at MuJoCo's default density, 1000 kg/m^3. If they have no geometry
+    either, the joint has no effect and is replaced by a fixed connection.
 
     Args:
         spec: An `mujoco.MjSpec` of URDF; it is changed.
@@ -79,7 +79,7 @@ def _ancestors(body: Any) -> Iterable[str]:
 
 
 def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
-    """Replace moments of inertia that violate A + B >= C by the nearest possible ones, if these are close.
+    """Replace moments of inertia that violate A + B >= C by the nearest possible moments, if these are close.
 
     The axes stay the same, see `warpbots.scene.nearest_moments`. MuJoCo's own remedy, ``balanceinertia``, sets all
     three moments to their mean, which is far off for a rod or a plate.
@@ -93,7 +93,7 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
         A line for every body whose moments changed by more than rounding.
 
     Raises:
-        SceneError: The moments of a body are far from possible ones.
+        SceneError: The moments of a body are far from all possible moments.
     """
     lines = []
     for body in spec.bodies[1:]:
@@ -120,9 +120,9 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
 
 
 def mend_rounding(spec: Any) -> list[str]:
-    """Keep MuJoCo's ``balanceinertia`` from averaging moments that violate A + B >= C by rounding.
+    """Keep MuJoCo's ``balanceinertia`` from averaging moments that violate A + B >= C only by rounding errors.
 
-    Such moments, for example of plates and rods, become the nearest possible ones.
+    Such moments, for example of plates and rods, are replaced by the nearest possible moments.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
@@ -167,7 +167,7 @@ def _matrix(body: Any) -> np.ndarray:
 
 
 def _set(body: Any, moments: np.ndarray, axes: np.ndarray) -> None:
-    """Give a body principal moments about the columns of `axes`, so that MuJoCo need not diagonalise the inertia."""
+    """Set the principal moments of a body, with the columns of `axes` as axes, so that MuJoCo need not diagonalise."""
     if np.isnan(body.fullinertia[0]):
         body.inertia = np.diag(axes @ np.diag(moments) @ axes.T)
         return
@@ -179,7 +179,7 @@ def _set(body: Any, moments: np.ndarray, axes: np.ndarray) -> None:
 
 
 def _largest_fixed_moment(body: Any) -> float:
-    """The largest moment of any body that is fixed to `body`."""
+    """The largest principal moment of inertia of all other bodies that are fixed to `body` [kg m^2]."""
     top = body
     while not top.joints and top.parent is not None and top.parent.name:
         if top.parent.parent is None:
@@ -204,7 +204,7 @@ def refuse_massless(model: Any, bodies: tuple[str, ...], joints: tuple[str, ...]
         path: The file, for messages.
 
     Raises:
-        SceneError: There is such a joint; the message names the first one.
+        SceneError: A joint moves only bodies without mass; the message names the first such joint.
     """
     heavy = (model.body_mass > LEAST) | (model.body_inertia.max(axis=1) > LEAST)
     for k in range(model.nbody - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""Meshes of robot files: formats that MuJoCo does not read, and convex hulls."""
+"""Meshes of robot files: reads formats that MuJoCo does not read, and replaces meshes by convex hulls."""
 
 import warnings
 from pathlib import Path
@@ -20,7 +20,7 @@ READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
 
 
 def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
-    """Set the locations of the meshes that MuJoCo reads in `spec`, and the convex hulls of all other meshes.
+    """Set in `spec` the locations of meshes in formats that MuJoCo reads, and the convex hulls of all other meshes.
 
     Raises:
         SceneError: A mesh cannot be read.
@@ -35,14 +35,14 @@ def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
 
 
 def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[str]) -> None:
-    """Replace meshes that MuJoCo rejects by their convex hulls, except meshes that determine a mass.
+    """Replace meshes that MuJoCo rejects by their convex hulls, except for meshes from which a mass is computed.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
         words: The module `mujoco`.
         folder: The folder to which paths of meshes are relative.
         urdf: Whether the file is URDF, in which meshes determine no mass.
-        lines: Receives a line for every geom that is left out because its mesh has no hull either.
+        lines: Receives a line for every geom that is left out because its mesh has no convex hull either.
 
     Raises:
         SceneError: A mesh cannot be read.
@@ -70,7 +70,7 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
 
 
 def _accepted(mesh: Any, place: Path, words: Any) -> bool:
-    """Whether MuJoCo accepts a model that contains only this mesh."""
+    """Whether MuJoCo accepts a model that contains only the mesh `mesh`, whose file is at `place`."""
     spec = words.MjSpec()
     alone = spec.add_mesh(name="m", file=str(place), scale=mesh.scale, inertia=mesh.inertia)
     alone.maxhullvert = mesh.maxhullvert
@@ -98,8 +98,8 @@ def _replace(mesh: Any, hull: tuple[np.ndarray, np.ndarray] | None, place: Path)
 def _vertices(place: Path) -> np.ndarray:
     """Vertices of all surfaces of a file, in the units and axes of URDF.
 
-    COLLADA is read as in ROS: its unit is used, its ``up_axis`` is not. glTF is in metres with y up, which is rotated
-    to z up.
+    COLLADA is read as in ROS: its unit is used, its ``up_axis`` is ignored. glTF is in metres with y up; its vertices
+    are rotated to z up.
 
     Raises:
         SceneError: The file cannot be read.
@@ -149,11 +149,11 @@ def _indices(part: Any) -> np.ndarray:
 
 
 def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and faces (counter-clockwise seen from outside) of the convex hull of points; None if it is flat.
+    """Vertices and faces (counter-clockwise seen from outside) of the convex hull of points; None if the hull is flat.
 
-    Qhull's facets are divided into triangles. If the vertices of a triangle are almost collinear, its normal does not
-    tell which side is outside; its orientation then follows from its neighbours. If Qhull has merged so many facets
-    that the surface is not closed, the points are perturbed by rounding errors (option QJ).
+    Qhull's facets are divided into triangles. If the vertices of a triangle are almost collinear, the normal of the
+    triangle is unreliable, and its orientation follows from the neighbouring triangles. If Qhull has merged so many
+    facets that the surface is not closed, the points are perturbed by rounding errors (option QJ).
     """
     import trimesh
     from scipy.spatial import ConvexHull, QhullError
@@ -181,7 +181,10 @@ def _closed(vertices: np.ndarray, faces: np.ndarray) -> bool:
 
 
 def _oriented(hull: Any) -> np.ndarray:
-    """Triangles of a Qhull hull; the largest is oriented by its normal, the others consistently with neighbours."""
+    """Triangles of a Qhull hull.
+
+    The largest is oriented by its normal, all others consistently with their neighbours.
+    """
     faces = hull.simplices.copy()
     a, b, c = (hull.points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)

@@ -1,4 +1,4 @@
-"""Locations of the meshes of URDF: references by path and by ``file``, ``package`` and ``model`` URI."""
+"""Locates the meshes of URDF files, which refer to them by path, or by a ``file``, ``package`` or ``model`` URI."""
 
 import dataclasses
 import functools
@@ -37,9 +37,9 @@ class _Reference:
     """A reference to a mesh.
 
     Attributes:
-        text: Its text in the file.
+        text: Text of the reference in the file.
         package: Name of the package or model; None for a path.
-        inside: Path relative to the package, or to the robot file.
+        inside: Path of the mesh relative to the package, or relative to the robot file if there is no package.
     """
 
     text: str
@@ -63,7 +63,7 @@ def checked_packages(packages: Mapping[str, str | Path] | None) -> dict[str, Pat
 def locate_meshes(
     robot: Element, path: Path, root: Path, meshdir: str | None, packages: Mapping[str, Path]
 ) -> dict[str, Path]:
-    """Locate the meshes of URDF and give each a unique file name in the robot file.
+    """Locate the meshes of a URDF file, and replace each reference in `robot` by a unique file name.
 
     Args:
         robot: The element ``<robot>``; it is changed.
@@ -74,7 +74,7 @@ def locate_meshes(
         packages: Folders of packages by name, from `checked_packages`.
 
     Returns:
-        The locations by file name.
+        The locations of the meshes, by the unique file names.
 
     Raises:
         SceneError: A mesh does not exist, lies outside `root`, or has an unsupported format; two references with
@@ -102,7 +102,7 @@ def locate_meshes(
 
 
 def _reference(text: str, what: str) -> _Reference:
-    """A reference split into its parts.
+    """A reference to a mesh, split into its parts.
 
     Raises:
         SceneError: The reference is empty, or has an unsupported scheme.
@@ -127,7 +127,7 @@ def _reference(text: str, what: str) -> _Reference:
 
 
 def _spellings(said: str) -> list[str]:
-    """The spellings of a path to try: as written, with Windows separators replaced, and with percent codes decoded."""
+    """Variants of a path to try: as written, with Windows separators replaced, and with percent codes decoded."""
     plain = said.replace("\\", "/")
     return list(dict.fromkeys((said, plain, unquote(plain))))
 
@@ -135,14 +135,15 @@ def _spellings(said: str) -> list[str]:
 def _in_meshdir(
     reference: _Reference, path: Path, root: Path, meshdir: str | None, flat: dict[Path, _Reference]
 ) -> Path | None:
-    """The file of a reference in `meshdir`, by its path or else by its name; None if there is none.
+    """The file in `meshdir` to which a reference leads, by its path or else by its file name; None if there is none.
 
     Args:
         reference: The reference.
         path: The robot file.
         root: The folder outside which no file is read.
-        meshdir: The folder; None if there is none.
-        flat: The references found so far, by their files; the new one is added.
+        meshdir: The folder of all meshes; None if there is no such folder.
+        flat: The references that were found by file name so far, by their files; this reference is added if it is found
+            by file name.
 
     Raises:
         SceneError: Two references with different paths lead to the same file.
@@ -166,7 +167,7 @@ def _in_meshdir(
 
 
 def _place(reference: _Reference, path: Path, root: Path, packages: Mapping[str, Path], what: str) -> Path:
-    """The file of a reference.
+    """The file to which a reference leads.
 
     Raises:
         SceneError: There is no such file; the message lists the places searched.
@@ -196,10 +197,10 @@ def _folders(
 
 
 def _package_folders(name: str, own: Path, root: Path) -> Iterator[tuple[Path, Path]]:
-    """Folders of the package `name`: the folder of the robot file or one above it, or else a folder beside these.
+    """Folders of the package `name`, each with a folder that must contain the file.
 
-    Parent folders are searched up to, but not including, the home folder, or up to `root` if `root` is above the home
-    folder.
+    The folder of the robot file and its parent folders are tried first, then folders beside these. Parent folders are
+    searched up to, but not including, the home folder, or up to `root` if `root` is above the home folder.
     """
     parents, seen = _parents(own, root), set[Path]()
     near = [above for above in parents if above.is_relative_to(root) or above in parents[:_NEAR]]
@@ -213,7 +214,7 @@ def _package_folders(name: str, own: Path, root: Path) -> Iterator[tuple[Path, P
 
 
 def _parents(own: Path, root: Path) -> list[Path]:
-    """The folders to search: the folder of the robot file, folders above it, and `root` if it is none of these."""
+    """The folders to search: the folder of the robot file, the folders above it, and `root` if it is none of them."""
     found = []
     for folder in (own, *own.parents):
         if Path.home().resolve().is_relative_to(folder) and not folder.is_relative_to(root):
@@ -223,12 +224,12 @@ def _parents(own: Path, root: Path) -> list[Path]:
 
 
 def _side_by_side(name: str, above: Path) -> list[Path]:
-    """Folders where the package `name` can lie in a workspace at `above`, if its folder has the name of the package."""
+    """Folders in which the package `name` can lie if `above` is in a ROS workspace, and its folder is called `name`."""
     return [above / part.format(name) / name for part in _WORKSPACE]
 
 
 class _Manifests:
-    """Finds folders with a package.xml one or two levels below a folder; searches a limited number of folders."""
+    """Finds folders that contain a package.xml, one or two levels below a folder; the number of folders is limited."""
 
     def __init__(self):
         self.left = _ENTRIES
@@ -242,7 +243,7 @@ class _Manifests:
         return found
 
     def _inside(self, folder: Path) -> list[Path]:
-        """The subfolders of a folder, up to the number that may still be searched."""
+        """The subfolders of `folder`; not more than may still be searched."""
         try:
             with os.scandir(folder) as entries:
                 named = [e.path for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)]
@@ -254,7 +255,7 @@ class _Manifests:
 
 
 def _package_name(folder: Path) -> str:
-    """The name of the package in a folder: from its package.xml, or else the name of the folder."""
+    """The name of the package in a folder: the name in its package.xml, or else the name of the folder."""
     manifest = folder / "package.xml"
     try:
         if manifest.is_file() and manifest.stat().st_size <= _MANIFEST:

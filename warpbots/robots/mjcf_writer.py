@@ -1,4 +1,4 @@
-"""A scene as MJCF: numbers with all digits, and meshes as Wavefront OBJ beside them.
+"""Writes a scene as MJCF: numbers with all digits, and meshes as separate Wavefront OBJ files.
 
 MuJoCo's own writer (`MjSpec.to_xml`) keeps six digits, which changes the motion of a robot.
 """
@@ -48,15 +48,15 @@ _SOLIMP = (IMPEDANCE, IMPEDANCE, 1e-3, 0.5, 2.0)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Robot:
-    """The content of a file: the scene, its joints, and its geoms by body or obstacle.
+    """The content of an MJCF file: the scene, its joints, and its geoms by body or obstacle.
 
     Attributes:
         scene: The scene.
         joints: The joints of the scene in the form of the file.
-        pairs: The pairs that touch.
+        pairs: The pairs of solids, or of a contact point and a solid, that touch.
         bits: The contype and conaffinity of each solid; empty if contact points touch instead of solids.
-        geoms: Names and parts of the geoms of each solid.
-        files: Names of mesh files by the name of the geom.
+        geoms: Geoms of each body or obstacle, each as its name and its shape.
+        files: Names of the mesh files, by the name of the geom that has the mesh.
         rounding: Relative radius of the edges of solids, as in `Articulated`.
         model: A `mujoco.MjModel` of the scene, whose inverse masses scale the contact laws; None in the first pass.
     """
@@ -76,7 +76,7 @@ class _Robot:
         return 0.0 if obstacle or self.model is None else float(self.model.body(name).invweight0[0])
 
     def felt(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
-        """Geoms of the second solid of a pair: their names, their shapes, and the distance at which contact begins [m].
+        """Names and shapes of the geoms of the second solid of a pair, with the distance at which contact begins [m].
 
         If the pair has a contact point, the shapes are the cores of the solid (see `PlacedShape.core`).
         """
@@ -197,7 +197,10 @@ def _pose(frame: JointFrame) -> dict[str, str]:
 
 
 def _add_inertia(element: Element, body: RigidBody) -> None:
-    """Add mass, centre and principal moments, which MuJoCo accepts even if they are tiny."""
+    """Add mass, centre of mass and principal moments of inertia.
+
+    MuJoCo accepts this form even if the moments are tiny.
+    """
     inertia = body_inertia(body)
     if inertia is None:
         return
@@ -256,7 +259,7 @@ def _add_geoms(element: Element, robot: _Robot, solid: Solid, color: Sequence[fl
 
 
 def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody | None) -> None:
-    """Add the contact points of a body as small balls, and the cores of a solid; both touch only by a ``<pair>``.
+    """Add the contact points of a body as small balls, and the cores of its solid; both touch only by a ``<pair>``.
 
     Args:
         element: The element of the body, or of the world.
@@ -283,7 +286,7 @@ def _point(body: str, index: int) -> str:
 
 
 def _add_contacts(root: Element, robot: _Robot) -> None:
-    """Add the laws of the pairs that touch, and exclusions of the pairs whose bits match but which do not touch."""
+    """Add the contact laws of the pairs that touch, and exclude the pairs whose bits match but that do not touch."""
     apart = excluded(robot.scene, robot.pairs, robot.bits)
     if not (robot.pairs or apart):
         return
@@ -332,7 +335,10 @@ def _add_actuators(root: Element, robot: _Robot) -> None:
 
 
 def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
-    """The gear of a motor; on free bodies, MuJoCo has forces in axes of the world and torques in axes of the body."""
+    """The gear of a motor of a joint, as MuJoCo defines it.
+
+    On free bodies, MuJoCo takes forces in axes of the world, and torques in axes of the body.
+    """
     if piece.kind == "ball":
         return joint.turn[:, axis]
     if piece.kind == "free":
@@ -342,7 +348,7 @@ def _gear(joint: WrittenJoint, piece: FileJoint, axis: int) -> np.ndarray:
 
 
 def _add_start(root: Element, robot: _Robot) -> None:
-    """Add a keyframe with the initial state and the controls of u = 0."""
+    """Add a keyframe with the initial state, and with the MuJoCo controls that correspond to u = 0."""
     pieces = [(w, p) for w in robot.joints for p in w.pieces]
     controls = [m.target if isinstance(m, Servo) else 0.0 for m in robot.scene.actuators]
     values = {

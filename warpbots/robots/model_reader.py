@@ -27,7 +27,7 @@ _COORDINATES, _VELOCITIES = {"free": 7, "ball": 4}, {"free": 6, "ball": 3}
 
 
 def records_of(source: Source) -> RobotRecord:
-    """Records of a compiled file."""
+    """The records of a compiled robot file."""
     model, words = source.model, source.words
     options = options_of(model, words)
     turns, inertial, shown = map(matrices, (model.body_quat, model.body_iquat, model.geom_quat))
@@ -78,7 +78,7 @@ def _joint(source: Source, k: int) -> JointRecord:
 
 
 def _limited(model: Any, switch: str, limits: str, k: int) -> np.ndarray | None:
-    """Lower and upper limit of element `k` in the array `limits`, or None if the array `switch` disables the limit."""
+    """Limits of element `k` in the field `limits` of `model`, or None if the field `switch` disables them."""
     return getattr(model, limits)[k].copy() if getattr(model, switch)[k] else None
 
 
@@ -119,7 +119,7 @@ def _actuator(source: Source, k: int) -> ActuatorRecord:
 
 
 def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
-    """All equality constraints except those of flexes, which are reported with the flexes."""
+    """All equality constraints, except for constraints of flexes, which are reported with the flexes."""
     model, found = source.model, []
     for k in range(model.neq):
         kind = source.kind("mjtEq", model.eq_type[k])
@@ -134,7 +134,7 @@ def _equalities(source: Source) -> tuple[EqualityRecord, ...]:
 
 
 def _ends(source: Source, k: int) -> tuple[int, ...]:
-    """Indices of the bodies that an equality constrains; 0 is the world."""
+    """Indices of the bodies that equality constraint `k` constrains; 0 is the world."""
     model, ends = source.model, [int(source.model.eq_obj1id[k]), int(source.model.eq_obj2id[k])]
     if source.kind("mjtObj", model.eq_objtype[k]) == "site":
         ends = [int(model.site_bodyid[end]) for end in ends]

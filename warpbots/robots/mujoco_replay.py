@@ -1,4 +1,4 @@
-"""A motion of a scene repeated by MuJoCo: the same controls, open loop, in another engine."""
+"""Repeats a motion of a scene in another engine, MuJoCo: applies the same controls, open loop."""
 
 import dataclasses
 import math
@@ -22,8 +22,9 @@ class MujocoReplay:
 
     Attributes:
         time: Times of the start and of the ends of all control intervals [s], shape (steps + 1,).
-        q: Joint coordinates at these times, as in a state of `warpbots.Articulated`, shape (steps + 1, n_coordinates).
-        contacts: Number of contacts of MuJoCo at these times, shape (steps + 1,).
+        q: Joint coordinates at each entry of `time`, in the form of a state of `warpbots.Articulated`, shape (steps +
+            1, n_coordinates).
+        contacts: Number of contacts of MuJoCo at each entry of `time`, shape (steps + 1,).
     """
 
     time: np.ndarray
@@ -93,7 +94,7 @@ def replay_in_mujoco(
 
 
 def _command(motor: Any, u: float) -> float:
-    """MuJoCo's control for a control u of the scene."""
+    """The control of MuJoCo that corresponds to the control `u` of the scene."""
     return motor.target + u * motor.reach if isinstance(motor, Servo) else u
 
 

@@ -1,4 +1,4 @@
-"""A robot file, read by MuJoCo's own parser and compiler."""
+"""Reads a robot file with MuJoCo's own parser and compiler."""
 
 import contextlib
 import copy
@@ -41,19 +41,19 @@ _CORRECT = "correct the element that it names, or remove it from the file"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Source:
-    """A compiled file.
+    """A compiled robot file.
 
     Attributes:
         path: Path of the file.
-        model: Its `mujoco.MjModel`.
-        spec: The `mujoco.MjSpec` that it was compiled from.
-        urdf: Whether it is URDF, rather than MJCF.
+        model: The `mujoco.MjModel` of the file.
+        spec: The `mujoco.MjSpec` from which `model` was compiled.
+        urdf: Whether the file is URDF; otherwise it is MJCF.
         name: Name of the robot.
-        bodies: Names of its bodies, the world first; bodies without a name are numbered.
-        joints: Names of its joints; joints without a name get the name of their body.
+        bodies: Names of the bodies of `model`, the world first; bodies without a name are numbered.
+        joints: Names of the joints of `model`; joints without a name get the name of their body.
         mimics: Names of the joints of URDF that mimic others.
-        mended: Changes that make the file readable, a line each.
-        said: Warnings of MuJoCo.
+        mended: Changes that were necessary to make the file readable, one line for each.
+        said: Warnings that MuJoCo gave while it read the file.
         words: The module `mujoco`, for the names of its enumerations.
     """
 
@@ -74,7 +74,7 @@ class Source:
         return getattr(self.words, enumeration)(value).name.partition("_")[2].lower()
 
     def joint_kind(self, joint: int) -> str:
-        """``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``."""
+        """Kind of a joint: ``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``."""
         return self.kind("mjtJoint", self.model.jnt_type[joint])
 
     def has_mass(self, body: int) -> bool:
@@ -93,7 +93,7 @@ def read(
 
     Args:
         path: The file.
-        compiler: Attributes of MJCF's ``<compiler>`` that override those of the file.
+        compiler: Attributes of MJCF's ``<compiler>`` that override attributes in the file.
         asset_root: The folder outside which no file is read; None for the default of `warpbots.robots.load`.
         floats: Whether the roots of URDF float.
         packages: Folders of ROS packages by name, for URDF.
@@ -158,7 +158,7 @@ def import_mujoco() -> ModuleType:
 
 @contextlib.contextmanager
 def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
-    """Collect the warnings of MuJoCo in `notes`; MuJoCo would write them to a file in the current folder."""
+    """Collect the warnings of MuJoCo in `notes`; otherwise MuJoCo writes them to a file in the current folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(notes.append)
     try:
@@ -171,7 +171,7 @@ def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
 
 
 class _Refused(Exception):
-    """MuJoCo cannot read or compile a file.
+    """Raised if MuJoCo cannot read or compile a file.
 
     Attributes:
         reason: The message of MuJoCo on one line.
@@ -198,13 +198,13 @@ def _call(of: Callable[[], Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Opened:
-    """A file before it is compiled.
+    """A robot file before it is compiled.
 
     Attributes:
-        spec: Its `mujoco.MjSpec`.
-        mended: Changes that make the file readable, a line each.
+        spec: The `mujoco.MjSpec` of the file.
+        mended: Changes that were necessary to make the file readable, one line for each.
         weighed: Names of the links of URDF that get the mass of their geometry.
-        held: Names of the joints of URDF that move nothing.
+        held: Names of the joints of URDF that become fixed, because they move neither a mass nor a solid.
         mimics: Names of the joints of URDF that mimic others.
     """
 
@@ -219,7 +219,7 @@ def _open_urdf(
     mujoco: ModuleType, path: Path, read: Element, root: Path, compiler: Mapping[str, Any], floats: bool,
     packages: Mapping[str, Path],
 ) -> _Opened:  # fmt: skip
-    """The specification of a URDF file, after `settle_masses`."""
+    """The specification of a URDF file, after `settle_masses` has been applied."""
     tree = copy.deepcopy(read)
     said, following = tree.find("mujoco/compiler"), mimics(tree)
     own = {} if said is None else said.attrib
@@ -298,7 +298,7 @@ def _compiled(
 
 
 def _settled(file: _Opened, model: Any) -> Iterator[str]:
-    """Lines about links without mass that get a mass, and about joints that become fixed."""
+    """Lines for the user about links without mass that get a mass, and about joints that become fixed."""
     if file.weighed:
         masses = [float(model.body(name).mass[0]) for name in file.weighed]
         yield (
@@ -313,7 +313,8 @@ def _settled(file: _Opened, model: Any) -> Iterator[str]:
 def _remove_multiple_outputs(spec: Any, model: Any, mended: list[str]) -> bool:
     """Remove actuators with several controls or forces (MuJoCo 3.11); returns whether there were such actuators.
 
-    Without them, an actuator has the same index in the arrays of actuators, controls and forces, and in keyframes.
+    After the removal, each actuator has the same index in the arrays of actuators, controls and forces, and in
+    keyframes.
     """
     odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
     actuators = list(spec.actuators)

@@ -18,10 +18,10 @@ _COUNTS = {"jnt": "njnt"}
 
 
 def refuse_older(mujoco: ModuleType) -> None:
-    """Raise if a version is older than `LEAST_VERSION`.
+    """Raise if the version of MuJoCo is older than `LEAST_VERSION`.
 
     Raises:
-        ImportError: The version is older.
+        ImportError: The version of MuJoCo is older than `LEAST_VERSION`.
     """
     version = tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2])
     if version < LEAST_VERSION:
@@ -33,13 +33,13 @@ def refuse_older(mujoco: ModuleType) -> None:
 
 
 def field(model: Any, name: str, default: float = 0.0) -> np.ndarray:
-    """A field of an `mujoco.MjModel`; in versions without this field, `default` for each element."""
+    """A field of a `mujoco.MjModel`; in versions without this field, an array with `default` for each element."""
     if name in LATER_FIELDS and not hasattr(model, name):
         return np.full(getattr(model, _COUNTS[name.partition("_")[0]]), default)
     return getattr(model, name)
 
 
 def discard_visual(spec: Any) -> None:
-    """Remove visual geoms, which change no motion, from an `mujoco.MjSpec`; no effect before 3.16.0."""
+    """Remove visual geoms, which do not affect the motion, from a `mujoco.MjSpec`; no effect before MuJoCo 3.16.0."""
     if hasattr(spec, "discard_visual"):
         spec.discard_visual()

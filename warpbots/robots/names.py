@@ -1,4 +1,4 @@
-"""Unique names."""
+"""Makes names unique."""
 
 from collections.abc import Iterable
 
@@ -16,5 +16,5 @@ def unique(name: str, taken: set[str]) -> str:
 
 
 def distinct(names: Iterable[str], taken: set[str]) -> list[str]:
-    """The result of `unique` for each of `names` in turn."""
+    """The `names`, each made unique by `unique`, one after the other."""
     return [unique(name, taken) for name in names]

@@ -49,7 +49,7 @@ def _no_gravity(model: Any) -> None:
 
 
 def _nothing(_: Any) -> None:
-    """Do nothing: `options_of` reads this flag."""
+    """Do nothing, because `options_of` reads the flag."""
 
 
 DISABLED: dict[str, Callable[[Any], None] | str] = {
@@ -79,13 +79,13 @@ ENABLED: dict[str, str] = {
 
 
 def _set(words: ModuleType, kind: str, flags: int) -> list[str]:
-    """Names of the flags that are set."""
+    """Names of the flags of the given kind that are set in `flags`."""
     bits = getattr(words, f"mjt{kind}Bit").__members__
     return [name.partition("_")[2] for name, bit in bits.items() if "_" in name and int(bit) & flags]
 
 
 def switch_off(model: Any, words: ModuleType) -> None:
-    """Apply the flags of an `mujoco.MjModel` to its arrays."""
+    """Apply the flags of a `mujoco.MjModel` to the arrays of the model."""
     for name in _set(words, "Disable", model.opt.disableflags):
         obey = DISABLED.get(name)
         if callable(obey):
@@ -99,7 +99,7 @@ class FlaggedOptions(NamedTuple):
         has_contact: Whether contact is enabled.
         filters_parents: Whether bodies that a joint connects do not touch.
         idle: Indices of the disabled actuators; a file can disable all actuators, or groups of them.
-        named: A line for every flag that is unknown, or whose effect is not applied.
+        named: Text lines for the user, one for every flag that is unknown or whose effect is not applied.
     """
 
     has_contact: bool
@@ -109,7 +109,7 @@ class FlaggedOptions(NamedTuple):
 
 
 def options_of(model: Any, words: ModuleType) -> FlaggedOptions:
-    """Effects of the flags of an `mujoco.MjModel`."""
+    """The effects of the flags of a `mujoco.MjModel`."""
     off = {*_set(words, "Disable", model.opt.disableflags)}
     return FlaggedOptions(
         not off & {"CONTACT", "CONSTRAINT"}, "FILTERPARENT" not in off, _idle(model, "ACTUATION" in off),

@@ -1,4 +1,4 @@
-"""Robots that hold a pose (`hold_pose`) and stand on the ground (`set_down`)."""
+"""Makes robots hold a pose (`hold_pose`) and stand on the ground (`set_down`)."""
 
 import dataclasses
 import math
@@ -33,26 +33,27 @@ def hold_pose(
     stiffness: float | None = None,
     damping: float | None = None,
 ) -> Scene:
-    """A scene whose robot starts in a pose and holds it at u = 0, by a `Servo` on every joint that has a motor.
+    """A scene whose robot starts in a pose and holds this pose at u = 0, by a `Servo` on every joint that has a motor.
 
     This is for files with torque motors or without motors: ``wb.robots.hold_pose(wb.robots.load("a1.urdf"))``. If no
     joint has a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other
     joints move as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its
-    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else of its joint; u = 1 or
-    u = -1 moves its target to the farther limit of the joint; without limits, u = 1 moves it by 1 rad or 1 m. Servos
-    have no force limit.
+    name, gains and reach. A new servo has the name of the `Torque` that it replaces, or else the name of its joint. For
+    a joint with limits, u = 1 or u = -1 moves the target to the farther limit; for a joint without limits, u = 1 moves
+    the target by 1 rad or 1 m. Servos have no force limit.
 
     With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
-    at zero; in a floating robot, under the weight on the side of the joint with the larger moment. The default damping
-    is critical for that weight. For light links this is stiff, which implicit time steps can handle.
+    at zero. In a floating robot, this is the weight of the bodies on the side of the joint that has the larger moment.
+    The default damping is critical for the same weight. For light links these gains are stiff, which implicit time
+    steps can handle.
 
     Args:
         scene: A scene of rigid bodies.
-        pose: Coordinates by joint name, with shapes as in `Joint.start`, also for free joints; the other joints are
-            held at their start.
+        pose: Coordinates by joint name, with shapes as in `Joint.start`; free joints may be included. All other joints
+            are held at their start coordinates.
         stiffness: Proportional gain of all servos [N m/rad or N/m]; None to keep the gains of servos in the scene and
             to use the default for new servos.
-        damping: Derivative gain of all servos [N m s/rad or N s/m]; None as for `stiffness`.
+        damping: Derivative gain of all servos [N m s/rad or N s/m]; None has the same meaning as for `stiffness`.
 
     Raises:
         SceneError: `pose` names an unknown joint or has a wrong number of coordinates, or a gain is out of range.
@@ -89,15 +90,15 @@ def hold_pose(
 
 @checked
 def set_down(scene: Scene, height: float = 0.0) -> Scene:
-    """A scene whose floating robots start on the ground, at whatever height their files place them.
+    """A scene whose floating robots start on the ground, whatever their height in the file is.
 
-    URDF has no pose of the base, so that the legs of a floating robot start inside the floor. Every tree of bodies with
-    a free joint at its root is moved vertically until the lowest of its contact points at the start is at `height`:
-    ``wb.robots.set_down(wb.robots.load("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
+    URDF does not contain a pose of the base; therefore the legs of a floating robot may start inside the floor. Every
+    tree of bodies with a free joint at its root is moved vertically until the lowest of its contact points at the start
+    is at `height`: ``wb.robots.set_down(wb.robots.load("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
 
     Args:
         scene: A scene of rigid bodies.
-        height: Height of the lowest point [m].
+        height: Height of the lowest contact point of each robot [m].
 
     Raises:
         SceneError: There is no floating robot with contact points.
@@ -148,7 +149,7 @@ def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, 
 def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[float, float]:
     """Mass that a joint carries [kg], and mean distance of this mass from the joint with all joints at zero [m].
 
-    In a floating robot, the joint carries the bodies on its one side or on its other side: the larger moment counts.
+    In a floating robot, the joint carries the bodies on one of its two sides: the side with the larger moment is used.
     """
     root = chains[joint.child][-1]
     beyond = {b.name for b in scene.rigid if joint.child in chains[b.name]}
@@ -165,7 +166,7 @@ def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[flo
 
 
 def _chains(scene: Scene) -> dict[str, list[str]]:
-    """For every body the list of its own name and the names of its ancestors, the nearest first."""
+    """For every body, the list of its name and the names of its ancestors, the nearest ancestor first."""
     on = {j.child: j.parent for j in scene.joints}
     chains = {}
     for body in scene.rigid:

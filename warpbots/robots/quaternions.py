@@ -1,4 +1,4 @@
-"""MuJoCo's quaternions (w, x, y, z) and rotation matrices."""
+"""Converts between MuJoCo's quaternions (w, x, y, z) and rotation matrices."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Content of a robot file as plain records with unique names, frames as matrices, and kinds as words.
 
-Records are read once (`warpbots.robots.model_reader`); everything afterwards translates them into a scene. Indices are
-those of MuJoCo; the first body is the world. Units are SI, angles are in rad.
+`warpbots.robots.model_reader` fills the records once; all later code translates the records into a scene. Indices are
+the same as in MuJoCo; the first body is the world. Units are SI, angles are in rad.
 """
 
 import dataclasses
@@ -17,21 +17,21 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BodyRecord:
-    """A body.
+    """A body of a robot file.
 
     Attributes:
-        name: Its name.
-        parent: Index of its parent.
-        root: Index of the root of its tree, a body attached to the world.
-        weld: Index of the body to which it is fixed, 0 for the world.
-        joints: Indices of its joints, in the order in which they move it.
-        position: Its origin in the frame of its parent [m], shape (3,).
-        quaternion: Its orientation in the frame of its parent (w, x, y, z), shape (4,).
-        rotation: The same orientation as a matrix, with the axes as columns, shape (3, 3).
-        mass: Its mass [kg].
-        center: Its centre of mass in its own frame [m], shape (3,).
-        moments: Its moments of inertia about the centre of mass in its own axes [kg m^2], shape (3, 3).
-        weighs: Whether it has a mass, or moments of inertia.
+        name: Name of the body.
+        parent: Index of the parent body.
+        root: Index of the root of the tree that contains the body; the root is attached to the world.
+        weld: Index of the body to which this body is rigidly fixed (possibly itself), 0 for the world.
+        joints: Indices of the joints of the body, in the order in which they move the body.
+        position: Origin of the body in the frame of its parent [m], shape (3,).
+        quaternion: Orientation of the body in the frame of its parent, as (w, x, y, z), shape (4,).
+        rotation: The same orientation as a matrix, with the axes of the body as columns, shape (3, 3).
+        mass: Mass of the body [kg].
+        center: Centre of mass in the frame of the body [m], shape (3,).
+        moments: Moments of inertia about the centre of mass, in the axes of the body [kg m^2], shape (3, 3).
+        weighs: Whether the body has a mass, or moments of inertia.
     """
 
     name: str
@@ -50,26 +50,27 @@ class BodyRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JointRecord:
-    """A joint.
+    """A joint of a robot file.
 
     Attributes:
-        name: Its name.
-        kind: ``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``.
-        coordinate: Index of its first coordinate.
-        velocity: Index of its first velocity.
-        position: Its centre in the frame of its body [m], shape (3,).
-        axis: Its axis in the frame of its body, shape (3,).
-        zero: Its first coordinate at the pose of the file [rad or m].
-        neutral: Coordinates at which its spring is at rest [rad or m], quaternions (w, x, y, z), shape (n,).
-        stiffness: Stiffness of its spring [N m/rad or N/m].
-        damping: Damping coefficient of each of its velocities [N m s/rad or N s/m], shape (n,).
-        armature: Added inertia for each of its velocities [kg m^2 or kg], shape (n,).
-        range: Lower and upper limit [rad or m], shape (2,); None if it is not limited.
-        solref: Time constant [s] and damping ratio [1] of its limit, or minus stiffness and minus damping per unit of
-            inertia.
-        impedance: Impedance of its limit at a large violation [1].
-        mobility: Inverse of the effective inertia for its first velocity [1/kg or 1/(kg m^2)].
-        effort: Largest force of its actuators [N m or N]; None if it is not limited.
+        name: Name of the joint.
+        kind: Kind of the joint: ``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``.
+        coordinate: Index of the first coordinate of the joint among all joint coordinates.
+        velocity: Index of the first velocity of the joint among all joint velocities.
+        position: Centre of the joint in the frame of its body [m], shape (3,).
+        axis: Axis of the joint in the frame of its body, shape (3,).
+        zero: First coordinate of the joint in the pose of the file [rad or m].
+        neutral: Coordinates at which the spring of the joint is at rest [rad or m], quaternions (w, x, y, z), shape
+            (n,).
+        stiffness: Stiffness of the spring of the joint [N m/rad or N/m].
+        damping: Damping coefficient for each velocity of the joint [N m s/rad or N s/m], shape (n,).
+        armature: Added inertia for each velocity of the joint [kg m^2 or kg], shape (n,).
+        range: Lower and upper limit of the joint [rad or m], shape (2,); None if the joint is not limited.
+        solref: Time constant [s] and damping ratio [1] of the joint limit, or minus the stiffness and minus the damping
+            of the limit per unit of inertia.
+        impedance: Impedance of the joint limit at a large violation [1].
+        mobility: Inverse of the effective inertia for the first velocity of the joint [1/kg or 1/(kg m^2)].
+        effort: Largest force of all actuators of the joint together [N m or N]; None if this force is not limited.
     """
 
     name: str
@@ -92,22 +93,22 @@ class JointRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GeomRecord:
-    """A geom of a body; it is only visual if ``contype`` and ``conaffinity`` are 0.
+    """A geom of a body; a geom with ``contype`` and ``conaffinity`` 0 is only visual.
 
     Attributes:
-        name: Its name, or its number.
-        kind: ``"sphere"``, ``"box"``, ``"mesh"``, ...
-        body: Index of its body.
-        position: Its origin in the frame of its body [m], shape (3,).
-        rotation: Its axes in the frame of its body, as columns, shape (3, 3).
-        size: Radii and half lengths [m], shape (3,).
-        radius: Radius of a sphere around its origin that contains it [m].
-        mesh: Index of its mesh, -1 without one.
-        contype: MuJoCo's bits that are compared with the conaffinity of another geom.
-        conaffinity: Bits that are compared with the contype of another geom.
+        name: Name of the geom, or its number if it has no name.
+        kind: Kind of the geom: ``"sphere"``, ``"box"``, ``"mesh"``, ...
+        body: Index of the body to which the geom belongs.
+        position: Origin of the geom in the frame of its body [m], shape (3,).
+        rotation: Axes of the geom in the frame of its body, as columns, shape (3, 3).
+        size: Radii and half lengths of the geom, as MuJoCo defines them for its kind [m], shape (3,).
+        radius: Radius of a sphere around the origin of the geom that contains the geom [m].
+        mesh: Index of the mesh of the geom, -1 if it has no mesh.
+        contype: Bits that MuJoCo compares with the `conaffinity` of another geom.
+        conaffinity: Bits that MuJoCo compares with the `contype` of another geom.
         friction: Coulomb coefficient [1].
         frictionless: Whether the geom has condim 1: no friction, unless the other geom has a higher condim.
-        priority: Priority in a contact: the friction of the geom with the higher priority is used.
+        priority: Priority of the geom in a contact; the friction of the geom with the higher priority is used.
         color: Red, green and blue in [0, 1].
     """
 
@@ -129,11 +130,11 @@ class GeomRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MeshRecord:
-    """A mesh.
+    """A mesh of a robot file.
 
     Attributes:
-        name: Its name.
-        vertices: Its vertices [m], shape (n, 3).
+        name: Name of the mesh.
+        vertices: Vertices of the mesh [m], shape (n, 3).
     """
 
     name: str
@@ -142,22 +143,22 @@ class MeshRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ActuatorRecord:
-    """An actuator.
+    """An actuator of a robot file.
 
     Attributes:
-        name: Its name, or its number.
-        index: Its number, also the number of its control.
-        drives: Kind of its target: ``"joint"``, ``"jointinparent"``, ``"tendon"``, ...
-        target: Index of its target.
-        dynamics: Kind of its internal dynamics, ``"none"`` if it has none.
-        gain_kind: Kind of its gain.
-        bias_kind: Kind of its bias.
-        gain: Parameters of its gain, shape (n,).
-        bias: Parameters of its bias, shape (n,).
-        gear: Force on each velocity of its joint, per unit of force of the actuator, shape (6,).
-        control_range: Lower and upper control, shape (2,); None if the control is not limited.
-        force_range: Lower and upper force, shape (2,); None if the force is not limited.
-        is_passive: Whether it has a damping or an armature of its own.
+        name: Name of the actuator, or its number if it has no name.
+        index: Index of the actuator, which is also the index of its control.
+        drives: Kind of the target that the actuator drives: ``"joint"``, ``"jointinparent"``, ``"tendon"``, ...
+        target: Index of the target among all targets of its kind.
+        dynamics: Kind of the internal dynamics of the actuator; ``"none"`` if it has no dynamics.
+        gain_kind: Kind of the gain of the actuator, as MuJoCo names it.
+        bias_kind: Kind of the bias of the actuator, as MuJoCo names it.
+        gain: Parameters of the gain, shape (n,).
+        bias: Parameters of the bias, shape (n,).
+        gear: Generalised force on each velocity of the driven joint, per unit of force of the actuator, shape (6,).
+        control_range: Lower and upper limit of the control, shape (2,); None if the control is not limited.
+        force_range: Lower and upper limit of the force of the actuator, shape (2,); None if the force is not limited.
+        is_passive: Whether the actuator itself has a damping or an armature, in addition to the joint.
     """
 
     name: str
@@ -177,16 +178,16 @@ class ActuatorRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EqualityRecord:
-    """An equality constraint that is not one of a flex.
+    """An equality constraint of a robot file, other than the equality constraints of flexes.
 
     Attributes:
-        name: Its name, or None.
-        number: Its number.
-        kind: ``"connect"``, ``"weld"``, ``"joint"``, ``"tendon"``, ...
-        active: Whether it holds at the start.
-        bodies: Indices of the bodies that it connects, for ``"connect"`` and ``"weld"``.
-        joint: Index of the joint that follows another; None for other kinds.
-        guided: Whether it connects a body to one that is moved from outside (mocap).
+        name: Name of the constraint, or None.
+        number: Index of the constraint.
+        kind: Kind of the constraint: ``"connect"``, ``"weld"``, ``"joint"``, ``"tendon"``, ...
+        active: Whether the constraint is active at the start.
+        bodies: Indices of the bodies that the constraint connects, for ``"connect"`` and ``"weld"``.
+        joint: For ``"joint"``, the index of the joint that follows another joint; None for other kinds.
+        guided: Whether the constraint ties a body to a mocap body, which the user moves.
     """
 
     name: str | None
@@ -200,7 +201,7 @@ class EqualityRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PairRecord:
-    """An explicit pair of geoms that touch.
+    """A pair of geoms that the file declares to touch.
 
     Attributes:
         geoms: Indices of the two geoms.
@@ -213,12 +214,12 @@ class PairRecord:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Keyframe:
-    """Joint coordinates, velocities and controls at one time.
+    """Joint coordinates, joint velocities and controls at one instant.
 
     Attributes:
-        name: Its name, or "".
-        qpos: Coordinates, quaternions (w, x, y, z), shape (nq,).
-        qvel: Velocities, shape (nv,).
+        name: Name of the keyframe, or "".
+        qpos: Joint coordinates, with quaternions (w, x, y, z), shape (nq,).
+        qvel: Joint velocities, shape (nv,).
         ctrl: Controls, shape (nu,); None for the pose of the file, which has no controls.
     """
 
@@ -230,30 +231,30 @@ class Keyframe:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RobotRecord:
-    """A robot file.
+    """The content of a robot file.
 
     Attributes:
         path: Path of the file.
         name: Name of the robot.
-        urdf: Whether it is URDF, rather than MJCF.
+        urdf: Whether the file is URDF; otherwise it is MJCF.
         gravity: Gravity [m/s^2], shape (3,).
         bodies: The bodies, the world first.
         joints: The joints.
         geoms: The geoms.
         meshes: Meshes of collision geoms by their indices.
         actuators: The actuators that are enabled.
-        actuated: Whether the file has actuators, enabled or not.
+        actuated: Whether the file has actuators, whether or not they are enabled.
         equalities: The equality constraints.
         mimics: Names of the joints of URDF that mimic others.
-        pairs: The explicit pairs.
+        pairs: The pairs of geoms that the file declares to touch.
         excluded: Pairs of indices of bodies that the file excludes from contact.
         keyframes: The keyframes.
-        pose: The pose of the file.
+        pose: The default pose of the file, as a keyframe without controls.
         has_contact: Whether contact is enabled.
         filters_parents: Whether bodies that a joint connects do not touch.
-        mended: Changes that make the file readable, a line each.
-        unsupported: Parts that are left out, a line each.
-        said: Warnings of MuJoCo.
+        mended: Changes that were necessary to make the file readable, one line for each.
+        unsupported: Parts of the file that are left out, one line for each.
+        said: Warnings that MuJoCo gave while it read the file.
     """
 
     path: Path

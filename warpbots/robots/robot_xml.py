@@ -1,4 +1,4 @@
-"""The XML of robot files and of the files that they include, checked before MuJoCo reads it."""
+"""Parses and checks the XML of robot files, and of files that they include, before MuJoCo reads it."""
 
 import codecs
 import os
@@ -44,7 +44,7 @@ _MATTER = {"body", "flexcomp", "composite", "attach"}
 
 
 def is_robot(path: str | os.PathLike) -> bool:
-    """Whether a file has the ending of a robot file, or begins like XML."""
+    """Whether the name of a file ends like a robot file, or its content begins like XML."""
     path = Path(path)
     if path.suffix.lower() in NAMED:
         return True
@@ -94,11 +94,11 @@ def parsed(path: Path) -> Element:
 
 
 def with_includes(path: Path, tree: Element, root: Path) -> dict[Path, Element]:
-    """An MJCF file and all files that it includes, by path.
+    """Root elements of an MJCF file and of all files that it includes, by the paths of the files.
 
     Args:
         path: The file.
-        tree: Its root element.
+        tree: Root element of the file.
         root: The folder outside which no file is read.
 
     Raises:
@@ -123,7 +123,7 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
 
 
 def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
-    """Corrected text, by path, of the files with content that MuJoCo would reject and that has no meaning here.
+    """Corrected texts, by path, of the files that MuJoCo would reject for content without effect on the motion.
 
     Attributes that newer versions of MuJoCo reject, and references to undefined materials, are removed. Attached models
     whose file names do not end in .xml are marked as XML, because MuJoCo recognises XML by this ending alone.
@@ -155,7 +155,7 @@ def refuse_foreign_assets(files: dict[Path, Element], main: Path, root: Path) ->
     """Raise if files of MJCF refer to assets outside `root`, or to Git LFS pointers.
 
     Raises:
-        SceneError: There is such an asset; the message names the first one.
+        SceneError: A file refers to such an asset; the message names the first one.
     """
     folders = {""} | {e.get(f, "") for tree in files.values() for e in tree.iter("compiler") for f in _FOLDERS}
     for path, tree in files.items():
@@ -169,10 +169,10 @@ def refuse_foreign_assets(files: dict[Path, Element], main: Path, root: Path) ->
 
 
 def refuse_empty(files: dict[Path, Element], main: Path) -> None:
-    """Raise if MJCF has no bodies, or too many by replication.
+    """Raise if an MJCF file has no bodies, or has too many bodies because of replication.
 
     Raises:
-        SceneError: There are no bodies or too many.
+        SceneError: There are no bodies, or there are too many.
     """
     tags = {element.tag for tree in files.values() for element in tree.iter()}
     if not tags & _MATTER:
@@ -200,7 +200,7 @@ def _count(element: Element) -> float:
 
 
 def including_file(path: Path) -> str:
-    """Remedy if another file in the folder includes the file `path`: to load the other file; else empty."""
+    """The remedy to load another file of the folder, if that file includes the file `path`; else empty."""
     for other in sorted(path.absolute().parent.glob("*.xml")):
         if other != path.absolute() and path.name in _included(other):
             return f"it is part of {other.name}: load that instead"

@@ -1,4 +1,4 @@
-"""Shapes divided into boxes, spheres, capsules, cylinders, planes and meshes with poses, as robot files have them."""
+"""Divides shapes into the parts of robot files: boxes, spheres, capsules, cylinders, planes and meshes, with poses."""
 
 import dataclasses
 import functools
@@ -29,13 +29,14 @@ _REMEDY = "give it a Box, Sphere, Capsule, Cylinder or TriangleMesh, or a Union 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacedShape:
-    """A primitive or a mesh, with its pose in the frame of its body, or in the world.
+    """A primitive or a mesh, with its pose in the frame of its body, or in the world frame for an obstacle.
 
     Attributes:
-        kind: ``"box"``, ``"sphere"``, ``"capsule"``, ``"cylinder"``, ``"plane"`` or ``"mesh"``.
-        size: Half edges of a box, the radius of a sphere, radius and half length along z of a capsule or cylinder [m].
-        position: Its origin [m], shape (3,).
-        rotation: Its axes as columns, shape (3, 3); z is the axis of a capsule or cylinder, and the normal of a plane.
+        kind: Kind of the part: ``"box"``, ``"sphere"``, ``"capsule"``, ``"cylinder"``, ``"plane"`` or ``"mesh"``.
+        size: Half edges of a box; radius of a sphere; radius and half length along z of a capsule or cylinder [m].
+        position: Origin of the part [m], shape (3,).
+        rotation: Axes of the part as columns, shape (3, 3); z is the axis of a capsule or cylinder, or the normal of a
+            plane.
         mesh: The mesh; None for a primitive.
     """
 
@@ -46,14 +47,15 @@ class PlacedShape:
     mesh: TriangleMesh | None = None
 
     def core(self, rounding: float) -> tuple["PlacedShape", float]:
-        """The core of a box or cylinder, smaller on all sides by the radius of the rounded edges, and this radius [m].
+        """The core of a box or cylinder, and the radius of its rounded edges [m].
 
-        All points within this radius of the core form the solid with rounded edges, as in `Articulated`. For other
-        parts, the core is the part itself, and the radius is 0.
+        The core is smaller than the part by this radius on all sides. All points within this radius of the core form
+        the solid with rounded edges, as in `Articulated`. For parts of other kinds, the core is the part itself, and
+        the radius is 0.
 
         Args:
-            rounding: Radius divided by the smallest half edge of a box, or by the smaller of radius and half length of
-                a cylinder [1].
+            rounding: Radius of the rounded edges divided by the smallest half edge of a box, or by the smaller of
+                radius and half length of a cylinder [1].
         """
         if self.kind not in ("box", "cylinder"):
             return self, 0.0
@@ -61,7 +63,7 @@ class PlacedShape:
         return dataclasses.replace(self, size=tuple(s - radius for s in self.size)), radius
 
     def moved(self, position: np.ndarray, rotation: np.ndarray) -> "PlacedShape":
-        """The part, rotated and then translated."""
+        """The part, rotated by `rotation` and then translated by `position`."""
         return dataclasses.replace(
             self, position=rotation @ self.position + position, rotation=rotation @ self.rotation
         )
@@ -154,7 +156,9 @@ def mesh_text(mesh: TriangleMesh) -> bytes:
 
 
 def hollows(parts: list[tuple[str, PlacedShape]]) -> list[tuple[str, str]]:
-    """A note on meshes that are not convex, whose hulls MuJoCo uses for contact; empty if there are none.
+    """A note that names the meshes that are not convex: MuJoCo uses their hulls for contact.
+
+    The list is empty if all meshes are convex.
 
     Args:
         parts: Parts with the names of their bodies or obstacles.

@@ -1,4 +1,4 @@
-"""Geoms that overlap at the start, by MuJoCo's collision detection."""
+"""Finds geoms that overlap at the start, with MuJoCo's collision detection."""
 
 from warpbots.robots.mujoco_source import Source
 from warpbots.robots.records import Keyframe
@@ -10,7 +10,7 @@ _OVERLAP = 0.01
 
 
 def overlaps_at(source: Source, start: Keyframe) -> dict[frozenset[int], float]:
-    """Depths by which pairs of geoms overlap at the start [m], by both indices; tiny overlaps are left out."""
+    """Depths of the overlaps of pairs of geoms at the start [m], by the two indices; tiny overlaps are left out."""
     model, data = source.model, source.words.MjData(source.model)
     data.qpos[:] = start.qpos
     source.words.mj_kinematics(model, data)

@@ -11,11 +11,11 @@ _TINY = 1e-3
 
 
 def unsupported_parts(source: Source, yielding: np.ndarray) -> list[str]:
-    """A line for every part that is left out, except geoms, actuators and flags.
+    """A line for every part of the file that is left out, except for geoms, actuators and flags.
 
     Args:
         source: The file.
-        yielding: Deflection at which the spring of each joint yields [rad or m], shape (n, ...); 0 if it never does.
+        yielding: Deflection at which the spring of each joint yields [rad or m], shape (n, ...); 0 if it never yields.
     """
     return [
         *_of_joints(source, yielding),
@@ -68,7 +68,7 @@ def _of_bodies(source: Source) -> list[str]:
 
 
 def _solids(source: Source) -> list[int]:
-    """Indices of the collision geoms; the others are visual."""
+    """Indices of the collision geoms; all other geoms are only visual."""
     return np.flatnonzero(source.model.geom_contype | source.model.geom_conaffinity).tolist()
 
 
@@ -95,14 +95,17 @@ def _of_geoms(source: Source) -> list[str]:
 
 
 def _bouncy(solref: np.ndarray) -> np.ndarray:
-    """Whether contact is bouncy: its damping ratio, given or implied by stiffness and damping, is below 0.5."""
+    """Whether contact is bouncy: the damping ratio, given or computed from stiffness and damping, is below 0.5."""
     time, ratio = solref[:, 0], solref[:, 1]
     stiffness, damping = np.maximum(-time, 0.0), np.maximum(-ratio, 0.0)
     return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
 
 
 def _of_pairs(source: Source) -> list[str]:
-    """Lines on properties of explicit pairs besides friction; with a tiny impedance, no solref counts as bouncy."""
+    """Lines on the properties of explicit pairs other than friction.
+
+    With a tiny impedance, no solref counts as bouncy.
+    """
     model, lines = source.model, []
     for k in _read_pairs(source):
         ends = _pair_ends(source, k)

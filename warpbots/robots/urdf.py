@@ -1,4 +1,4 @@
-"""URDF normalised for MuJoCo's parser, which is stricter than others."""
+"""Normalises URDF for MuJoCo's parser, which is stricter than other parsers."""
 
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
@@ -43,7 +43,7 @@ def colors(robot: Element) -> dict[str, tuple[float, ...]]:
 
 
 def mimics(robot: Element) -> tuple[str, ...]:
-    """Names of moving joints that mimic others."""
+    """Names of the moving joints that mimic other joints."""
     following = [joint for joint in robot.findall("joint") if joint.find("mimic") is not None]
     return tuple(joint.get("name", "") for joint in following if joint.get("type") != "fixed")
 
@@ -51,15 +51,16 @@ def mimics(robot: Element) -> tuple[str, ...]:
 def normalised(robot: Element, path: Path) -> list[str]:
     """Remove elements of a robot that MuJoCo would reject and other parsers ignore.
 
-    These are visuals, transmissions and elements of other simulators. If an element may occur only once, the
-    first is used. An ``<axis>`` without numbers becomes x, the default of URDF; missing products of inertia become 0.
+    The removed elements are visuals, transmissions and elements of other simulators. If an element that may occur only
+    once is repeated, the first one is used. An ``<axis>`` without numbers becomes x, the default of URDF; missing
+    products of inertia become 0.
 
     Args:
         robot: The element ``<robot>``; it is changed.
         path: The file, for messages.
 
     Returns:
-        A line for everything that the file may have meant differently.
+        A line for every change that may differ from the intention of the file.
 
     Raises:
         SceneError: A number is invalid, a name is not unique, a joint has no parent or child, an inertia is incomplete,
@@ -91,7 +92,7 @@ def normalised(robot: Element, path: Path) -> list[str]:
 
 
 def _refuse_macros(robot: Element, path: Path) -> None:
-    """Raise if a file has elements of xacro, which stand for parts of the robot."""
+    """Raise if a file has unexpanded elements of xacro."""
     for element in robot.iter():
         if element.tag.startswith("xacro:"):
             raise SceneError(f"{path}: <{element.tag}> is xacro, not URDF; run xacro on it first")
@@ -174,7 +175,7 @@ def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
 def _settle_limits(robot: Element, lines: list[str]) -> None:
     """Fix joints whose limits are equal, and report joints without limits or with a lower limit above the upper.
 
-    By the definition of URDF a missing lower or upper limit is 0, but files that omit both mean that there are no
+    By the definition of URDF a missing lower or upper limit is 0, but files that omit both limits mean a joint without
     limits. The effort in ``<limit>`` is kept.
     """
     found: dict[str, list[str]] = {}
@@ -202,7 +203,7 @@ def _settle_limits(robot: Element, lines: list[str]) -> None:
 
 
 def _fix(joint: Element, coordinate: float) -> None:
-    """Turn a revolute or prismatic joint into a fixed joint with the pose at `coordinate` [rad or m]."""
+    """Fix a revolute or prismatic joint in the pose that it has at `coordinate` [rad or m]."""
     from scipy.spatial.transform import Rotation
 
     origin, axis = joint.find("origin"), joint.find("axis")
@@ -227,7 +228,7 @@ def _vector(element: Element | None, name: str, default: str) -> np.ndarray:
 
 
 def _check_names(robot: Element, path: Path) -> None:
-    """Check that names are unique and joints connect links; add a link for the world, which some files omit."""
+    """Check that names are unique and that joints connect links; add a link for the world if the file omits it."""
     joints = robot.findall("joint")
     for elements in (robot.findall("link"), joints):
         names = [element.get("name", "") for element in elements]

@@ -1,4 +1,4 @@
-"""A scene as URDF: numbers with all digits, and meshes as Wavefront OBJ beside them."""
+"""Writes a scene as URDF: numbers with all digits, and meshes as separate Wavefront OBJ files."""
 
 import warnings
 from xml.etree.ElementTree import Element, SubElement
@@ -43,7 +43,7 @@ def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]
 
 
 def _frame(written: WrittenJoint) -> JointFrame:
-    """The frame of a link: the axes of the body, at the origin of its joint."""
+    """The frame of a link: it has the axes of the body, and its origin is the origin of the joint."""
     place = written.child if written.joint.kind == "fixed" else written.joint
     return JointFrame(np.array(place.position), np.array(written.child.rotation))
 
@@ -113,7 +113,7 @@ def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, mes
 
 
 def _flat(part: PlacedShape) -> list[PlacedShape]:
-    """A part as shapes that URDF has; URDF has no capsules: a capsule becomes a cylinder and two spheres."""
+    """The part as shapes that URDF supports: a capsule becomes a cylinder and two spheres."""
     if part.kind != "capsule":
         return [part]
     radius, half = part.size
@@ -148,7 +148,7 @@ def _add_origin(element: Element, frame: JointFrame) -> None:
 def _add_joints(
     robot: Element, written: WrittenJoint, frames: dict[str | None, JointFrame], efforts: dict[tuple[str, int], Torque]
 ) -> None:
-    """Add the joints of a link; several joints form a chain with massless links between them."""
+    """Add the joints of a link; several joints become a chain with massless links between them."""
     joint, child = written.joint, written.child
     parent, origin = joint.parent, frames[child.name].seen_from(frames[joint.parent])
     for piece in written.pieces or (None,):

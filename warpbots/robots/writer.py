@@ -21,14 +21,15 @@ __all__ = ["save"]
 def save(
     path: str | Path, scene: Scene, *, contact: str = "solids", rounding: float = 0.05, timestep: float = 0.002
 ) -> None:
-    """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.
+    """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes in the same folder.
 
-    Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
-    and either all files are replaced, or none. `load` reads both formats; ``keyframe="start"`` selects the start.
+    Meshes become ``<file>_<body>.obj``. Numbers are written with all their digits. MuJoCo compiles MJCF before anything
+    is written, and either all files are replaced, or none. `load` reads both formats; ``keyframe="start"`` selects the
+    start.
 
-    **MJCF**, exact: bodies, their names, frames, masses, centres and moments of inertia; shapes; joints with axes,
-    springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion
-    agrees with `Articulated` up to time-step errors. Names and coordinates differ where MJCF requires it:
+    **MJCF** reproduces exactly: bodies with names, frames, masses, centres and moments of inertia; shapes; joints with
+    axes, springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free
+    motion agrees with `Articulated` up to time-step errors. Names and coordinates differ where MJCF requires it:
 
     - Planar, translational and free_2d joints are slides and hinges: ``"<joint>/x"``, ``/y``, ``/z``, ``/angle``.
     - The coordinates of a body that floats are its pose in the world. A free joint with springs, servos, unequal
@@ -41,34 +42,37 @@ def save(
     (``solimp="0.0001 0.0001 ..."``) and direct ``solref``, with which they act as springs and dampers:
 
     - *Limits* have the stiffness of the joint limits, to 1e-4; their damping force may exceed the spring force.
-    - *Which bodies touch* follows `Scene.contacts` exactly, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
+    - *Pairs of bodies that touch* follow `Scene.contacts` exactly, by contype, conaffinity, ``<exclude>`` and
+      ``<pair>``.
     - *Normal forces* have the stiffness of the law. The damping of the law grows with the depth. In the file the
-      damping is constant: its value at the depth at which the body rests on four contacts, or, for a law with a
-      restitution, the damping of a linear spring with the same restitution. An instant impact of `Articulated` takes
-      time in MuJoCo.
-    - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
-      in `Articulated`. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal
-      stress.
-    - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few
-      for a pair. Each contact stands for a quarter of the area of the largest face; edges are sharp, and the
-      surfaces of both solids touch. ``"points"``: at the contact points, which are written as balls of 1 um that
-      touch only by a ``<pair>``. Edges of boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the
-      force halfway between a point and the core of the rounded solid. `load` reads such a file without contact.
-    - *Meshes* are replaced by their convex hulls in contact; a warning names those that are not convex.
+      damping is constant: it is the damping of the law at the depth at which the body rests on four contacts, or, for a
+      law with a restitution, the damping of a linear spring with the same restitution. An instant impact of
+      `Articulated` takes time in MuJoCo.
+    - *Friction* has Coulomb's cone (elliptic). While a contact sticks, it has the viscosity of the law, so that it
+      creeps as in `Articulated`. Sliding at speed v adds friction times viscosity times v, divided by
+      ``impratio="100"``, to the normal stress.
+    - *Points of action* depend on `contact`. With ``"solids"``, forces act at the contacts that MuJoCo detects between
+      solids, at most a few for a pair. Each contact stands for a quarter of the area of the largest face; edges are
+      sharp, and the surfaces of both solids touch. With ``"points"``, forces act at the contact points, which are
+      written as balls of 1 um that touch only by a ``<pair>``. Edges of boxes and cylinders are rounded as in
+      `Articulated`, but MuJoCo places the force halfway between a point and the core of the rounded solid. `load` reads
+      such a file without contact.
+    - *Meshes* are replaced by their convex hulls in contact; a warning names the meshes that are not convex.
 
-    Such contacts are springs in explicit steps: `timestep` must resolve sqrt(m / k) of the lightest body in contact.
+    MuJoCo integrates such contacts as springs with explicit steps: `timestep` must resolve sqrt(m / k) of the lightest
+    body in contact.
 
-    **URDF**, exact: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with damping, and
-    lower and upper limits. Planar, translational and free_2d joints become chains with massless links. The origin of a
-    link is the origin of its joint. A capsule becomes a cylinder and two spheres, and a `Torque` an effort limit. Ball
-    joints, springs and armature are refused. One warning lists everything left out: the start, servos, stiffness and
-    damping of limits, obstacles, contacts, gravity.
+    **URDF** reproduces exactly: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with
+    damping and with lower and upper limits. Planar, translational and free_2d joints become chains with massless links.
+    The origin of a link is the origin of its joint. A capsule becomes a cylinder and two spheres, and a `Torque` an
+    effort limit. Ball joints, springs and armature are refused. One warning lists everything left out: the start,
+    servos, stiffness and damping of limits, obstacles, contacts, gravity.
 
     Args:
         path: The file; its folder must exist.
         scene: A scene of rigid bodies.
         contact: Where contact forces act in MJCF: ``"solids"``, or ``"points"`` for a motion as in `Articulated`.
-        rounding: Radius of edges for ``contact="points"``, as `rounding` of `Articulated` [1].
+        rounding: Relative radius of edges for ``contact="points"``, defined as `rounding` of `Articulated` [1].
         timestep: Time step of MJCF [s].
 
     Raises:
@@ -124,7 +128,7 @@ def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
 
 
 def _is_rounding(field: Field) -> bool:
-    """Whether the values of a field differ from its recorded values in the last digits only, as after baking."""
+    """Whether the values of a field differ from the recorded ones only in the last digits, as they do after baking."""
     return field.recorded is not None and np.allclose(field.values, field.recorded, rtol=1e-9, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Joints in the form of robot files: slides, hinges and balls, of which a body may have several, and free joints."""
+"""Converts joints to the form of robot files: slides, hinges and balls (a body may have several), and free joints."""
 
 import dataclasses
 import math
@@ -17,7 +17,7 @@ _TYPES = {"prismatic": "slide", "revolute": "hinge", "ball": "ball"}
 
 
 def numbers(*values: object) -> str:
-    """Numbers with all digits, as the value of an attribute."""
+    """The text of an XML attribute that holds `values`, with all digits."""
     flat = np.concatenate([np.asarray(value, dtype=np.float64).ravel() for value in values])
     return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in flat)
 
@@ -27,8 +27,8 @@ class JointFrame:
     """A frame in the world with all joint coordinates at zero.
 
     Attributes:
-        position: Its origin [m], shape (3,).
-        rotation: Its axes as columns, shape (3, 3).
+        position: Origin of the frame [m], shape (3,).
+        rotation: Axes of the frame as columns, shape (3, 3).
     """
 
     position: np.ndarray
@@ -47,19 +47,19 @@ class JointFrame:
         return JointFrame(back @ (self.position - other.position), back @ self.rotation)
 
     def then(self, inner: "JointFrame") -> "JointFrame":
-        """The frame `inner`, which is given relative to this frame, converted to the world."""
+        """The frame `inner`, which is given relative to this frame, converted to the world frame."""
         return JointFrame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FileJoint:
-    """A joint of a file.
+    """A joint of a robot file.
 
     Attributes:
-        name: Its name.
-        kind: ``"slide"``, ``"hinge"``, ``"ball"`` or ``"free"``.
+        name: Name of the joint in the file.
+        kind: Kind of the joint: ``"slide"``, ``"hinge"``, ``"ball"`` or ``"free"``.
         axis: Axis of a slide or hinge in the frame of the joint of the scene, shape (3,).
-        first: Index of its first velocity and coordinate among those of the joint of the scene.
+        first: Index of the first velocity, and of the first coordinate, of this joint within the joint of the scene.
     """
 
     name: str
@@ -86,10 +86,10 @@ class WrittenJoint:
         joint: The joint of the scene; a free joint for a body without a joint.
         child: The child of the joint.
         parent: The parent of the joint, or None for the world.
-        pieces: The joints of the file, in the order in which they move the child.
+        pieces: The joints of the file that represent `joint`, in the order in which they move the child.
         start: Coordinates at time 0, shape (coordinates,).
         velocity: Velocities at time 0, shape (velocities,).
-        coordinates: Slice of the coordinates of the joint in a state of `warpbots.Articulated`.
+        coordinates: Slice of the coordinates of `joint` in a state of `warpbots.Articulated`.
     """
 
     joint: Joint
@@ -121,7 +121,7 @@ class WrittenJoint:
         return own
 
     def from_file(self, piece: FileJoint, qpos: np.ndarray) -> np.ndarray:
-        """Coordinates of `piece` in the scene, from its coordinates `qpos` in MuJoCo."""
+        """Coordinates of `piece` as in the scene, from its coordinates `qpos` in MuJoCo."""
         if piece.kind == "ball":
             return np.concatenate([self.turn.T @ qpos[1:], qpos[:1]])
         if piece.kind == "free":
@@ -159,7 +159,7 @@ def written_joints(scene: Scene) -> list[WrittenJoint]:
     """All joints of a scene, in the order of the joint numbers of MuJoCo.
 
     Raises:
-        SceneError: A ball has stiffness, damping or armature that differ between its axes.
+        SceneError: The stiffness, damping or armature of a ball joint differs between its axes.
     """
     robot = robot_of(scene)
     first = [next(e for e in robot.elements if e.body == k) for k in range(len(robot.bodies))]
@@ -197,7 +197,7 @@ def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[FileJoint, ..
 
 
 def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
-    """The last part of the name of one of several joints: the axis of a translation, ``angle`` or ``rotation``."""
+    """Suffix of the name of joint `i` of `chain`: the axis of a translation, ``angle`` or ``rotation``."""
     part = chain[i]
     if part.type == "prismatic":
         return part.axis or "length"
@@ -208,8 +208,9 @@ def _word(chain: Sequence[ElementaryJoint], i: int) -> str:
 def _is_free_body(joint: Joint, child: RigidBody, scene: Scene) -> bool:
     """Whether a free joint of the scene can be written as MuJoCo's free joint.
 
-    The coordinates of MuJoCo's free joint are the pose of the body in the world. Its damping and armature are the same
-    for all velocities and refer to the origin of the body, and it has no spring with a given rest pose.
+    The coordinates of MuJoCo's free joint are the pose of the body in the world. The damping and the armature of this
+    joint are the same for all velocities and refer to the origin of the body, and it has no spring with a given rest
+    pose.
     """
     motors = [m for m in scene.actuators if isinstance(m, Torque | Servo) and m.joint == joint.name]
     if joint.parent is not None or any(joint.stiffness) or any(isinstance(m, Servo) for m in motors):

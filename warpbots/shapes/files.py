@@ -1,4 +1,4 @@
-"""Shapes from files: surface meshes (STL, OBJ, ...), tetrahedra (MSH, VTK, ...) and silhouettes (PNG, ...)."""
+"""Reads shapes from files: surface meshes (STL, OBJ, ...), tetrahedra (MSH, VTK, ...) and silhouettes (PNG, ...)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,17 +38,18 @@ _UPRIGHT = {
 def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = None) -> TriangleMesh:
     """A solid from a mesh file that trimesh can read, z up.
 
-    glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats have no up axis and are
-    taken as they are. All bodies of a file become one solid, with the placements of the file; inconsistent orientations
-    of faces are corrected for each closed surface. A surface inside another one bounds a void, such as an air chamber,
-    if it faces inwards; if it faces outwards, `inner` decides. A solid larger than ten metres or smaller than a
-    millimetre causes a warning.
+    glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats do not define an up axis
+    and are not rotated. All bodies of a file become one solid, with the placements of the file; inconsistent
+    orientations of faces are corrected for each closed surface. A closed surface that lies inside another one bounds a
+    void, such as an air chamber, if its faces are oriented inwards; if they are oriented outwards, `inner` decides. A
+    solid larger than ten metres or smaller than a millimetre causes a warning.
 
     Args:
         path: STL, OBJ, PLY, OFF, GLB, DAE, ...; other files to which it refers must lie in its folder.
-        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or metres.
-        inner: Content of a closed surface that lies in another one and faces outwards: ``"solid"``, such as a screw in
-            a housing, or ``"void"``. None for ``"solid"`` with a warning.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or for metres
+            if it states none.
+        inner: Content of a closed surface that lies inside another one and is oriented outwards: ``"solid"``, such as a
+            screw in a housing, or ``"void"``. None for ``"solid"`` with a warning.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -76,18 +77,19 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
 
 @checked
 def load_sheet(path: str | Path, thickness: float, scale: float | None = None, bending: float | None = None) -> Sheet:
-    """Cloth from a mesh file that trimesh can read; z is up as for `load_mesh`.
+    """A sheet of cloth from a mesh file that trimesh can read; z is up, as for `load_mesh`.
 
     Args:
         path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the middle surface of the sheet.
         thickness: Thickness of the sheet [m].
-        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or metres.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit that the file states, or for metres
+            if it states none.
         bending: Flexural rigidity [N m]; None for the rigidity of a plate of the material of the body.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: A package that trimesh needs for such files is not installed.
-        SceneError: The file has no triangles, or they do not make a sheet.
+        SceneError: The file has no triangles, or its triangles are not a valid sheet.
     """
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a triangle mesh", scale)
@@ -106,8 +108,8 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
 
     Args:
         path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored. Quadratic tetrahedra are reduced
-            to their corners, so that edges become straight; `ProjectiveDynamics(elements="quadratic_tetrahedra")` puts
-            nodes at the middles of edges again.
+            to their corners, so that edges become straight; `ProjectiveDynamics(elements="quadratic_tetrahedra")` adds
+            nodes at the middles of the straight edges.
         scale: Metres per unit of the file: 0.001 for a file in millimetres.
 
     Raises:
@@ -143,7 +145,7 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
 
 
 def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, str]]:
-    """A note for a warning if midside nodes are not in the middles of their edges.
+    """A note for a warning if midside nodes are not at the midpoints of their edges; else an empty list.
 
     Args:
         path: The file.
@@ -151,7 +153,7 @@ def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, 
         tets: Nodes of quadratic tetrahedra in the order of VTK, shape (n_tets, 10).
 
     Raises:
-        SceneError: A midside node is farther than half an edge length from the middle.
+        SceneError: A midside node is farther than half an edge length from the midpoint of its edge.
     """
     a, b, middle = x[tets[:, [0, 1, 2, 0, 1, 2]]], x[tets[:, [1, 2, 0, 3, 3, 3]]], x[tets[:, 4:]]
     off = np.linalg.norm(middle - (a + b) / 2.0, axis=2) / np.linalg.norm(b - a, axis=2)
@@ -173,12 +175,12 @@ def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, 
 def load_silhouette(
     path: str | Path, height: float, lower: tuple[float, float] = (0.0, 0.0), threshold: float = 0.5
 ) -> Silhouette:
-    """A 2D shape from an image: its opaque pixels if the image has transparency, else its dark pixels.
+    """A 2D shape from an image: the opaque pixels if the image has transparency, else the dark pixels.
 
     Args:
         path: An image that Pillow can read.
         height: Height of the silhouette [m].
-        lower: Its lower left corner [m].
+        lower: Lower left corner of the silhouette [m].
         threshold: Opacity above which (or lightness below which) a pixel is inside, in (0, 1).
 
     Raises:
@@ -237,10 +239,10 @@ def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray
 
 
 def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None:
-    """Raise if triangles have corners that do not exist or are not finite.
+    """Raise if a triangle has the index of a vertex that does not exist, or a vertex that is not finite.
 
     Raises:
-        SceneError: A triangle has such a corner.
+        SceneError: A triangle has such a vertex.
     """
     if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
         raise SceneError(f"{path}: its vertices and faces have shapes {vertices.shape} and {faces.shape}, not (n, 3)")
@@ -253,7 +255,7 @@ def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None
 
 
 def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
-    """Metres per unit of a file, and the rotation to z up, as its format or its content states them."""
+    """Metres per unit of a file, and the rotation to z up, as the format or the content of the file states them."""
     from xml.etree import ElementTree
 
     from trimesh.units import unit_conversion
@@ -268,7 +270,10 @@ def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
 
 
 def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "") -> Any:
-    """The result of `make(*values)`; an error of `make` is raised again with the name of the file and the remedy."""
+    """The result of `make(*values)`.
+
+    If `make` raises an error, it is raised again with the name of the file and the remedy.
+    """
     try:
         return make(*values)
     except SceneError as error:
@@ -276,7 +281,7 @@ def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "
 
 
 def _warn(path: Path, notes: list[tuple[str, str]], points: np.ndarray) -> None:
-    """Issue the warning about a file with the notes, and with a note about an unlikely size.
+    """Issue one warning about a file, with the given notes and, if its size is unlikely, a note about the size.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""Preserves content that warpbots does not read: a scene is written over a copy of its source file."""
+"""Preserves content of a file that warpbots does not read, by writing a scene over a copy of its source file."""
 
 import dataclasses
 import os
@@ -15,7 +15,7 @@ __all__ = ["check", "copy_of_source", "is_source_of", "relative", "relocate"]
 
 
 def copy_of_source(scene: Scene) -> Sdf.Layer:
-    """A layer in memory with everything in the source of `scene`, with absolute paths to other files.
+    """A layer in memory with everything in the source of `scene`; paths to other files are absolute.
 
     Sublayers are merged into one layer; references, payloads, variants and time samples are kept.
 
@@ -38,10 +38,10 @@ def relocate(layer: Sdf.Layer, folder: Path) -> None:
 
 
 def check(stage: Usd.Stage, scene: Scene) -> None:
-    """Check that `stage` reads as `scene`.
+    """Check that reading `stage` gives `scene`.
 
     Raises:
-        SceneError: The stage reads differently; the message names the fields that differ.
+        SceneError: Reading `stage` gives another scene; the message names the fields that differ.
     """
     try:
         back, _ = read_stage(stage, contact_points=points_of(scene))

@@ -49,12 +49,12 @@ def read(
     """The scene in a USD file.
 
     Prims with `PhysicsDeformableBodyAPI` (or its Omniverse form) become soft bodies, prims with `PhysicsRigidBodyAPI`
-    rigid bodies, with their joints, drives and colliders; static colliders become obstacles. A scene written by
-    warpbots is read back to the last bit. Numbers are converted to SI units and z up. Physics that is left out or read
-    differently, and missing files, are listed with their prims in one `FileWarning`.
+    rigid bodies, with their joints, drives and colliders; static colliders become obstacles. Reading a file that
+    warpbots wrote gives the same scene to the last bit. Numbers are converted to SI units and z up. Physics that is
+    left out or read differently, and missing files, are listed with their prims in one `FileWarning`.
 
-    Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
-    warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
+    An open static mesh, such as a quad for the ground or a terrain, gets a solid behind it, or else a thickness; the
+    warning says which of the two. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
 
     A file of static colliders alone gives a scene of obstacles without bodies. If the file has soft bodies, its rigid
     bodies get no laws of contact, because `ProjectiveDynamics` finds all contacts itself.
@@ -66,21 +66,22 @@ def read(
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
         material: Material of soft bodies for which the file has none. If the file marks no bodies, all its meshes and
-            other solids that are not colliders become bodies of this material; prims that cannot are left out.
+            other solids that are not colliders become bodies of this material; prims that cannot become bodies are left
+            out.
         meters_per_unit: Metres per unit of length, for files that do not define it or define it wrongly.
-        contact_points: Number of contact points of a rigid body with colliders; 0 for no contact. Files of warpbots
-            contain their own number.
+        contact_points: Number of contact points of a rigid body with colliders; 0 for no contact. For files written by
+            warpbots, the number in the file is used instead.
         thickness: Thickness [m] of the sheets made of open meshes of soft bodies; None to refuse open meshes.
         ignore_loops: Whether to leave out joints that close loops; each is named in the warning.
-        asset_root: Folder that must contain all files that the file refers to, also through an absolute path, ``..``
-            or a link; None for the parent of the file's folder, or that folder itself if its parent contains the home
-            folder.
+        asset_root: Folder that must contain all files that the file refers to, including files referred to by an
+            absolute path, by ``..`` or through a link. None for the parent of the file's folder, or for the file's
+            folder itself if that parent contains the home folder.
         max_prims: Largest number of prims of the stage, each counted once for every reference to it.
 
     Returns:
         The scene. Its `source` is the file, unless `meters_per_unit` overrides the unit of the file, or instances of a
-        `PointInstancer` became bodies or obstacles. A file written from a scene without a source lacks the other
-        content of the file read here.
+        `PointInstancer` became bodies or obstacles. If the scene has no `source`, a file written from it lacks the
+        content of this file that warpbots does not read.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -100,7 +101,7 @@ def read_meshes(
     asset_root: str | os.PathLike | None = None,
     max_prims: int = MAX_PRIMS,
 ) -> dict[str, TriangleMesh]:
-    """All meshes of a USD file as shapes, whether or not it has any physics.
+    """All meshes of a USD file as shapes, whether or not the file has any physics.
 
     Args:
         path: A USD file.
@@ -125,7 +126,7 @@ def read_meshes(
 
 
 def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
-    """A `TriangleMesh` of the boundary of tetrahedra or the triangles of a sheet; other shapes are unchanged."""
+    """The boundary of a `TetMesh`, or the triangles of a `Sheet`, as a `TriangleMesh`; other shapes are unchanged."""
     if not isinstance(shape, TetMesh | Sheet):
         return shape
     try:
@@ -142,7 +143,7 @@ def read_stage(
     thickness: float | None = None,
     ignore_loops: bool = True,
 ) -> tuple[Scene, Inventory]:
-    """The scene in `stage`, and the inventory of its prims; arguments and errors as for `read`."""
+    """The scene in `stage`, and the inventory of its prims; arguments and errors are as for `read`."""
     file = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
     _check_options(contact_points, thickness)
     source = _source(stage, meters_per_unit)

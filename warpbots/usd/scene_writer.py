@@ -125,7 +125,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
 
 
 def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
-    """The robots that are read from the rigid bodies of the stage; None if there are none or they cannot be read."""
+    """The robots that the reader obtains from the stage; None if there are none or they cannot be read."""
     if not found.rigid:
         return None
     try:
@@ -136,7 +136,7 @@ def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
 
 
 def _settle(target: Target, kind: str, written: dict[Sdf.Path, str]) -> None:
-    """Author names and order of the prims `written`, unless the file has them already."""
+    """Author the names and the order of the prims `written`, unless they already have these names and this order."""
     stage = target.stage
     names = {prim.GetPath(): name for name, prim in getattr(take_inventory(stage), kind).items()}
     for path, name in written.items():

@@ -1,4 +1,4 @@
-"""A scene or a motion in one file: a package of all its layers and assets, or one layer with their content."""
+"""Writes a scene or a motion as one file: a package of all its layers and assets, or one layer with their content."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +13,14 @@ __all__ = ["write_single_file"]
 
 
 def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Write one file instead of several: a package if `path` ends in .usdz, one layer if not.
+    """Write one file instead of several: a package if `path` ends in .usdz, else one layer.
 
     Args:
         path: Absolute path of the file.
-        write: Function that takes a path, and writes this file and perhaps other files beside it.
+        write: Function that takes a path, and writes a file at this path and possibly more files in the same folder.
 
     Raises:
-        OSError: The file cannot be written; what was there before is unchanged.
+        OSError: The file cannot be written; a file that was at `path` before is unchanged.
     """
     with replacing_layers(path) as (temporary,), temporary_folder(path.parent) as folder:
         several = folder / f"{path.stem}.usdc"
@@ -32,7 +32,10 @@ def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _flattened(file: Path, folder: Path) -> Sdf.Layer:
-    """One layer with the stage of `file`, to be saved in `folder`; textures and the like stay in their files."""
+    """One layer with the whole stage of `file`, to be saved in `folder`.
+
+    Textures and other assets stay in separate files.
+    """
     stage = Usd.Stage.Open(str(file))
     flat = stage.Flatten(addSourceFileComment=False)
     UsdUtils.CopyLayerMetadata(stage.GetRootLayer(), flat, skipSublayers=True)

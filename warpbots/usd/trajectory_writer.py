@@ -1,8 +1,9 @@
-"""A trajectory as time samples of soft and rigid bodies over the file of its scene.
+"""Writes a trajectory as time samples of soft and rigid bodies, in a layer over the file of its scene.
 
-There are three layers: the file of the scene, which is not changed; the results, which add particles to soft bodies and
-hide their rest shapes, or move the points of their meshes, and move rigid bodies; and a root that combines the two.
-Frames are written as they come and flushed to disk, so that memory does not grow with the length of the trajectory.
+There are three layers: the file of the scene, which is not changed; the results; and a root that combines the two. The
+results either add particles to a soft body and hide its rest shape, or move the points of its mesh; they also move
+rigid bodies. Each frame is flushed to disk when it is written, so that memory does not grow with the length of the
+trajectory.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +60,7 @@ def write_trajectory(
     Raises:
         ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions,
             `springs` is set for a motion without springs, or `color` is not the name of a quantity.
-        OSError: A file cannot be written; what was there before is unchanged.
+        OSError: A file cannot be written; files that were there before are unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
@@ -102,7 +103,7 @@ def _results_file(path: Path) -> Path:
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
-    """Path for the scene beside `path`: a text file if its arrays are short, and never the source of the scene."""
+    """Path for the file of the scene beside `path`: a text file if its arrays are short, and never `source`."""
     arrays = []
     layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
     suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
@@ -156,7 +157,7 @@ def _write_results(
 
 
 def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> tuple[float, float]:
-    """Write `frames` as they come; returns the time codes of the first and the last frame."""
+    """Write `frames` one by one; returns the time codes of the first and the last frame."""
     codes, pending = [], 0
     for time, write in frames:
         codes.append(_code(time, fps))
@@ -170,6 +171,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s], rounded to a whole number if the difference is only a rounding error."""
+    """Time code of `time` [s], rounded to a whole number if it differs from one only by a rounding error."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

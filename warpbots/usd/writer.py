@@ -31,14 +31,14 @@ def write(
 
     A scene that was read from a file preserves the content that warpbots does not read: it is written over a copy of
     its `source`, in the units and axes of that file. Any other scene is written in metres and kilograms with z up.
-    `read` returns an equal scene, to the last bit. Rigid bodies written by another program stay as they are; a scene
-    whose rigid bodies differ from those of its `source` is refused.
+    Reading the file gives an equal scene, to the last bit. Rigid bodies written by another program are not changed; a
+    scene whose rigid bodies differ from those bodies of its `source` is refused.
 
-    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene, which is
-    not changed; a scene without a file is written beside it as ``<name>_scene``. Parameters that the rollout replaced
-    are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and `read`
-    returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion and does not
-    simulate it.
+    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene. The file of
+    the scene is not changed; a scene without a file is written to the same folder as ``<name>_scene``. Parameters that
+    the rollout replaced are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file
+    to open, and `read` returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion
+    and does not simulate it.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file. Text (.usda) is slow and large for meshes; a .usdz package holds all
@@ -46,7 +46,7 @@ def write(
         what: A `Scene`, or a trajectory.
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Number of control intervals between two frames of a trajectory.
-        velocities: Whether to write also the velocities of particles, which doubles the size.
+        velocities: Whether to write the velocities of particles in addition to their positions, which doubles the size.
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
@@ -60,7 +60,7 @@ def write(
             is set for a motion without springs, or `color` is not the name of a quantity.
         SceneError: The other content of the source is inconsistent with the scene, or the scene has changed a robot
             written by another program.
-        OSError: The file cannot be written; what was there before is unchanged.
+        OSError: The file cannot be written; files that were there before are unchanged.
     """
     path = Path(path).resolve()  # open layers have resolved paths
     if isinstance(what, Scene):

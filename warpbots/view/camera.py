@@ -1,4 +1,4 @@
-"""Cameras: orthographic views of a box; coordinates in the picture are in metres."""
+"""Cameras: orthographic views of a box, with picture coordinates in metres."""
 
 import dataclasses
 import math
@@ -19,7 +19,9 @@ _TALLEST = 0.6  # smallest width of a window relative to its height
 
 @dataclasses.dataclass(frozen=True)
 class Camera:
-    """An orthographic view of a box. Picture coordinates are in metres, to the right and upwards.
+    """An orthographic view of a box.
+
+    Picture coordinates are in metres; the first one points to the right, the second one upwards.
 
     Attributes:
         axes: Unit vectors to the right, upwards and (in 3D) towards the viewer, shape (dim, dim).
@@ -33,13 +35,13 @@ class Camera:
 
     @classmethod
     def around(cls, scene: Scene, position: np.ndarray, azimuth: float = -62.0, elevation: float = 20.0) -> "Camera":
-        """A view of all points of `position`; a floor close below them is in view as well.
+        """A view that contains all points of `position`, and a floor if it is close below these points.
 
         Args:
             scene: The scene, with its obstacles.
             position: Points [m], shape (..., dim): a state, or all frames of a motion.
-            azimuth: Direction of the viewer about the z axis, from the x axis [degrees]; 3D only.
-            elevation: Height of the viewer above the horizon, in (0, 90] [degrees]; 3D only.
+            azimuth: Angle from the x axis to the direction of the viewer, about the z axis [degrees]; only in 3D.
+            elevation: Angle of the viewer above the horizon, in (0, 90] [degrees]; only in 3D.
         """
         x = np.asarray(position, dtype=np.float64).reshape(-1, scene.dim)
         corners = [x.min(axis=0)[None], x.max(axis=0)[None], *_neighbors(scene, x.min(axis=0), x.max(axis=0))]
@@ -65,11 +67,11 @@ class Camera:
         return float(width / height)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Picture coordinates of points of shape (n, dim) [m], shape (n, 2)."""
+        """Picture coordinates [m], shape (n, 2), of the points `x` [m], shape (n, dim)."""
         return x @ self.axes[:2].T
 
     def depth(self, x: np.ndarray) -> np.ndarray:
-        """Depth of points of shape (n, 3) [m], larger for points closer to the viewer, shape (n,)."""
+        """Depth [m], shape (n,), of the points `x` [m], shape (n, 3); it is larger for points closer to the viewer."""
         return x @ self.axes[2]
 
 
@@ -88,7 +90,7 @@ def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.nd
         upper: Upper corner of this box [m], shape (dim,).
 
     Returns:
-        For each of these obstacles an array of shape (2^dim, dim).
+        For each of these obstacles, the corners of its clipped bounding box [m], shape (2^dim, dim).
     """
     size = float((upper - lower).max())
     found = []
@@ -107,7 +109,7 @@ def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> 
         scene: The scene with the obstacles.
         lower: Lower corner of the bounding box of the motion [m], shape (dim,).
         upper: Upper corner of this box [m], shape (dim,).
-        room: Ground is in view up to 1.5 times this horizontal distance from the box [m].
+        room: Horizontal distance [m]; ground is in view up to 1.5 times this distance from the box.
     """
     lowest = lower[-1] - _UNDER * float((upper - lower).max())
     axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T
@@ -127,7 +129,7 @@ def _axes(azimuth: float, elevation: float) -> np.ndarray:
 
 
 def _at_least(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the window, enlarged so that the picture is neither too wide nor too tall."""
+    """Lower and upper corner of a window, enlarged so that the picture is neither too wide nor too tall."""
     width, height = upper - lower
     lower, upper = lower.copy(), upper.copy()
     upper[1] += max(0.0, _FLATTEST * width - height)

@@ -12,15 +12,17 @@ _MOST = 3.0  # largest plausible stretch: beyond it matter has flowed, and has o
 
 
 def spacing_of(volume: np.ndarray, dim: int) -> float:
-    """Typical distance between particles with these volumes [m]."""
+    """Typical distance between particles with the given volumes [m]."""
     return float(np.median(volume)) ** (1.0 / dim)
 
 
 class CarriedPoints:
-    """Points that follow the best affine motion of the particles around them; rigid motions are reproduced exactly.
+    """Points that follow the best affine motion of the particles around each point.
 
-    A point counts as torn if no affine motion fits the particles around it, because matter tears and the particles on
-    both sides of the point move apart.
+    Rigid motions are reproduced exactly.
+
+    A point counts as torn if no affine motion fits the particles around the point: the matter has torn, and particles
+    on two sides of the point move apart.
     """
 
     def __init__(self, particles: np.ndarray, points: np.ndarray, spacing: float):
@@ -46,7 +48,7 @@ class CarriedPoints:
         self._arm, self._spacing = points - self._center, spacing
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the points at one moment, and whether they are torn.
+        """Positions of the points at one moment, and whether each point is torn.
 
         Args:
             x: Positions of the particles [m], shape (n, dim).

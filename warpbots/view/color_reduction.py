@@ -1,4 +1,4 @@
-"""Reduction of pictures to few colours, which makes their files three times smaller."""
+"""Reduces pictures to few colours, which makes their files three times smaller."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _NEARLY = 8  # difference, of 255, up to which a colour counts as background
 
 
 def palette_of(images: Iterable["Image"], count: int) -> "Image":
-    """A palette for all of `images`: the background, and then the most frequent other colours, at most `count` - 1."""
+    """A palette for all `images`: first the background, then the most frequent other colours, at most `count` - 1."""
     from PIL import Image
 
     pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])
@@ -34,7 +34,7 @@ def palette_of(images: Iterable["Image"], count: int) -> "Image":
 
 
 def reduced(image: "Image", palette: "Image") -> "Image":
-    """`image` in the colours of `palette`, without dithering."""
+    """The picture `image`, reduced to the colours of `palette` without dithering."""
     from PIL import Image
 
     return image.quantize(palette=palette, dither=Image.Dither.NONE)

@@ -8,13 +8,13 @@ __all__ = ["covered"]
 def covered(
     corner: np.ndarray, depth: np.ndarray, columns: int, rows: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each triangle, the pixels whose centres lie in it.
+    """The pixels whose centres lie in triangles, for each of several triangles.
 
     Args:
-        corner: Column and row of the corners, as fractional numbers, shape (m, 3, 2); no triangle is degenerate.
+        corner: Column and row of each corner, as fractional numbers, shape (m, 3, 2); no triangle may be degenerate.
         depth: Depth of the corners, shape (m, 3).
-        columns: Columns of the picture.
-        rows: Rows of the picture.
+        columns: Number of columns of the picture.
+        rows: Number of rows of the picture.
 
     Returns:
         For each pair of a triangle and a pixel in it: the pixel as row * columns + column, the depth of the triangle at
@@ -43,17 +43,19 @@ def covered(
 
 
 def _spread(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each index i repeated `count[i]` times, and the number of the repetition, both of shape (sum of count,)."""
+    """Every index i repeated `count[i]` times, and the index of each repetition, both of shape (sum of count,)."""
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _between(corner: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates at which a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses the triangle.
+    """Horizontal coordinates at which a horizontal line enters and leaves each triangle.
+
+    Both coordinates are 0 if the line misses the triangle.
 
     Args:
         corner: Corners of the triangles, shape (n, 3, 2).
-        y: Vertical coordinate of the line for each triangle, shape (n,).
+        y: Vertical coordinate of the line through each triangle, shape (n,).
     """
     start, rise = corner, np.roll(corner, -1, axis=1) - corner
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Deformation of matter around each particle, computed from positions alone, so that it works with every solver."""
+"""Deformation of matter around each particle, computed from positions alone; therefore it works with every solver."""
 
 import numpy as np
 
@@ -13,12 +13,12 @@ class DeformationGradients:
     """Deformation gradients in 2D, by least squares over the neighbours of each particle at rest."""
 
     def __init__(self, particles: object, grains: np.ndarray):
-        """Find the neighbours.
+        """Find the neighbours of each particle at rest.
 
         Args:
             particles: All soft matter at rest.
-            grains: Whether a particle can leave its neighbours, as in sand, and is treated as undeformed, shape (n,),
-                bool.
+            grains: Whether each particle can leave its neighbours, as in sand, shape (n,), bool; such a particle is
+                treated as undeformed.
         """
         from scipy.spatial import cKDTree
 
@@ -40,8 +40,8 @@ class DeformationGradients:
             x: Positions of the particles [m], shape (n, 2).
 
         Returns:
-            The major and the minor semi-axis of the ellipse divided by the radius of the disc, each of shape (n,), and
-            the direction of the major axis [degrees], shape (n,).
+            The major and the minor semi-axis of the ellipse, both divided by the radius of the disc, each of shape
+            (n,), and the direction of the major axis [degrees], shape (n,).
         """
         F = np.einsum("nki,nkj->nij", x[self._ring] - x[:, None], self._fit) + self._rest
         a, b, c = (np.einsum("nk,nk->n", F[:, i], F[:, j]) for i, j in ((0, 0), (0, 1), (1, 1)))  # F F^T

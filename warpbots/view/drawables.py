@@ -1,7 +1,7 @@
 """The parts of a state that a picture shows: particles and rigid bodies.
 
-For a lattice, the cells between the masses are drawn as particles: masses lie on the surface, so that discs around them
-would extend beyond the body, but discs around the cells fill it.
+For a mass-spring lattice, the cells between the masses are drawn as particles: masses lie on the surface of a body, so
+that discs around masses would extend beyond the body, whereas discs around cells fill the body.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,20 +24,20 @@ NO_PARTICLES = Matter(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(
 
 
 def particles_of(simulation: "Simulation[Any]") -> Matter:
-    """All soft matter at rest, as the solver represents it; empty in a scene of rigid bodies."""
+    """All soft matter at rest, as the solver represents it; empty for a scene of rigid bodies."""
     return NO_PARTICLES if simulation.model.matter is None else simulation.model.matter
 
 
 def placed(
     simulation: "Simulation[Any]", state: State, world: int = 0, **parameters: "torch.Tensor"
 ) -> tuple[np.ndarray, BodyPoses]:
-    """Positions of all particles and rigid bodies that pictures show of a world.
+    """Positions of all particles, and poses of all rigid bodies, that pictures of a world show.
 
     Args:
         simulation: The simulation of the state.
         state: The state to draw.
         world: Index of the world.
-        parameters: Tensors instead of the model's parameters, by name.
+        parameters: Tensors that replace parameters of the model, by name.
 
     Returns:
         Positions of the drawn particles (`Matter.drawn`) [m], shape (n, dim), and poses of the rigid bodies.

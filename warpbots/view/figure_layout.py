@@ -1,4 +1,4 @@
-"""Layout of several pictures of one camera on a figure, without empty space around them."""
+"""Layout of several pictures of one camera on a figure, without empty space around the pictures."""
 
 import math
 import os
@@ -45,7 +45,7 @@ def axes_layout(
 
 
 def width_for(camera: Camera, size: float) -> float:
-    """Width of a figure that has one picture whose longer side is `size` [inch]."""
+    """Width of a figure with one picture whose longer side is `size` [inch]."""
     left, bottom, right, top = _FLAT if len(camera.axes) == 2 else _SPACE
     return min(size, left + right + camera.aspect * (size - bottom - top))
 
@@ -53,7 +53,7 @@ def width_for(camera: Camera, size: float) -> float:
 def columns_for(camera: Camera, width: float, count: int) -> int:
     """Number of columns for `count` pictures on a figure of a given width.
 
-    The number gives the largest pictures with which the figure is not too tall; full rows are preferred.
+    The result makes the pictures as large as possible without making the figure too tall; full rows are preferred.
     """
 
     def scale(columns: int) -> float:
@@ -69,7 +69,7 @@ def refuse_no_axes(ax: Any, who: str) -> None:
     """Raise if `ax` is not a matplotlib axes object; `who` is the name of the caller, for the message.
 
     Raises:
-        ValueError: `ax` is something else.
+        ValueError: `ax` is not a matplotlib axes object.
     """
     from matplotlib.axes import Axes
 
@@ -78,7 +78,9 @@ def refuse_no_axes(ax: Any, who: str) -> None:
 
 
 def refuse_format(path: str | os.PathLike, who: str) -> None:
-    """Raise if matplotlib cannot write pictures with the ending of `path`; `who` is the caller, for the message.
+    """Raise if matplotlib cannot write a picture to `path`, because of its ending.
+
+    `who` is the caller, for the message.
 
     Raises:
         ValueError: The ending is unknown.

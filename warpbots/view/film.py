@@ -1,4 +1,4 @@
-"""A motion as a strip of pictures or as a film, with a fixed camera."""
+"""Shows a motion as a strip of pictures or as a film, with a fixed camera."""
 
 import contextlib
 import importlib.util
@@ -39,25 +39,27 @@ _LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 @checked
 def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
-    """A picture of evenly spaced moments of a motion side by side, from the start to the end.
+    """One picture that shows evenly spaced moments of a motion side by side, from the start to the end.
 
     Args:
         trajectory: The motion; it is simulated again.
         frames: Number of pictures, at least 2; fewer are drawn if the motion has fewer states.
         world: Index of the world.
-        cut: In 3D, a shape; soft matter that is inside it at rest is not drawn, to show bones. None for no cut.
+        cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
+            visible. None to draw all matter.
 
     Returns:
-        An image 1200 pixels wide, which a notebook displays; ``.save("strip.png")`` writes it.
+        An image with a width of 1200 pixels, which a notebook displays; ``.save("strip.png")`` writes the image to a
+        file.
 
     Raises:
-        ValueError: `cut` is not a shape, `frames` is below 2, there is no such world, or there is a `cut` in 2D.
+        ValueError: `cut` is not a shape or is given in 2D, `frames` is below 2, or there is no such world.
     """
     return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)
 
 
 def strip(motion: Motion, cut: Shape | None = None) -> "Image":
-    """All frames of `motion` side by side, 1200 pixels wide; soft matter that is inside `cut` at rest is not drawn."""
+    """All frames of `motion` side by side, 1200 pixels wide; soft matter inside `cut` at rest is not drawn."""
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
@@ -83,14 +85,16 @@ def animate(
     *,
     world: int = 0,
 ) -> Path:
-    """Write a motion as a film: a GIF, or an MP4 with ``pip install "warpbots[video]"`` or the program ffmpeg.
+    """Write a motion as a film: a GIF or an MP4.
+
+    An MP4 needs the program ffmpeg or ``pip install "warpbots[video]"``.
 
     Args:
         path: The file; its ending ``.gif`` or ``.mp4`` determines the format.
         trajectory: The motion; it is simulated again.
         fps: Frames per second, at most 50 for a GIF.
         seconds: Duration of the film [s]; None for the duration of the motion (real time).
-        width: Width of the picture [pixels], or its height if it is taller than wide.
+        width: Width of the picture, or height of the picture if it is taller than wide [pixels].
         world: Index of the world.
 
     Returns:
@@ -120,7 +124,7 @@ def animate(
 
 
 def figure_of(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
-    """A figure with even numbers of pixels, and the positions of its axes."""
+    """A figure whose width and height are even numbers of pixels, and the positions of its axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -132,7 +136,7 @@ def figure_of(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tu
 
 
 def image_of(figure: "Figure") -> "Image":
-    """The rendered `figure`."""
+    """The picture into which `figure` is rendered."""
     from PIL import Image
 
     figure.canvas.draw()
@@ -150,7 +154,7 @@ def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
 
 
 def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
-    """Draw frame `frame` of a motion on the axes."""
+    """Draw the frame with index `frame` of a motion on the axes of `stage`."""
     stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
 
 
@@ -174,7 +178,7 @@ def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
 
 
 def _encoder() -> str | None:
-    """Path of the program ffmpeg, installed on the machine or in the package imageio-ffmpeg; None if there is none."""
+    """Path of the program ffmpeg, from the machine or from the package imageio-ffmpeg; None if there is none."""
     if found := shutil.which("ffmpeg"):
         return found
     if importlib.util.find_spec("imageio_ffmpeg") is None:

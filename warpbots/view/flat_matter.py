@@ -1,4 +1,4 @@
-"""Pictures of soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
+"""Draws soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
 
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,11 @@ class FlatMatter:
         """Prepare the parts that do not move.
 
         Args:
-            ax: Axes to draw on, whose limits do not change any more.
+            ax: Axes to draw on; their limits must not change afterwards.
             scene: The scene with the bodies.
             particles: All soft matter at rest.
             radius: Radii of the discs [m], shape (n_particles,).
-            skins: Outlines of the bodies that have one.
+            skins: Outlines of the bodies that have an outline.
         """
         self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
         apart = np.array([comes_apart(body) for body in scene.bodies], dtype=bool)
@@ -48,8 +48,8 @@ class FlatMatter:
     def show(self, position: np.ndarray, colors: np.ndarray) -> "list[Artist]":
         """Draw one moment.
 
-        For torn bodies and bodies without an outline, larger and darker discs are drawn below the discs, so that a line
-        around the body remains visible. Sand and fluids are drawn as discs without such a line.
+        For torn bodies and bodies without an outline, larger and darker discs are drawn behind the discs, so that a
+        dark line is visible around the body. Sand and fluids are drawn as discs without such a line.
 
         Args:
             position: Positions of the particles [m], shape (n_particles, 2).
@@ -93,7 +93,7 @@ class FlatMatter:
         grow: float,
         order: int,
     ) -> "Artist":
-        """Draw discs of the particles `some`, deformed as `ellipses`, with radii larger by `grow` [m]."""
+        """Draw the particles `some` as discs that are deformed to `ellipses`, with radii enlarged by `grow` [m]."""
         from matplotlib.collections import EllipseCollection
 
         some = np.intersect1d(some, self._drawn)
@@ -107,7 +107,7 @@ class FlatMatter:
 
 
 def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
-    """Closed lines as a path: a line ends with the edge that leads back to its first vertex."""
+    """A path of closed lines; each line ends with the edge that leads back to its first vertex."""
     from matplotlib.path import Path
 
     ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1

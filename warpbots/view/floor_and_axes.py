@@ -1,4 +1,4 @@
-"""Surroundings of a robot in pictures: axes in metres, obstacles in 2D, the floor in 3D."""
+"""Draws the surroundings of a robot: axes in metres, obstacles in 2D, the floor in 3D."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def flat_axes(ax: "Axes") -> None:
 
 
 def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
-    """Fill the part of a 2D solid that is inside the window of the camera."""
+    """Draw a 2D solid as a filled area, clipped to the window of the camera."""
     lower, upper = camera.window
     spacing = float((upper - lower).max()) / _SAMPLES
     x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))
@@ -45,12 +45,12 @@ def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
 
 
 def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:
-    """Draw the lower face of the camera's box with a grid in metres, labelled along the two edges near the viewer.
+    """Draw a grid in metres on the lower face of the camera's box, with labels along the two edges near the viewer.
 
     Args:
         ax: Axes to draw on.
         camera: A 3D view.
-        solid: Whether the scene has a floor there, so that the face is filled.
+        solid: Whether the scene has a floor at the height of this face; the face is then filled.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Polygon

@@ -1,4 +1,4 @@
-"""Unbounded ground: floors, inclines and terrain, as a height over horizontal positions."""
+"""Height of unbounded ground (floors, inclines and terrain) as a function of the horizontal position."""
 
 import numpy as np
 
@@ -35,5 +35,5 @@ def is_floor(shape: Shape) -> bool:
 
 
 def floor_height(scene: Scene) -> float | None:
-    """Height of the highest horizontal floor of `scene` [m]; None if it has none."""
+    """Height of the highest horizontal floor of `scene` [m]; None if the scene has no such floor."""
     return max((o.shape.point[-1] for o in scene.obstacles if is_floor(o.shape)), default=None)

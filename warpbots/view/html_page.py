@@ -1,4 +1,4 @@
-"""HTML pages on which a motion can be played and rotated: in a file, or in the output of a notebook cell."""
+"""Makes HTML pages on which a motion can be played and rotated, in a file or in the output of a notebook cell."""
 
 import html
 import json
@@ -69,7 +69,7 @@ document.querySelector("button").onclick = () => {
 
 
 def page_of(motion: Motion) -> str:
-    """The HTML of a page that shows a motion in any browser, without a network."""
+    """The HTML of a page that shows a motion in any browser, without a network connection."""
     with unsent() as widgets:
         plot = new_plot(motion)
         widgets += [*plot.objects, plot]
@@ -85,12 +85,13 @@ def page_of(motion: Motion) -> str:
 def save_html(
     path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
 ) -> Path:
-    """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, without a network.
+    """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, even offline.
 
     Args:
         path: The file.
         trajectory: The motion; it is simulated again.
-        every: Every `every`-th state is shown; None for at most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
+            and at most 40 MB.
         world: Index of the world.
 
     Returns:
@@ -108,15 +109,15 @@ def save_html(
 
 
 def cell_player(motion: Motion) -> tuple[str, str]:
-    """The page of a motion for the output of a cell: a button that opens the page in its own frame.
+    """HTML that shows a motion in the output of a notebook cell: a button that opens the page in a frame.
 
     Notebook viewers that remove scripts also remove the frame.
 
     Args:
-        motion: The motion to show; frames are left out if all of them do not fit in 3 MB.
+        motion: The motion to show; some frames are left out if all frames together take more than 3 MB.
 
     Returns:
-        Self-contained HTML, and a note if frames were left out.
+        Self-contained HTML, and a note that is empty unless frames were left out.
     """
     states, page = len(motion), page_of(motion)
     while len(page) > _LARGEST and len(motion) > 2:
@@ -130,7 +131,7 @@ def cell_player(motion: Motion) -> tuple[str, str]:
 
 
 def require_k3d() -> None:
-    """Raise if the package that makes pages is missing.
+    """Raise if k3d, the package that makes the pages, is missing.
 
     Raises:
         ImportError: k3d is not installed.

@@ -1,4 +1,4 @@
-"""A motion as a k3d plot that looks like the pictures, and a widget with the plot, a play button and a slider."""
+"""Shows a motion as a k3d plot that looks like the pictures, and in a widget with a play button and a slider."""
 
 import contextlib
 import importlib.util
@@ -47,11 +47,12 @@ def missing_packages() -> list[str]:
 
 
 def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
-    """The moments that a browser shows, as numbers of control intervals since the start.
+    """The moments that a browser shows; each is given by the number of control intervals since the start.
 
     Args:
         trajectory: The motion.
-        every: Every `every`-th state and the last one are shown; None for at most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; the last state is always shown. None for
+            at most 121 evenly spaced states and at most 40 MB.
 
     Raises:
         ValueError: `every` is below 1.
@@ -67,7 +68,9 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
 
 @contextlib.contextmanager
 def unsent() -> Iterator[list]:
-    """Context in which new widgets are not sent to the browser; widgets in the yielded list are closed at the end.
+    """Context in which new widgets are not sent to the browser.
+
+    The caller adds widgets to the list that the context yields; they are closed at the end.
 
     A k3d plot is a widget: without this context, all its data would be sent to the browser and stored in the notebook,
     even if the plot is only needed to make an HTML page.
@@ -90,10 +93,10 @@ def unsent() -> Iterator[list]:
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
-    """A k3d plot of a motion: skins and rigid bodies are meshes, and particles without a skin are points.
+    """A k3d plot of a motion, with skins and rigid bodies as meshes, and particles without a skin as points.
 
-    The keys of all time series are the indices of frames, "0", "1", ... The plot also has the obstacles, a ruler in
-    metres and the time. A 2D scene stands upright in the x-z plane.
+    The keys of all time series are the indices of frames, "0", "1", ... The plot also shows the obstacles, a ruler in
+    metres, and the time. A 2D scene stands upright in the x-z plane.
     """
     import k3d
 
@@ -170,7 +173,7 @@ def _int(color: tuple[float, float, float]) -> int:
 
 
 def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
-    """A k3d mesh for the surface `mesh` of a body, whose vertices are nodes that move."""
+    """A k3d mesh for `mesh`, the surface of a body whose vertices are moving nodes."""
     import k3d
 
     body, frames = motion.scene.bodies[mesh.body], range(len(motion))
@@ -186,7 +189,10 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
 
 
 def _shaded(motion: Motion, frame: int, camera: Camera, alone: np.ndarray) -> np.ndarray:
-    """Colours of the particles `alone`, in 3D shaded as in a picture, because k3d does not shade points."""
+    """Colours of the particles `alone`.
+
+    In 3D the colours are shaded as in a picture, because k3d does not shade points.
+    """
     colors = body_colors(motion.scene, motion.particles, motion.control[frame])[alone]
     if motion.scene.dim == 2:
         return colors
@@ -223,7 +229,10 @@ def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eye(camera: Camera) -> list[float]:
-    """A perspective view like `camera`, for k3d: eye, point in the centre, and upward direction; 9 numbers."""
+    """A perspective view similar to `camera`, for k3d.
+
+    The 9 numbers are the eye, the point in the centre, and the upward direction.
+    """
     if len(camera.axes) == 3:
         right, up, toward = camera.axes
     else:

@@ -1,4 +1,4 @@
-"""The skins of soft bodies as k3d meshes, and the particles that they leave bare."""
+"""The skins of soft bodies as k3d meshes, and the particles that no skin covers."""
 
 from typing import TYPE_CHECKING
 
@@ -16,27 +16,27 @@ __all__ = ["bare_particles", "by_frame", "skin_meshes", "upright"]
 
 
 def upright(x: np.ndarray) -> np.ndarray:
-    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene are moved to the x-z plane."""
+    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene are placed in the x-z plane."""
     if x.shape[-1] == 2:
         x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
     return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
-    """Arrays, one for each frame, as a time series of k3d; a single array if it is the same in all frames."""
+    """A k3d time series of arrays, one for each frame; a single array if the arrays of all frames are equal."""
     if all(np.array_equal(value, values[0]) for value in values[1:]):
         return values[0]
     return {str(k): value for k, value in enumerate(values)}
 
 
 def bare_particles(motion: Motion) -> np.ndarray:
-    """Whether a particle is bare, that is, not covered by an intact skin, at each moment.
+    """Whether each particle is bare at each moment; a bare particle is not covered by an intact skin.
 
     Particles of bodies without a skin are always bare. If a 2D body tears at any moment, its particles are bare at all
     moments.
 
     Returns:
-        Shape (n_frames, n_particles), bool.
+        An array of shape (n_frames, n_particles), bool.
     """
     bare = np.ones(motion.position.shape[:2], dtype=bool)
     for skin in motion.skins:
@@ -73,7 +73,7 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
 
 
 def _filling(skin: Skin, shape: object) -> np.ndarray:
-    """Triangles between the vertices of an outline and the particles inside, shape (m, 3)."""
+    """Triangles that fill an outline, between its vertices and the particles inside, shape (m, 3)."""
     from scipy.spatial import Delaunay
 
     x = np.concatenate([skin.border, skin.rest])

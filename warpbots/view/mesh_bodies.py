@@ -1,4 +1,4 @@
-"""Drawing of bodies whose particles are nodes of a mesh, as the surface through the nodes."""
+"""Draws bodies whose particles are nodes of a mesh, as the surface through the nodes."""
 
 import numpy as np
 
@@ -12,7 +12,10 @@ __all__ = ["loose", "node_facets", "seen_twice"]
 
 
 def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
-    """Whether a particle itself is drawn, shape (n_particles,), bool: it is no node and, at rest, outside `cut`."""
+    """Whether each particle itself is drawn, shape (n_particles,), bool.
+
+    A particle is drawn if it is not a node of a mesh and is outside `cut` at rest.
+    """
     alone = np.ones(len(particles.position), dtype=bool)
     if cut is not None:
         alone = signed_distance(cut, particles.position) > 0.0
@@ -22,19 +25,19 @@ def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
 
 
 def seen_twice(scene: Scene, mesh: object) -> bool:
-    """Whether a mesh is a sheet, which is seen from both sides."""
+    """Whether a mesh is a sheet, which is visible from both sides."""
     return bool(sheets_of(scene.bodies[mesh.body].shape))
 
 
 def node_facets(scene: Scene, particles: Matter, position: np.ndarray, color: np.ndarray) -> Facets:
-    """The surfaces of all meshes at one moment, flat between their edges.
+    """The surfaces of all meshes at one moment, as flat faces.
 
     Args:
         scene: The scene with the bodies.
         particles: All soft matter.
         position: Positions of the particles [m], shape (n_particles, 3).
-        color: Red, green and blue of the particles in [0, 1], shape (n_particles, 3); a face gets the mean of its
-            nodes.
+        color: Red, green and blue of the particles in [0, 1], shape (n_particles, 3); a face gets the mean colour of
+            its nodes.
     """
     parts = []
     for mesh in particles.surfaces:

@@ -1,4 +1,4 @@
-"""The moments of a trajectory that are shown, collected while the trajectory is simulated again."""
+"""Collects the moments of a trajectory that are shown, while the trajectory is simulated again."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -24,15 +24,15 @@ class Motion:
 
     Attributes:
         scene: The scene that moves.
-        particles: All soft matter at rest, as it is drawn.
+        particles: All soft matter at rest, in the form that is drawn.
         solids: Surfaces of all rigid bodies.
-        step: Number of control intervals before each moment, shape (n_frames,).
+        step: Number of control intervals from the start to each moment, shape (n_frames,).
         time: Time of each moment [s], shape (n_frames,).
         position: Positions of the particles [m], shape (n_frames, n_particles, dim), float32.
         poses: Poses of the rigid bodies; the first axis of the arrays is n_frames.
-        control: Control signal of the interval that ends at each moment, shape (n_frames, channels); for the start, the
-            signal of the first interval.
-        skins: Skins of the bodies that have one, see `warpbots.view.skin.skins_of`.
+        control: Control signal of the control interval that ends at each moment, shape (n_frames, channels); for the
+            moment at the start, the signal of the first interval.
+        skins: Skins of the bodies that have a skin, see `warpbots.view.skin.skins_of`.
     """
 
     scene: Scene
@@ -63,7 +63,7 @@ class Motion:
 def evenly(steps: int, frames: int) -> np.ndarray:
     """At most `frames` moments of a motion with `steps` control intervals, as evenly spaced as possible.
 
-    A moment is given by the number of control intervals before it, from 0 to `steps`.
+    A moment is given by the number of control intervals from the start to the moment, from 0 to `steps`.
 
     Raises:
         ValueError: `frames` is below 2.
@@ -74,11 +74,12 @@ def evenly(steps: int, frames: int) -> np.ndarray:
 
 
 def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0) -> Motion:
-    """Simulate a trajectory again, and keep the moments that `steps` gives.
+    """Simulate a trajectory again, and collect the moments that `steps` states.
 
     Args:
         trajectory: The motion.
-        steps: Number of control intervals before each moment, increasing, between 0 and `trajectory.steps`.
+        steps: Number of control intervals from the start to each moment, in ascending order, between 0 and
+            `trajectory.steps`.
         world: Index of the world.
 
     Raises:

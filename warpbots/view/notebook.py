@@ -1,4 +1,4 @@
-"""A trajectory in a notebook: a picture that every notebook viewer shows, and a player that needs no kernel.
+"""Shows a trajectory in a notebook: a picture that every notebook viewer shows, and a player that needs no kernel.
 
 Most programs and web sites that display notebooks have no kernel, and many run no scripts. Therefore the default view
 is not a widget. docs/design/notebooks.md lists what each viewer shows.
@@ -32,12 +32,12 @@ _PICTURES = 6  # pictures in a film strip
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """A picture with a player; a notebook displays it if it is the last expression of a cell.
+    """A picture with a player; a notebook displays the view if it is the last expression of a cell.
 
     Attributes:
         picture: The picture that every notebook viewer shows, such as a film strip.
-        text: Description, for viewers without pictures.
-        player: HTML below the picture, for viewers that run scripts; empty for no player.
+        text: Description of the picture, for viewers that do not show pictures.
+        player: HTML of the player below the picture, for viewers that run scripts; empty if there is no player.
     """
 
     picture: "Image"
@@ -48,7 +48,7 @@ class View:
         return self.text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """Two representations: the picture, and HTML that contains the picture with the player below it.
+        """Two representations: the picture alone, and HTML with the picture and the player below the picture.
 
         Notebook viewers show one representation, preferably HTML. Viewers that do not trust the HTML remove frames and
         scripts from it; the picture remains.
@@ -67,14 +67,14 @@ class View:
 def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
     """A film strip of a trajectory and, in a notebook, a player in which the motion can be played and rotated.
 
-    The player works with and without a kernel. It takes 1.2 to 3 MB of the notebook; if all states need more, it shows
-    fewer states and says so. There is no player outside a notebook or without k3d. To keep notebooks small, set the
-    environment variable ``WARPBOTS_STATIC`` to anything but 0; then there is no player either. In the player a 2D scene
-    stands upright in the x-z plane.
+    The player works with and without a kernel. It takes 1.2 to 3 MB of the notebook; if all states need more, the
+    player shows fewer states and says so. There is no player outside a notebook, without k3d, or if the environment
+    variable ``WARPBOTS_STATIC`` is set to anything but 0, which keeps notebooks small. In the player a 2D scene stands
+    upright in the x-z plane.
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Every `every`-th state is shown; None for at most 121 states.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
 
     Raises:
@@ -94,14 +94,15 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
 
 @checked
 def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> "Widget":
-    """A trajectory as a widget, for notebooks with a kernel whose code changes the view after it has been shown.
+    """A widget that shows a trajectory, for notebooks with a kernel whose code changes the view after it was shown.
 
     The first child of the widget is a `k3d.Plot`. A notebook that is opened again without its kernel does not show the
     widget; `show` does not have this limitation.
 
     Args:
         trajectory: The motion; it is simulated again.
-        every: Every `every`-th state is shown; None for at most 121 states and 40 MB.
+        every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
+            and at most 40 MB.
         world: Index of the world.
 
     Raises:

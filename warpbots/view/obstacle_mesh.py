@@ -38,12 +38,12 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
 
 
 def both_sides(faces: np.ndarray) -> np.ndarray:
-    """Each of `faces`, shape (m, 3), in both orientations, shape (2 m, 3), so that both sides are visible."""
+    """All `faces`, shape (m, 3), in both orientations, shape (2 m, 3), so that both sides are visible."""
     return np.concatenate([faces, faces[:, ::-1]])
 
 
 def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tuple[np.ndarray, np.ndarray]:
-    """A 2D solid as a slab about the x-z plane of a 3D view.
+    """A 2D solid as a slab in a 3D view; the x-z plane is in the middle of the slab.
 
     Args:
         shape: Any 2D shape of `warpbots.scene`.
@@ -96,7 +96,7 @@ def _(shape: HalfSpace, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
 
 
 def _clip(polygon: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """The part of a polygon in which the linear function with values `height` at its corners is positive."""
+    """The part of a polygon in which a linear function is positive; `height` holds the values at the corners."""
     kept = []
     for i in range(len(polygon)):
         j = (i + 1) % len(polygon)

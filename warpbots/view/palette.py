@@ -1,4 +1,4 @@
-"""The colours of all drawings, and the tint of regions by their control signals."""
+"""The colours of all drawings, and the colours of regions that show their control signals."""
 
 from typing import Protocol, runtime_checkable
 
@@ -51,7 +51,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
         scene: The scene with the bodies.
         particles: All matter at rest, as in `Trajectory.matter`.
         control: Control signal in [-1, 1], shape (channels,). Regions with an actuator are pale at 0, red if they
-            contract and blue if they expand. None draws every body in its own colour.
+            contract and blue if they expand. None for the colours of the bodies.
 
     Returns:
         Red, green and blue in [0, 1], shape (n_particles, 3).
@@ -72,6 +72,6 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
 
 
 def packed(colors: np.ndarray) -> np.ndarray:
-    """Colours in [0, 1] of shape (n, 3) as 0xRRGGBB, shape (n,), uint32."""
+    """Colours as numbers 0xRRGGBB, shape (n,), uint32, from red, green and blue in [0, 1], shape (n, 3)."""
     red, green, blue = np.round(255.0 * np.clip(colors, 0.0, 1.0)).astype(np.uint32).T
     return (red << 16) | (green << 8) | blue

@@ -46,9 +46,9 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    A soft body is drawn with a smooth skin: the surface of its shape, or in 2D the border of its shape, which moves
-    with its particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 of them, chosen
-    at random and enlarged. With a `cut` there are no skins, and all particles outside of it are drawn.
+    A soft body is drawn with a smooth skin: the surface (in 2D the border) of its shape, which moves with the
+    particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 particles, chosen at
+    random and enlarged. With a `cut` there are no skins, and all particles outside of the cut are drawn.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -57,21 +57,22 @@ def draw(
         ax: Axes to draw on; None for a new figure.
         poses: Poses of the rigid bodies, as in `Trajectory.poses`: origins of the body frames [m], shape (n_bodies, 3),
             and matrices with the axes of these frames as columns, shape (n_bodies, 3, 3); None for all joints at zero.
-        control: Control signal in [-1, 1], shape (channels,); driven regions are red if they contract and blue if they
-            expand.
-        value: A number for each particle, shape (n_particles,); the particles are coloured by it instead of the colours
-            of the bodies.
+        control: Control signal in [-1, 1], shape (channels,); regions with an actuator are red if they contract and
+            blue if they expand. None for the colours of the bodies.
+        value: A number for each particle, shape (n_particles,), which determines the colour of the particle. None for
+            the colours of the bodies.
         label: Name and unit of `value`, for a colour bar.
         time: Time to show in the corner [s].
-        camera: The view; None for a view of all of `position`.
-        cut: In 3D, a shape; soft matter that is inside it at rest is not drawn, to show bones. None for no cut.
+        camera: The view; None for a view that contains all points of `position`.
+        cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
+            visible. None to draw all matter.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, `cut` is not a
-            shape, or there is a `cut` in 2D.
+        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or `cut` is not a
+            shape or is given in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else BodyPoses(*poses)
@@ -111,7 +112,10 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 
 
 def radii(particles: object) -> np.ndarray:
-    """Radii of the balls (in 2D discs) that represent particles [m], shape (n_particles,); balls cover the matter."""
+    """Radii of the balls (discs in 2D) that represent particles [m], shape (n_particles,).
+
+    Together they cover the matter.
+    """
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)
     return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
@@ -146,8 +150,8 @@ class SceneAxes:
             camera: The view.
             ax: Axes to draw on.
             solids: Surfaces of all rigid bodies.
-            cut: A shape; soft matter that is inside it at rest is not drawn. None for no cut.
-            skins: Result of `skins_of`; None to compute it here. With a `cut`, no skins are drawn.
+            cut: A shape; soft matter that is inside this shape at rest is not drawn. None to draw all matter.
+            skins: Result of `skins_of`; None if it must be computed. With a `cut`, no skins are drawn.
 
         Raises:
             ValueError: There is a `cut` in 2D.
@@ -190,7 +194,7 @@ class SceneAxes:
         label: str | None = None,
         time: float | None = None,
     ) -> None:
-        """Show another moment in place of the last one; the arguments are those of `draw`."""
+        """Show another moment in place of the previous moment; the arguments are as for `draw`."""
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:
@@ -225,7 +229,7 @@ class SceneAxes:
         return scale.to_rgba(value)[:, :3]
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses) -> list:
-        """Draw, in 3D, a rendered image of matter, rigid bodies and obstacles; returns the artists."""
+        """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
         moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
@@ -239,7 +243,7 @@ class SceneAxes:
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 
     def _new_canvas(self) -> Canvas:
-        """A canvas with the obstacles, as large as the axes are now."""
+        """A canvas on which the obstacles are drawn, as large as the axes at present."""
         if self.ax.figure.get_layout_engine() is not None:
             self.ax.figure.draw_without_rendering()
         self.ax.apply_aspect()
@@ -269,6 +273,6 @@ def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
 
 
 def _floor_in_view(scene: Scene, camera: Camera) -> float | None:
-    """Height of the floor [m] if it is the lower face of the camera's box, else None."""
+    """Height of the floor [m] if the floor coincides with the lower face of the camera's box, else None."""
     height = floor_height(scene)
     return height if height is not None and abs(height - camera.box[0][-1]) < 1e-9 else None

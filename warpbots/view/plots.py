@@ -1,4 +1,4 @@
-"""Plots: the loss of an optimisation, and the control signals of a motion."""
+"""Plots the loss of an optimisation, and the control signals of a motion."""
 
 import math
 import os
@@ -30,7 +30,9 @@ _DECADES = 2.0  # range of losses above which the axis is logarithmic
 
 @checked
 def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
-    """Plot the loss over the iterations; the axis is logarithmic if all losses are positive and span over two decades.
+    """Plot the loss against the iteration.
+
+    The loss axis is logarithmic if all losses are positive and span more than two decades.
 
     Args:
         history: A history, such as the result of `warpbots.fit`.
@@ -83,14 +85,14 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
 @checked
 def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
-    """Plot the losses of several groups of runs to a file, with one curve for each group.
+    """Write a plot of the losses of several groups of runs to a file, with one curve for each group.
 
     A curve is the mean over the runs of a group, with its 90 % confidence interval by Student's t distribution.
 
     Args:
         path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
-        runs: For each group, by its label, the losses of all iterations of each run, shape (n,). A curve ends with the
-            shortest run of the group.
+        runs: The runs of each group, by the label of the group; each run is the array of the losses of all iterations,
+            shape (n,). A curve ends with the shortest run of the group.
         quantity: Label of the vertical axis.
 
     Returns:
@@ -124,7 +126,7 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
 
 @checked
 def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
-    """Plot control signals over time: a curve for each actuator, or coloured bands if there are more than six.
+    """Plot control signals over time: a curve for each actuator, or coloured bands for more than six actuators.
 
     Bands are red for contraction and blue for expansion, as in pictures.
 
@@ -172,7 +174,7 @@ def _bands(ax: "Axes", edges: np.ndarray, pull: np.ndarray, actuators: tuple) ->
 
 
 def _axes(ax: "Axes | None", x: str, y: str, height: float = _HEIGHT) -> "Axes":
-    """The axes `ax`, or axes of a new figure if it is None, with labels and in an unobtrusive style."""
+    """The axes `ax`, or the axes of a new figure if `ax` is None, with labels and in an unobtrusive style."""
     if ax is None:
         import matplotlib.pyplot as plt
 

@@ -1,9 +1,9 @@
 """A small software renderer: shaded balls and triangles in one depth buffer.
 
-Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of the step, and a 3D scatter plot
-of 20,000 particles looks flat. Here a ball is shaded with the surface normal of the body to which it belongs, which
-makes matter look solid. The interior of bodies is not drawn, so that the computing time depends only on the surface of
-the bodies and the size of the picture.
+Matplotlib has no depth buffer: it would draw a robot behind a step on top of the step, and a 3D scatter plot of 20,000
+particles looks flat. This renderer shades a ball with the surface normal of the body to which the ball belongs, which
+makes matter look solid. It does not draw the interior of bodies, so that the computing time depends only on the surface
+of the bodies and the size of the picture.
 """
 
 import dataclasses
@@ -29,18 +29,18 @@ _BITS = 32
 
 @dataclasses.dataclass
 class Canvas:
-    """A depth buffer: for each pixel the depth and the index of the nearest face drawn so far.
+    """A depth buffer, which holds for each pixel the depth and the index of the nearest face drawn so far.
 
-    The buffer has more pixels than the picture, which is averaged from it.
+    The buffer has more pixels than the picture; each pixel of the picture is an average over pixels of the buffer.
 
     Attributes:
         camera: The view, which must be 3D.
         width: Width of the picture [pixels].
         height: Height of the picture [pixels].
         near: Smallest and largest depth that can be drawn [m].
-        normal: Outward normals of the faces, shape (n_faces, 3).
-        color: Colours of the faces, shape (n_faces, 3).
-        nearest: Depth and index of the nearest face for each pixel, packed in one number, shape (rows * columns,),
+        normal: Outward normal of each face drawn so far, shape (n_faces, 3).
+        color: Colour of each face drawn so far: red, green and blue in [0, 1], shape (n_faces, 3).
+        nearest: Depth and index of the nearest face at each pixel, packed into one number, shape (rows * columns,),
             int64.
     """
 
@@ -70,11 +70,11 @@ class Canvas:
 
     @property
     def rows(self) -> int:
-        """Number of rows of the buffer; the first row is on top."""
+        """Number of rows of the buffer; the first row is the top row."""
         return self.height * _SMOOTH
 
     def pixels(self, x: np.ndarray) -> np.ndarray:
-        """Column and row in the buffer, as fractional numbers, of points of shape (n, 3) [m]; shape (n, 2)."""
+        """Column and row in the buffer, as fractional numbers, shape (n, 2), of points `x` [m], shape (n, 3)."""
         lower, upper = self.camera.window
         scale = np.array([self.columns, self.rows]) / (upper - lower)
         p = (self.camera.project(x) - lower) * scale
@@ -130,14 +130,14 @@ class Canvas:
         floor: float | None = None,
         moving: Facets | None = None,
     ) -> np.ndarray:
-        """Render balls and moving triangles together with the triangles of the canvas, which is not changed.
+        """Render balls and moving triangles together with the triangles of the canvas; the canvas is not changed.
 
         Args:
             position: Centres [m], shape (n, 3).
             radius: Radii [m], shape (n,).
             color: Red, green and blue in [0, 1], shape (n, 3).
-            floor: Height of a floor [m] that is not drawn but receives a shadow; None for no floor.
-            moving: Faces of the moving bodies; None for no faces.
+            floor: Height of a floor [m] that receives a shadow but is not drawn itself; None if there is no floor.
+            moving: Faces of the moving bodies; None if there are none.
 
         Returns:
             The picture with a transparent background, shape (height, width, 4), uint8, first row on top.
@@ -225,10 +225,10 @@ class Canvas:
         return plane + ((height - plane[:, 2]) / toward[2])[:, None] * toward
 
     def _reduced(self, pixel: np.ndarray, rgb: np.ndarray) -> np.ndarray:
-        """Colours of the buffer averaged to the size of the picture, and opacity, shape (height, width, 4).
+        """Colours of the buffer, averaged to the size of the picture, with opacity, shape (height, width, 4).
 
         Args:
-            pixel: Indices of the covered pixels of the buffer, shape (n,).
+            pixel: Indices of the pixels of the buffer that are covered by a face, shape (n,).
             rgb: Colours of these pixels, shape (n, 3).
         """
         full = np.zeros((self.rows * self.columns, 4), dtype=np.float32)
@@ -245,7 +245,7 @@ def brightness(normal: np.ndarray, camera: Camera) -> np.ndarray:
 
     Args:
         normal: Unit normals, shape (n, 3).
-        camera: A 3D view; the light moves with it.
+        camera: A 3D view; the light moves with the view.
 
     Returns:
         Factors for colours, close to 1, shape (n,).

@@ -1,4 +1,4 @@
-"""Rigid bodies in pictures: fixed surfaces and their poses."""
+"""Rigid bodies in pictures: surfaces that are fixed in the frames of the bodies, and poses of the bodies."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -33,15 +33,16 @@ _SINK = 0.03  # depth below a floor up to which a body counts as standing on it,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RigidSurface:
-    """The surface of a rigid body in the frame of the body; empty if it is not visible.
+    """The surface of a rigid body in the frame of the body; the mesh is empty if the body is not visible.
 
     Attributes:
         name: Name of the body.
         color: Red, green and blue in [0, 1].
-        vertices: Vertices [m], shape (n, 3); a vertex on an edge of the body occurs once for each side of the edge.
+        vertices: Vertices [m], shape (n, 3); a vertex on a sharp edge of the body occurs once for each side of the
+            edge.
         normals: Outward unit normals at the vertices, shape (n, 3).
         faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
-        extremes: Points that must be in view [m], at least one, shape (k, 3).
+        extremes: Points of the body that must be in view [m], at least one point, shape (k, 3).
     """
 
     name: str
@@ -54,7 +55,7 @@ class RigidSurface:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BodyPoses:
-    """Poses of rigid bodies in the order of `Scene.rigid`, at one moment, or at several with a leading axis.
+    """Poses of rigid bodies in the order of `Scene.rigid`, at one moment, or at several moments along a leading axis.
 
     Attributes:
         position: Origins of the body frames [m], shape (..., n_bodies, 3).
@@ -101,7 +102,7 @@ class Facets:
             x: The points [m], shape (n, 3).
 
         Returns:
-            Vectors of about unit length, shape (n, 3).
+            Normals of about unit length, shape (n, 3).
         """
         a, b, c = np.moveaxis(self.corner[face], 1, 0)
         u, v, q = b - a, c - a, x - a
@@ -138,7 +139,7 @@ def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
 
 
 def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> np.ndarray:
-    """Points of rigid bodies that must be in view, at one or several moments [m], shape (n, dim).
+    """Points of rigid bodies that must be in view, at one moment or at several moments [m], shape (n, dim).
 
     Bodies in contact sink into a floor a little. Points slightly below the floor are moved onto the floor, so that the
     view ends there.
@@ -171,7 +172,9 @@ def _solid(body: RigidBody, mark: float) -> RigidSurface:
 
 
 def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
-    """A mesh with a copy of each vertex on a crease for each side of the crease, so that normals are smooth up to it.
+    """A mesh in which each vertex on a crease is duplicated.
+
+    It has one copy for each side of the crease, so that normals are smooth up to the crease.
 
     Args:
         vertices: Vertices [m], shape (n, 3).
@@ -185,7 +188,10 @@ def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
 
 
 def triangles_of(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; a part without a mesh is sampled."""
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape.
+
+    The surface of a part without a mesh is computed from samples of its signed distance.
+    """
     if isinstance(shape, Union):
         parts = [triangles_of(s) for s in shape.shapes]
         first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])

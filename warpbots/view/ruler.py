@@ -14,9 +14,9 @@ class Tick:
     """A tick of a ruler.
 
     Attributes:
-        text: The number; for the last tick of an edge also the unit and the name of the axis.
+        text: The number at the tick; for the last tick of an edge, the number with the unit and the name of the axis.
         at: Position of the tick [m], on the edge closer to the viewer, shape (dim,).
-        far: Other end of the grid line across the floor that begins at the tick [m], on the opposite edge, shape
+        far: End, on the opposite edge, of the grid line that begins at the tick and crosses the floor [m], shape
             (dim,).
         outward: Direction from the edge out of the view, shape (dim,).
     """

@@ -17,7 +17,7 @@ class Shadow:
         """Compute the shadow on a grid of cells seen from above.
 
         Args:
-            camera: A 3D view; shadows are computed in its box.
+            camera: A 3D view; shadows are computed in the box of this view.
             position: Centres of the balls [m], shape (n, 3).
             radius: Radii of the balls [m], shape (n,).
             corner: Corners of the triangles [m], shape (m, 3, 3).
@@ -38,7 +38,7 @@ class Shadow:
         self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
 
     def at(self, x: np.ndarray) -> np.ndarray:
-        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); 0 for points above the bodies."""
+        """Darkness in [0, 1], shape (n,), at the points `x` [m], shape (n, 3); 0 for points above the bodies."""
         from scipy.ndimage import map_coordinates
 
         grid = ((x[:, :2] - self.lower) / self.cell - 0.5).T
@@ -58,7 +58,7 @@ class Shadow:
         return tuple(at[inside].T), x[inside, 2]
 
     def _under(self, corner: np.ndarray, counts: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """Indices of the cells of a grid below triangles, and the heights of the triangles there [m].
+        """Indices of the cells of a grid that are below triangles, and the heights of the triangles above them [m].
 
         Args:
             corner: Corners of the triangles [m], shape (m, 3, 3).

@@ -1,4 +1,4 @@
-"""The skin of soft bodies made of particles: the surface of their shape at rest, carried along by the particles.
+"""The skin of soft bodies made of particles: the surface of the shape at rest, which moves with the particles.
 
 Where matter is torn, the skin ends and particles are drawn. Sand and fluids have no skin.
 """
@@ -34,13 +34,13 @@ class Skin:
     Attributes:
         body: Index of the body in the scene.
         members: Indices of the particles of the body, shape (n,), int.
-        faces: In 3D, vertex indices of triangles, counter-clockwise seen from outside, shape (m, 3). In 2D, vertex
-            indices of edges, shape (m, 2); the edges of a closed line follow one another.
+        faces: In 3D, vertex indices of each triangle, counter-clockwise seen from outside, shape (m, 3). In 2D, vertex
+            indices of each edge, shape (m, 2); the edges of a closed line are consecutive.
         rest: Rest positions of the particles of the body [m], shape (n, dim).
         border: Rest positions of the vertices of the skin [m], shape (n_vertices, dim).
         spacing: Distance between the particles of the body [m].
-        owner: For each vertex, the index of the nearest particle among all particles, shape (n_vertices,), int.
-        points: The vertices as points that move with the particles.
+        owner: Index of the particle nearest to each vertex, among all particles, shape (n_vertices,), int.
+        points: The vertices of the skin, as points that move with the particles.
     """
 
     body: int
@@ -75,7 +75,7 @@ class Skin:
         return vertices, intact, bare
 
     def facets(self, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
-        """The intact faces with their normals, which are smooth except at creases, and colours.
+        """The intact faces, with colours and with normals that are smooth except at creases.
 
         Args:
             vertices: Positions of the vertices, from `at`.
@@ -97,14 +97,14 @@ def comes_apart(body: SoftBody) -> bool:
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
-    """The skins of all bodies of `scene` that have one.
+    """The skins of all bodies of `scene` that have a skin.
 
-    Trusses, sheets, points, and bodies whose particles can leave their neighbours have no skin; in 3D, neither have
-    bodies whose particles are nodes of a mesh.
+    Trusses, sheets, points, and bodies whose particles can leave their neighbours have no skin. In 3D, bodies whose
+    particles are nodes of a mesh do not have a skin either.
 
     Args:
         scene: The scene with the bodies.
-        particles: All soft matter at rest, as it is drawn.
+        particles: All soft matter at rest, in the form that is drawn.
     """
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
     for k, body in enumerate(scene.bodies):
@@ -134,7 +134,7 @@ def _is_solid(shape: Shape) -> bool:
 
 
 def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The surface of a 3D shape, in triangles small enough to follow the motion of particles at distance `spacing`."""
+    """The surface of a 3D shape, with triangles small enough to follow the motion of particles `spacing` apart."""
     import trimesh
 
     edge = max(_EDGE * spacing, float(np.subtract(*shape.bounds[::-1]).max()) / _FINEST)

@@ -1,4 +1,4 @@
-"""The representation of a scene in notebooks: a table, with a picture of the scene at rest below it."""
+"""Represents a scene in notebooks: as a table, with a picture of the scene at rest below the table."""
 
 import base64
 import dataclasses
@@ -29,7 +29,7 @@ def table_with_picture(scene: Scene, table: Table, matter: Matter | None = None)
     Args:
         scene: The scene, which is shown at rest.
         table: The table about the scene.
-        matter: The soft bodies as a solver represents them; None for their shapes.
+        matter: The soft bodies as a solver represents them; None to draw the shapes of the bodies.
     """
     bundle = table.mimebundle()
     try:
@@ -54,7 +54,7 @@ def _picture(scene: Scene, matter: Matter | None) -> str:
 
 
 def _plain(scene: Scene) -> Scene:
-    """The scene with soft bodies only, and without regions, because a region might contain no particle."""
+    """The scene with soft bodies only, and without regions, because a region without a particle would be an error."""
     bodies = [dataclasses.replace(b, regions=None, region_materials=None) for b in scene.soft]
     return Scene(bodies, gravity=scene.gravity)
 
@@ -65,7 +65,7 @@ def _cell(scene: Scene) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class _BodySurface:
-    """The surface of a body: see `warpbots.solvers.matter.Surface`."""
+    """The surface of a body; its fields are those of `warpbots.solvers.matter.Surface`."""
 
     body: int
     nodes: slice
@@ -104,11 +104,11 @@ def _skin(scene: Scene) -> _Skin:
 def _surface(shape: Shape, edge: float) -> tuple[np.ndarray, np.ndarray]:
     """Vertices [m] and faces of a shape; points have no faces.
 
-    Parts of a union keep all their faces, even those inside another part.
+    Parts of a union keep all their faces, including the faces inside another part.
 
     Args:
         shape: The shape.
-        edge: Length of the edges of triangles [m].
+        edge: Approximate length of the edges of the triangles [m].
     """
     if isinstance(shape, Points):
         return shape.positions, np.zeros((0, 3), dtype=int)

@@ -1,4 +1,4 @@
-"""The surface of bodies made of particles: the particles on the surface, and the surface normals."""
+"""Finds the surface of bodies made of particles: the particles on the surface, and the surface normals."""
 
 import numpy as np
 
@@ -27,14 +27,14 @@ def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np
 
 
 def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Whether a ball may be visible from outside: a cell next to its cell, one of 26, is empty.
+    """Whether each ball may be visible from outside: at least one of the 26 cells around its cell is empty.
 
     Args:
         position: Centres [m], shape (n, 3).
         radius: Radii [m], shape (n,).
 
     Returns:
-        Shape (n,), bool.
+        An array of shape (n,), bool.
     """
     from scipy.ndimage import binary_erosion
 
@@ -52,7 +52,7 @@ def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
         radius: Radii [m], shape (n,).
 
     Returns:
-        Vectors of length 1, or 0 where the gradient vanishes, shape (n, 3).
+        Vectors of length 1, or of length 0 for balls at which the gradient vanishes, shape (n, 3).
     """
     from scipy.ndimage import gaussian_filter, map_coordinates
 

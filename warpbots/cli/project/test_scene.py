@@ -14,9 +14,9 @@ def test_the_robot_stands():
 
 
 def test_the_gradient_is_that_of_differences():
-    """The gradient of the extent of the body in free flight by a constant control of the first muscle is correct.
+    """The gradient of the extent of the body with respect to a constant control of the first muscle is correct.
 
-    It agrees with the difference quotient.
+    The body is in free flight. The gradient agrees with the difference quotient.
     """
     sim = simulation()
     above = sim.state(position=sim.state().position + torch.tensor([0.0, 0.1]))

@@ -1,4 +1,4 @@
-"""Printable parts of robots: solids in mm with holes for axles and tendons, checks of the parts, and their files."""
+"""Printable parts of robots: makes solids in mm with holes for axles and tendons, checks them, and writes files."""
 
 from typing import TYPE_CHECKING
 

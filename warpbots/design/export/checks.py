@@ -1,4 +1,4 @@
-"""Faults of printed parts; each fault states the part, the measured value, the limit and a remedy."""
+"""Finds faults of printed parts; each fault states the part, the measured value, the limit and a remedy."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -23,14 +23,14 @@ class Fault:
     """A fault of a part, or of two parts that collide.
 
     Attributes:
-        kind: One of mesh, volume, pieces, cavity, wall, overhang, bed, collision, undecided.
+        kind: Kind of the fault: mesh, volume, pieces, cavity, wall, overhang, bed, collision or undecided.
         part: Name of the part, or the names of two parts that collide.
         value: Measured value.
-        limit: Largest or smallest allowed value.
+        limit: Largest allowed value, or smallest allowed value, depending on the kind of the fault.
         unit: Unit of `value` and `limit`.
-        what: Description of the fault, a sentence without its full stop.
+        what: Description of the fault, as a sentence without a full stop.
         remedy: Action that removes the fault.
-        prevents: Whether the fault prevents printing or motion; otherwise it only needs attention.
+        prevents: Whether the fault prevents printing or motion; otherwise the user should only look at it.
     """
 
     kind: str
@@ -48,13 +48,13 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class PartMeasures:
-    """Measures of a part.
+    """Measurements of a part.
 
     Attributes:
         size: Width, depth and height of the part as it lies on the bed [mm], shape (3,).
-        volume: Volume [mm^3].
-        wall: Its thinnest wall, or None if it has no wall.
-        overhang: Fraction of its surface that overhangs [1].
+        volume: Volume of the part [mm^3].
+        wall: The thinnest wall of the part, or None if the part has no wall.
+        overhang: Fraction of the surface of the part that overhangs [1].
     """
 
     size: tuple[float, float, float]
@@ -85,9 +85,9 @@ def part_faults(name: str, mesh: "trimesh.Trimesh", printer: Printer, found: Par
 
     Args:
         name: Name of the part.
-        mesh: Its mesh [mm]. An open mesh is a fault; other faults are then not tested.
+        mesh: Mesh of the part [mm]. An open mesh is a fault; all other checks are then skipped.
         printer: The printer.
-        found: Measures of the part; None to measure the part here.
+        found: Measurements of the part; None if this function must measure the part.
     """
     if broken := _mesh_faults(name, mesh):
         return broken

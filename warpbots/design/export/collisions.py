@@ -1,11 +1,11 @@
 """Collisions of printed parts within the ranges of their joints.
 
-Two parts collide if a point of one part lies deeper in the other part than a tolerance, that is, if the one part
-touches the *core* of the other part. The core is the part without all points within the tolerance of its surface (a
-Minkowski difference). Surfaces may thus touch and slide. If the distance to the core is d in one pose, no pose in which
-all points have moved by less than d is a collision. Points move by at most the sum, over all coordinates, of the change
-of the coordinate times the reach of its joint (conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer,
-Saha & Latombe 2005). So no collision between the visited poses is missed.
+Two parts collide if a point of one part lies deeper in the other part than a tolerance. This is the case if the first
+part touches the *core* of the other part: the part without all points within the tolerance of its surface (a Minkowski
+difference). Surfaces may therefore touch and slide. If the distance to the core is d in one pose, then no pose in which
+all points have moved by less than d is a collision. A point moves by at most the sum, over all coordinates, of the
+change of the coordinate times the reach of the coordinate (conservative advancement, Mirtich 1996; adaptive bisection,
+Schwarzer, Saha & Latombe 2005). Therefore no collision between the visited poses is missed.
 """
 
 import dataclasses
@@ -39,11 +39,12 @@ class Collision:
     """Two parts that collide.
 
     Attributes:
-        first: Name of a part.
-        second: Name of another part.
-        begins: Coordinates at which the collision begins, on the path from zero.
-        volume: Largest overlapping volume after the beginning, on the part of the path that was followed [mm^3].
-        at: Coordinates with the largest overlapping volume.
+        first: Name of one part.
+        second: Name of the other part.
+        begins: Text with the joint coordinates at which the collision begins, on the path from zero.
+        volume: Largest overlapping volume after the beginning of the collision, on the section of the path that was
+            followed [mm^3].
+        at: Text with the joint coordinates at which the overlapping volume is largest.
         moves: Whether a joint between the parts can move.
     """
 
@@ -60,11 +61,12 @@ class Sweep:
     """The result of moving all joints through their ranges.
 
     Attributes:
-        collisions: Pairs of parts that collide. A pair with a single coordinate between its bodies may occur twice,
-            once for each direction.
-        undecided: Pairs for which `poses` poses were not enough, each with the fraction of the joint ranges that is
-            undecided [1].
-        notes: Notes about ranges that were assumed, and about floating bodies, which were not compared with others.
+        collisions: Pairs of parts that collide. A pair with a single joint coordinate between its two bodies may occur
+            twice, once for each direction of motion.
+        undecided: For each pair of parts for which the number of poses was not sufficient, the fraction of the joint
+            ranges that is undecided [1].
+        notes: Notes about ranges that were assumed, and about floating bodies, which were not compared with other
+            bodies.
     """
 
     collisions: tuple[Collision, ...]
@@ -82,22 +84,23 @@ def sweep(
 ) -> Sweep:
     """Move all joints of a scene through their ranges, and compare every pair of parts.
 
-    For pairs with one coordinate between them, the coordinate is followed from zero, or the limit nearest to zero, to
-    both of its limits. For pairs with several coordinates, the ranges are bisected, always the largest remaining box of
-    coordinates first.
+    If one joint coordinate lies between the two parts, it is followed from zero, or from the limit nearest to zero, to
+    each of its limits. If several coordinates lie between the parts, their ranges are bisected, starting with the boxes
+    of coordinates in which a collision is most likely.
 
     Args:
         scene: The scene.
         parts: The printed parts of the scene.
-        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits. Without range
-            and limits a hinge turns by 180 degrees to both sides, and a prismatic joint moves by 10 mm to both sides.
-            Coordinates of a ball are the components of its rotation vector, by default 45 degrees to both sides.
+        ranges: Lower and upper ends of the coordinates of a joint [rad or m], by the name of the joint; they replace
+            the limits of the joint. Without range and limits a hinge turns by 180 degrees to both sides, and a
+            prismatic joint moves by 10 mm to both sides. The coordinates of a ball joint are the components of its
+            rotation vector, by default 45 degrees to both sides.
         tolerance: Depth from which an overlap counts as a collision [mm]. A part that is nowhere thicker than twice
             this depth collides if it touches another part.
         poses: Largest number of poses for which the distance of a pair with several coordinates is computed.
 
     Raises:
-        SceneError: `ranges` names a joint that does not exist or does not move, or its ends are not a range.
+        SceneError: `ranges` names a joint that does not exist or does not move, or the two ends are not a range.
     """
     _refuse_ranges(scene, ranges or {})
     found = {joint.name: moves_of(joint, ranges) for joint in scene.joints}
@@ -123,7 +126,7 @@ def sweep(
 
 
 def _refuse_ranges(scene: Scene, ranges: Mapping[str, tuple[Any, Any]]) -> None:
-    """Raise if a range is invalid or its joint does not exist."""
+    """Raise if a range is invalid, or names a joint that does not exist."""
     joints = {j.name: j for j in scene.joints}
     for name, ends in ranges.items():
         joint = joints.get(name)
@@ -144,7 +147,7 @@ _Way = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _core(solid: "Manifold", depth: float) -> "Manifold":
-    """The points of a solid that are deeper in it than `depth` [mm]; the solid itself if it has no such points."""
+    """The part of a solid that is deeper than `depth` below its surface [mm]; the whole solid if that part is empty."""
     from manifold3d import Manifold
 
     core = solid.minkowski_difference(Manifold.sphere(depth, 8)).simplify(0.1 * depth)
@@ -152,11 +155,11 @@ def _core(solid: "Manifold", depth: float) -> "Manifold":
 
 
 class _Pair:
-    """Two parts and the joints between them; poses are poses of the second part relative to the first part.
+    """Two parts and the joints between them; a pose is the pose of the second part relative to the first part.
 
     Attributes:
-        reach: Largest displacement of a point per unit of each coordinate [mm/rad or 1], shape (n,).
-        inner: The core of the first part, computed on first use.
+        reach: Largest displacement of a point of the parts per unit of each joint coordinate [mm/rad or 1], shape (n,).
+        inner: The core of the first part; None before its first use.
     """
 
     def __init__(
@@ -177,19 +180,20 @@ class _Pair:
         self.corners = np.asarray(second.hull().to_mesh64().vert_properties[:, :3])
 
     def moved(self, q: np.ndarray) -> "Manifold":
-        """The second part at coordinates `q`."""
+        """The second part in its pose at the joint coordinates `q`."""
         return self.second.transform(self.path.pose(q)[:3])
 
     def bound(self, q: np.ndarray) -> float:
-        """A lower bound of the distance [mm]: the widest gap between the parts along some directions."""
+        """A lower bound of the distance between the parts [mm]: the widest gap between them along some directions."""
         pose = self.path.pose(q)
         corners = self.corners @ pose[:3, :3].T + pose[:3, 3]
         return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
 
     def freedom(self, q: np.ndarray) -> float:
-        """A lower bound of the distance of the second part from the core of the first [mm], 0 only on contact.
+        """A lower bound of the distance from the second part to the core of the first part [mm], 0 only if they touch.
 
-        Until the parts touch, the bound is the distance from the first part itself, because cores are slow to compute.
+        Until the parts have touched once, the bound is the distance to the first part itself, because cores are slow to
+        compute.
         """
         if (bound := self.bound(q)) >= _NEAR:
             return bound
@@ -206,7 +210,7 @@ class _Pair:
         return self.bound(q) < least and self.first.min_gap(self.moved(q), least) < least
 
     def collisions(self, poses: int) -> tuple[list[_Way], float]:
-        """Paths from zero on which the parts collide, and the fraction of the range that could not be decided."""
+        """Paths from zero on which the parts collide, and the fraction of the joint ranges that remains undecided."""
         lower, upper = self.path.lower, self.path.upper
         zero = np.clip(np.zeros(len(lower)), lower, upper)
         if self._slides_past():
@@ -222,7 +226,7 @@ class _Pair:
         return [(zero, first, end) for end, first in begins if first is not None], left
 
     def _slides_past(self) -> bool:
-        """Whether all joints keep the positions of points along one axis, and the parts do not overlap along it."""
+        """Whether no joint moves points along a certain axis, and the parts do not overlap along this axis."""
         turning = [axis for m in self.path.moves if m.turns for axis in m.axes]
         sliding = [axis for m in self.path.moves if not m.turns for axis in m.axes]
         for axis in turning[:1]:
@@ -237,10 +241,10 @@ class _Pair:
         return int((self.directions @ direction).argmax())
 
     def _begin(self, start: np.ndarray, end: np.ndarray) -> np.ndarray | None:
-        """Start of the first collision on a straight path, or None.
+        """Joint coordinates at which the first collision on a straight path begins, or None.
 
-        If the parts were apart before, the collision starts as soon as they touch; otherwise as soon as the overlap is
-        too deep.
+        If the parts were apart before, the collision begins where they first touch; otherwise it begins where the
+        overlap becomes too deep.
         """
         length = float(self.reach @ np.abs(end - start))
         visited = [0.0]
@@ -257,7 +261,7 @@ class _Pair:
         return start + found * (end - start)
 
     def _search(self, poses: int) -> tuple[np.ndarray | None, float]:
-        """Coordinates at which the parts collide, or None, and the fraction of the range that could not be decided."""
+        """Coordinates at which the parts collide, or None, and the fraction of the joint ranges that is undecided."""
         lower, upper = self.path.lower, self.path.upper
         boxes: list[tuple[float, int, np.ndarray, np.ndarray]] = [(0.0, 0, lower, upper)]
         computed = visited = 0
@@ -282,7 +286,7 @@ class _Pair:
         return None, float(sum(np.prod(high - low) for _, _, low, high in boxes) / whole)
 
     def collision(self, first: str, second: str, start: np.ndarray, begins: np.ndarray, end: np.ndarray) -> Collision:
-        """The `Collision` of two parts on a path from `start` to `end`."""
+        """The `Collision` of the parts `first` and `second` on a path from `start` to `end`."""
         way = [begins + s * (end - begins) for s in np.linspace(0.0, 1.0, _SAMPLES)] if (end != begins).any() else [end]
         volumes = [float((self.first ^ self.moved(q)).volume()) for q in way]
         worst, told = int(np.argmax(volumes)), self.path.described
@@ -290,7 +294,10 @@ class _Pair:
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float, accuracy: float) -> float:
-    """The point between `low` and `high` from which a condition holds, by bisection; it must hold at `high`."""
+    """The point between `low` and `high` from which on `holds` is true, by bisection.
+
+    `holds` must be true at `high`.
+    """
     while high - low > accuracy:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)

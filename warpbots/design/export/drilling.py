@@ -24,7 +24,7 @@ _BEYOND = 0.01
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Cut:
-    """The cut of a hole in a part: a solid in the frame of the body [mm], and its `Drilled`."""
+    """The cut of a hole in a part: the solid to remove, in the frame of the body [mm], and its description."""
 
     cutter: "Manifold"
     drilled: Drilled
@@ -33,7 +33,7 @@ class _Cut:
 def drill(
     solids: Mapping[str, "Manifold"], holes: Sequence[AxleHole | TendonChannel], scene: Scene
 ) -> dict[str, tuple["Manifold", tuple[Drilled, ...]]]:
-    """Solids without their holes, and the cuts of the holes, by name of the body.
+    """The solids after drilling, and the cuts of the holes in each solid, by the name of the body.
 
     Args:
         solids: Solids of the bodies, in their frames [mm].
@@ -41,7 +41,7 @@ def drill(
         scene: The scene.
 
     Raises:
-        SceneError: A hole misses its part, or removes all of it.
+        SceneError: A hole misses its part, or removes the whole part.
     """
     cuts: dict[str, list[_Cut]] = {name: [] for name in solids}
     for hole in holes:
@@ -72,7 +72,7 @@ def _channel(channel: TendonChannel, solids: Mapping[str, "Manifold"]) -> _Cut:
 
 
 def _bores(hole: AxleHole, solids: Mapping[str, "Manifold"], scene: Scene) -> list[_Cut]:
-    """The hole of an axle in the child of its joint and, if the parent is printed, in the parent."""
+    """The cuts of an axle hole in the child of its joint and, if the parent is printed, in the parent."""
     joint = next(j for j in scene.joints if j.name == hole.joint)
     bodies = {body.name: body for body in scene.rigid}
     cuts: list[_Cut] = []
@@ -94,11 +94,14 @@ def _bores(hole: AxleHole, solids: Mapping[str, "Manifold"], scene: Scene) -> li
 
 
 def _span(walls: Sequence[tuple[float, float]], child: tuple[float, float] | None) -> tuple[float, float]:
-    """Start and end of a hole, either through all walls or through the walls beside the child only.
+    """Start and end of a hole along the axis [mm].
+
+    It goes either through all walls, or only through walls beside the child.
 
     Args:
         walls: Start and end of each wall along the axis [mm].
-        child: Start and end of the hole in the child [mm]; None for a hole in the child itself, through all walls.
+        child: Start and end of the hole in the child [mm]; None if the hole is in the child itself and goes through all
+            walls.
     """
     if child is not None:
         beside = [wall for wall in walls if wall[0] < child[1] and wall[1] > child[0]]
@@ -110,7 +113,7 @@ def _span(walls: Sequence[tuple[float, float]], child: tuple[float, float] | Non
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Bore:
-    """The line of a joint through the solid of a body [mm], and the diameter of the hole there [mm]."""
+    """The axis of a joint that passes through the solid of a body, and the diameter of the hole in this body [mm]."""
 
     joint: Joint
     body: RigidBody
@@ -128,15 +131,15 @@ class _Bore:
         return np.array(self.joint.rotation) @ self.joint.axis @ np.array(self.body.rotation)
 
     def along(self, solid: "Manifold") -> np.ndarray:
-        """Positions of the vertices of a solid along the axis, from the origin [mm], shape (n,)."""
+        """Positions of the vertices of a solid along the axis, measured from the joint origin [mm], shape (n,)."""
         return (solid.to_mesh64().vert_properties[:, :3] - self.origin) @ self.axis
 
     def cylinder(self, start: float, end: float) -> "Manifold":
-        """The hole between two places along the axis [mm]."""
+        """The solid of the hole between the positions `start` and `end` along the axis [mm]."""
         return _cylinder(self.origin + start * self.axis, self.origin + end * self.axis, self.diameter)
 
     def walls(self) -> list[tuple[float, float]]:
-        """Start and end along the axis of each wall that the line passes through [mm]."""
+        """Start and end, along the axis, of each wall through which the axis passes [mm]."""
         along = self.along(self.solid)
         crossed = (self.solid ^ self.cylinder(float(along.min()), float(along.max()))).decompose()
         return [(float(a.min()), float(a.max())) for a in map(self.along, crossed)]

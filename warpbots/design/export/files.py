@@ -1,4 +1,4 @@
-"""Files of printed parts: one file for each part, in mm, and a report. Either all files are written or none."""
+"""Writes printed parts: one file for each part, in mm, and a report. Either all files are written or none."""
 
 import ctypes
 import locale
@@ -22,14 +22,14 @@ _REPORT = "report.md"
 
 
 class PrintError(ValueError):
-    """Parts that cannot be printed. The message names every fault.
+    """Raised if parts cannot be printed; the message names every fault.
 
     Attributes:
         faults: The faults that prevent printing.
     """
 
     def __init__(self, faults: tuple[Fault, ...]):
-        """Name the faults, one per line."""
+        """Make the message from the faults, one line for each."""
         lines = [f"{fault}" for fault in faults]
         super().__init__("\n".join([*lines, "nothing was written; use anyway=True to write it nevertheless"]))
         self.faults = faults
@@ -41,12 +41,12 @@ def write(
 ) -> list[Path]:
     """Write one file for each part, in mm, and the report as ``report.md``.
 
-    Before a file replaces an older file, trimesh reads it again, and the result is compared with the part.
+    Before a new file replaces an older file, trimesh reads the new file, and the result is compared with the part.
 
     Args:
         folder: Folder of the files; it is created if its parent exists.
         report: The result of `check`.
-        format: ``"stl"``, binary, or ``"3mf"``, which contains the unit, the millimetre.
+        format: ``"stl"`` for binary STL, or ``"3mf"``, a format that states the unit of length (millimetre).
         anyway: Whether to write the files even if faults prevent printing; the report names the faults.
 
     Returns:
@@ -54,7 +54,7 @@ def write(
 
     Raises:
         PrintError: There are faults that prevent printing.
-        ValueError: The format is unknown, two parts would have the same file, or a file differs from its part.
+        ValueError: The format is unknown, two parts would have the same file name, or a file differs from its part.
         OSError: The folder cannot be written to.
         ImportError: A package for 3MF is not installed.
     """
@@ -83,7 +83,7 @@ def write(
 
 
 def _file_names(parts: list[str], format: str) -> list[str]:
-    """File names: the names of the parts, with _ for characters that some file systems refuse."""
+    """File names made of the names of the parts, with _ for characters that some file systems refuse."""
     names = [re.sub(r"[^\w.-]+", "_", part).strip("._") + f".{format}" for part in parts]
     lowered = [name.lower() for name in names]
     for k, name in enumerate(lowered):
@@ -97,7 +97,10 @@ def _write_stl(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
 
 
 def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
-    """Write a 3MF file by the library of the 3MF Consortium, which refuses some attributes that trimesh writes."""
+    """Write a 3MF file with the library of the 3MF Consortium.
+
+    The library refuses some attributes that trimesh would write.
+    """
     try:
         import lib3mf
         import lxml  # noqa: F401  # with which trimesh reads 3MF

@@ -13,19 +13,19 @@ __all__ = ["AxleHole", "Drilled", "TendonChannel"]
 
 @record
 class AxleHole:
-    """A round hole along the axis of a joint, through its parent and its child.
+    """A round hole along the axis of a joint, through the parent and the child of the joint.
 
     The hole goes through the whole child along the axis. In the parent it goes through the walls beside the child: all
-    walls between the ends of the hole in the child, and the next wall beyond either end. The facets of the hole lie
-    outside the circle, so that an axle of this diameter passes.
+    walls between the two ends of the hole in the child, and the next wall beyond each end. The facets of the hole lie
+    outside the circle, so that an axle of the given diameter passes.
 
     Attributes:
         joint: Name of a revolute or prismatic joint.
         diameter: Diameter of the axle [m].
         clearance: Increase of the diameter in the child, which turns on the axle [m].
         grip: Decrease of the diameter in the parent, which holds the axle [m]; negative for a loose fit.
-        length: Length of the hole, half to each side of the origin of the joint [m]; None for a hole through the walls
-            described above.
+        length: Length of the hole, of which one half lies on each side of the origin of the joint [m]; None for a hole
+            through the walls described above.
         fastener: Name of the kind of axle, which the report counts.
 
     Raises:
@@ -52,14 +52,14 @@ class AxleHole:
 
 @record
 class TendonChannel:
-    """A channel: all points within half a diameter of a polyline are removed from a body.
+    """A channel for a tendon: all points within half a diameter of a polyline are removed from a body.
 
     The ends of the channel are round; if the polyline ends on the surface, the channel is open at this end.
 
     Attributes:
         body: Name of the body.
         points: Corners of the polyline in the frame of the body [m], shape (n, 3), at least two.
-        diameter: Diameter [m].
+        diameter: Diameter of the channel [m].
         name: Name of the tendon in the report.
 
     Raises:
@@ -87,12 +87,12 @@ class Drilled:
     """The cut of a hole in a part.
 
     Attributes:
-        hole: The hole.
+        hole: The axle hole or tendon channel to which the cut belongs.
         part: Name of the part.
         diameter: Diameter of the hole [mm].
         volume: Removed volume [mm^3].
-        start: Start of the hole of an axle along the axis, from the origin of the joint [mm]; 0 for a channel.
-        end: End of the hole of an axle [mm]; length of the polyline for a channel [mm].
+        start: Start of an axle hole along the axis, measured from the origin of the joint [mm]; 0 for a channel.
+        end: End of an axle hole, measured as `start` [mm]; length of the polyline for a channel [mm].
     """
 
     hole: AxleHole | TendonChannel

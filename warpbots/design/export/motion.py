@@ -19,16 +19,16 @@ _TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Move:
-    """A rotation or a translation of a joint; its coordinates are zero in the poses that the scene states.
+    """A rotation or a translation that a joint permits; its coordinates q are zero in the poses that the scene states.
 
     Attributes:
         joint: Name of the joint.
-        turns: Whether the move is a rotation by the vector q axes [rad]; otherwise it is a translation by this vector
-            [mm].
-        origin: A fixed point of the rotation, with all coordinates at zero [mm], shape (3,).
-        axes: Unit axes in the world with all coordinates at zero, shape (k, 3).
-        lower: Lower ends of the ranges [rad or mm], shape (k,).
-        upper: Upper ends of the ranges [rad or mm], shape (k,).
+        turns: Whether the move is a rotation by the rotation vector ``q @ axes`` [rad]; otherwise it is a translation
+            by the vector ``q @ axes`` [mm].
+        origin: A point on the axis of the rotation, with all coordinates at zero [mm], shape (3,).
+        axes: Unit vector of the axis of each coordinate, in the world frame with all coordinates at zero, shape (k, 3).
+        lower: Lower end of the range of each coordinate [rad or mm], shape (k,).
+        upper: Upper end of the range of each coordinate [rad or mm], shape (k,).
     """
 
     joint: str
@@ -39,7 +39,7 @@ class Move:
     upper: np.ndarray
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """The transformation of points of the world, shape (4, 4)."""
+        """Transformation that moves points of the world by the move with coordinates `q`, shape (4, 4)."""
         pose = np.eye(4)
         if self.turns:
             pose[:3, :3] = Rotation.from_rotvec(q @ self.axes).as_matrix()
@@ -55,11 +55,12 @@ class Move:
 
 
 def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) -> tuple[tuple[Move, ...], str | None]:
-    """The moves of a joint, and a note about the ranges that were assumed because it has no limits.
+    """The moves of a joint, and a note on ranges that were assumed because the joint has no limits (None if it has).
 
     Args:
         joint: The joint; a free joint has no moves.
-        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits.
+        ranges: Lower and upper ends of the coordinates of a joint [rad or m], by the name of the joint; they replace
+            the limits of the joint.
     """
     moves, assumed, first = [], False, 0
     origin, R = MM * np.array(joint.position or np.zeros(3)), np.array(joint.rotation)
@@ -75,7 +76,10 @@ def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) 
 
 
 def _steps(joint: Joint) -> list[tuple[bool, list[np.ndarray]]]:
-    """Steps of a motion: whether each step is a rotation, and its axes; successive translations are one step."""
+    """Steps of the motion of a joint: for each step, whether it is a rotation, and its axes.
+
+    Successive translations are one step.
+    """
     steps: list[tuple[bool, list[np.ndarray]]] = []
     if joint.kind == "free":
         return steps
@@ -90,7 +94,11 @@ def _steps(joint: Joint) -> list[tuple[bool, list[np.ndarray]]]:
 
 
 def _ends(value: Any, first: int, count: int, usual: float) -> tuple[np.ndarray, bool]:
-    """Ends of the ranges of coordinates, and whether one of the ends is not given."""
+    """Lower or upper ends of the ranges of `count` coordinates, and whether one of these ends is not given.
+
+    `value` holds the given ends of all coordinates of the joint; `first` is the index of the first coordinate to
+    return. An end that is not given becomes `usual`.
+    """
     values = np.atleast_1d(np.full(1, np.inf) if value is None else np.asarray(value, np.float64))
     values = np.broadcast_to(values, first + count)[first:] if len(values) == 1 else values[first : first + count]
     return np.where(np.isfinite(values), values, usual), not np.isfinite(values).all()
@@ -111,11 +119,13 @@ def _shown(value: float, turns: bool) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JointPath:
-    """The joints between two bodies; their coordinates are ordered by branch, first body first.
+    """The joints between two bodies.
+
+    The coordinates of the moves `up` come first, followed by the coordinates of the moves `down`.
 
     Attributes:
-        up: Moves from the last common body of both branches to the first body.
-        down: Moves from the last common body to the second body.
+        up: Moves of the joints from the last common ancestor of the two bodies to the first body.
+        down: Moves of the joints from the last common ancestor to the second body.
     """
 
     up: tuple[Move, ...]
@@ -123,24 +133,24 @@ class JointPath:
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """All moves, in the order of the coordinates."""
+        """All moves, in the order of their coordinates."""
         return self.up + self.down
 
     @property
     def lower(self) -> np.ndarray:
-        """Lower ends of the ranges [rad or mm], shape (n,)."""
+        """Lower ends of the ranges of all coordinates [rad or mm], shape (n,)."""
         return np.concatenate([np.zeros(0), *(m.lower for m in self.moves)])
 
     @property
     def upper(self) -> np.ndarray:
-        """Upper ends of the ranges [rad or mm], shape (n,)."""
+        """Upper ends of the ranges of all coordinates [rad or mm], shape (n,)."""
         return np.concatenate([np.zeros(0), *(m.upper for m in self.moves)])
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """Motion of the second body, in world coordinates, if the first body does not move, shape (4, 4).
+        """Transformation of the second body, in world coordinates, while the first body does not move, shape (4, 4).
 
-        It is the inverse of the product of exponentials of the first branch, times the product of exponentials of the
-        second branch (Brockett 1984).
+        The transformation is the inverse of the product of exponentials of the moves `up`, times the product of
+        exponentials of the moves `down` (Brockett 1984).
         """
         parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
         poses = [m.pose(part) for m, part in zip(self.moves, parts, strict=True)]
@@ -149,7 +159,7 @@ class JointPath:
         return np.linalg.solve(first, second)
 
     def reach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Largest motion of points of one body relative to the other, per unit of each coordinate [mm/rad or 1].
+        """Largest displacement of points of one body relative to the other, per unit of each coordinate [mm/rad or 1].
 
         Args:
             first: Vertices of the first body in the world with all coordinates at zero [mm], shape (n, 3).
@@ -164,7 +174,7 @@ class JointPath:
         return np.repeat(ordered, counts) if counts else np.zeros(0)
 
     def described(self, q: np.ndarray) -> str:
-        """A text with the coordinates and the names of their joints."""
+        """A text that lists the coordinates `q` with the names of their joints."""
         parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
         return ", ".join(
             f"{m.joint} = {' / '.join(_shown(v, m.turns) for v in part)}"
@@ -173,9 +183,10 @@ class JointPath:
 
 
 def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
-    """Largest distance of points at the end of a chain from each of its moves [mm]; 1 for translations.
+    """Bound of the distance between points at the end of a chain and the origin of each move [mm]; 1 for translations.
 
-    Rotations keep the distance between the origins of successive moves, and translations change it by their range.
+    Rotations do not change the distance between the origins of successive moves; translations change it by at most
+    their range.
     """
     radii = np.ones(len(chain))
     if not len(chain):
@@ -195,15 +206,15 @@ def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tupl
     """The joints between two bodies; None if one body floats freely relative to the other.
 
     Args:
-        first: Name of a body.
-        second: Name of another body.
+        first: Name of the first body.
+        second: Name of the second body.
         scene: The scene.
         moves: Moves of each joint, by name of the joint.
     """
     on = {j.child: j for j in scene.joints}
 
     def branch(name: str) -> list[str]:
-        """Bodies from the root to a body; a root is None for the world, or a body that floats."""
+        """Names of the bodies from the root to the body `name`; the root is "" for the world, or a floating body."""
         way = [name]
         while way[-1] in on and on[way[-1]].kind != "free" and on[way[-1]].parent is not None:
             way.append(str(on[way[-1]].parent))

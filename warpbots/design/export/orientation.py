@@ -1,4 +1,4 @@
-"""Orientation of a part on the bed of a printer: the side with the least overhang is down, turned to fit."""
+"""Orients a part on the bed of a printer: the side with the least overhang is down, and the part fits the bed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,13 +26,13 @@ _APART = np.cos(np.radians(2.0))
 
 @checked
 def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None = None) -> float:
-    """Fraction of a surface that overhangs: it faces down, is tilted by more than `angle`, and is not on the bed.
+    """Fraction of a surface that overhangs: that faces down, is tilted by more than `angle`, and is not on the bed.
 
-    A vertical wall has an angle of 0 degrees, a ceiling of 90 degrees.
+    The angle of a vertical wall is 0 degrees, the angle of a ceiling is 90 degrees.
 
     Args:
         mesh: A closed mesh [mm].
-        angle: Largest angle from the vertical that prints without supports [degrees].
+        angle: Largest angle from the vertical of a surface that prints without supports [degrees].
         up: Upward direction, shape (3,); None for z. The bed touches the lowest vertex.
     """
     return _overhang(mesh, angle, np.array([0.0, 0.0, 1.0]) if up is None else up)[0]
@@ -48,17 +48,17 @@ def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[fl
 
 
 def lay_down(mesh: "trimesh.Trimesh", printer: Printer, up: Sequence[float] | None = None) -> np.ndarray:
-    """The pose in which a part is printed, in the first octant with a corner of its box at the origin, shape (4, 4).
+    """The pose in which a part is printed, with the lower corner of its bounding box at the origin, shape (4, 4).
 
     The part lies on the side of its convex hull that gives the least overhang. Overhangs that differ by less than a
-    hundredth of the surface, or are below the limit of the printer, count as equal; among such sides, the side with the
-    largest contact with the bed is chosen, then the side with the lowest height of the part. The 200 largest sides are
-    tried.
+    hundredth of the surface, or that are below the limit of the printer, count as equal. Among sides with equal
+    overhang, the side with the largest contact with the bed is chosen; among sides with equal contact, the side on
+    which the part is lowest. The 200 largest sides are tried.
 
     Args:
         mesh: A closed mesh [mm].
         printer: The printer.
-        up: Upward direction in the frame of the mesh, shape (3,); None for the search above.
+        up: Upward direction in the frame of the mesh, shape (3,); None to search for the best side.
     """
     import trimesh
 
@@ -88,7 +88,7 @@ def _best_up(mesh: "trimesh.Trimesh", printer: Printer) -> np.ndarray:
 
 
 def _sides(hull: "trimesh.Trimesh") -> list[np.ndarray]:
-    """Normals of the largest sides of a convex hull, no two of them nearly the same."""
+    """Normals of the largest sides of a convex hull, without nearly equal normals."""
     sides, area = hull.face_normals.copy(), hull.area_faces.copy()
     for facet, whole in zip(hull.facets, hull.facets_area, strict=True):
         area[facet] = whole
@@ -102,18 +102,18 @@ def _sides(hull: "trimesh.Trimesh") -> list[np.ndarray]:
 
 
 def turned_to_fit(points: np.ndarray, bed: np.ndarray) -> tuple[float, np.ndarray]:
-    """The turn about the vertical with which a part fits the bed best, and the excess of the part over the bed.
+    """The angle about the vertical at which a part fits the bed best, and the excess of the part over the bed.
 
-    If the smallest rectangle around the part fits, the result is the turn of this rectangle, otherwise the turn with
-    the largest margin.
+    If the smallest rectangle around the part fits the bed, the result is the angle of this rectangle, otherwise the
+    angle with the largest margin.
 
     Args:
         points: Horizontal positions of the vertices of the part [mm], shape (n, 2).
         bed: Width and depth of the bed [mm], shape (2,).
 
     Returns:
-        Angle [rad]; size of the part minus size of the bed along the axes of the bed [mm], shape (2,), negative along
-        axes along which the part fits.
+        The angle [rad], and the size of the part minus the size of the bed along the axes of the bed [mm], shape (2,);
+        negative along axes along which the part fits.
     """
     from scipy.optimize import minimize_scalar
     from scipy.spatial import ConvexHull

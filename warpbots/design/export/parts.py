@@ -1,4 +1,4 @@
-"""Printed parts: the solids of rigid bodies, with their holes, as they lie on the bed of a printer."""
+"""Makes printed parts: the solids of rigid bodies, with holes, in the pose in which they lie on the printer bed."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,12 @@ class PrintedPart:
 
     Attributes:
         name: Name of the body.
-        mesh: Its surface as it lies on the bed, in the first octant [mm], a `trimesh.Trimesh`.
+        mesh: Surface of the part in the pose in which it lies on the bed, in the first octant [mm], a
+            `trimesh.Trimesh`.
         pose: Transformation from the frame of the body [mm] to the frame of the mesh, shape (4, 4).
         placed: The solid in the world with all joint coordinates at zero [mm], a `manifold3d.Manifold`.
         density: Density of the body [kg/m^3].
-        drilled: The cuts of its holes.
+        drilled: The cuts of the holes in the part.
     """
 
     name: str
@@ -51,10 +52,11 @@ def printed_parts(
 ) -> tuple[PrintedPart, ...]:
     """The parts of a robot: one for each rigid body that has a shape, in the order of the scene.
 
-    The shapes of a body are united into one solid, holes are cut, and the solid is laid on the bed. The part lies on
-    the side of its convex hull, of the 200 largest sides, that gives the least overhang. Overhangs that differ by less
-    than a hundredth of the surface, or are below the limit of the printer, count as equal; among such sides, the side
-    with the largest contact with the bed is chosen, then the side with the lowest height of the part.
+    The shapes of a body are united into one solid, the holes are cut, and the solid is laid on the bed. The part lies
+    on one of the 200 largest sides of its convex hull: the side that gives the least overhang. Overhangs that differ by
+    less than a hundredth of the surface, or that are below the limit of the printer, count as equal. Among sides with
+    equal overhang, the side with the largest contact with the bed is chosen; among sides with equal contact, the side
+    on which the part is lowest.
 
     Args:
         scene: The scene.

@@ -11,13 +11,13 @@ __all__ = ["Printer"]
 
 @record
 class Printer:
-    """Limits of a printer that melts filament; the defaults suit a common printer with a nozzle of 0.4 mm.
+    """Limits of a filament printer; the defaults suit a common printer with a nozzle of 0.4 mm.
 
     Attributes:
         bed: Largest width, depth and height of a part [m], shape (3,).
-        wall: Thinnest wall [m]; two lines of the nozzle by default.
-        overhang_angle: Largest angle from the vertical that prints without supports [degrees].
-        overhang_share: Fraction of the surface of a part that may overhang without a remark in the report [1].
+        wall: Thickness of the thinnest wall that can be printed [m]; by default the width of two lines of the nozzle.
+        overhang_angle: Largest angle from the vertical of a surface that prints without supports [degrees].
+        overhang_share: Fraction of the surface of a part that may overhang before the report mentions it [1].
 
     Raises:
         SceneError: A value is out of range.

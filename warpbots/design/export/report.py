@@ -1,4 +1,4 @@
-"""The report on printed parts: measures, faults, and the further hardware of the robot."""
+"""The report on printed parts: measurements, faults, and other hardware that the robot needs."""
 
 import dataclasses
 from collections import Counter
@@ -27,15 +27,15 @@ It needs supports.
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PrintReport:
-    """Printed parts with their measures and faults.
+    """Printed parts with their measurements and faults.
 
     Attributes:
         name: Name of the robot.
         parts: The parts.
-        measures: Measures of each part.
+        measures: Measurements of each part.
         masses: Mass of each part [g].
         faults: All faults.
-        sweep: Result of the motion of the joints through their ranges.
+        sweep: Result of moving the joints through their ranges.
         printer: The printer.
         omitted: Names of the bodies that are not printed: soft bodies, and bodies without a shape.
     """
@@ -51,7 +51,7 @@ class PrintReport:
 
     @property
     def printable(self) -> bool:
-        """Whether no fault prevents printing or motion."""
+        """Whether the parts can be printed and moved: no fault prevents printing or motion."""
         return not any(fault.prevents for fault in self.faults)
 
     def __str__(self) -> str:
@@ -162,7 +162,8 @@ def check(
         holes: Holes for axles and tendons.
         printer: The printer; None for `Printer` with its defaults.
         density: Density of the plastic [kg/m^3]; None for the densities of the bodies.
-        ranges: Lower and upper ends of coordinates [rad or m] by name of the joint, replacing its limits.
+        ranges: Lower and upper ends of the coordinates of a joint [rad or m], by the name of the joint; they replace
+            the limits of the joint.
         up: Upward directions in the frames of bodies, by name of the body, for bodies that must be printed in a given
             orientation.
         tolerance: Depth from which an overlap of two parts counts as a collision [m].

@@ -31,7 +31,7 @@ def manifold_of(mesh: "trimesh.Trimesh") -> "Manifold":
     """The solid within a closed mesh.
 
     Raises:
-        ValueError: The mesh is open, or does not have one face on each side of every edge.
+        ValueError: The mesh is open, or an edge does not have exactly one face on each side.
         ImportError: manifold3d is not installed.
     """
     try:
@@ -55,18 +55,18 @@ def mesh_of(solid: "Manifold") -> "trimesh.Trimesh":
 
 
 def enclosed_volume(mesh: "trimesh.Trimesh") -> float:
-    """Volume within a mesh by the divergence theorem, in cubes of its unit; it may be zero."""
+    """Volume within a mesh by the divergence theorem, in cubes of the unit of the mesh; the volume may be zero."""
     return float((mesh.triangles_center * mesh.face_normals).sum(axis=1) @ mesh.area_faces) / 3.0
 
 
 def pieces(solid: "Manifold") -> tuple[list["Manifold"], list["Manifold"]]:
-    """The connected surfaces of a solid: surfaces that bound matter from outside, and surfaces around cavities."""
+    """The connected surfaces of a solid: first the outer surfaces, then the surfaces around cavities."""
     parts = solid.decompose()
     return [p for p in parts if p.volume() > 0.0], [p for p in parts if p.volume() < 0.0]
 
 
 def body_solid(body: RigidBody) -> "Manifold":
-    """The solid of a body in its own frame [mm]; shapes that touch or overlap become one closed surface.
+    """The solid of a body, in the frame of the body [mm]; shapes that touch or overlap become one closed surface.
 
     Raises:
         SceneError: A shape has no surface, is not closed or has no volume.
@@ -83,8 +83,8 @@ def body_solid(body: RigidBody) -> "Manifold":
 def welded(solid: "Manifold") -> "Manifold":
     """A solid without the tiny edges that Boolean operations leave at intersections of surfaces.
 
-    The ends of such edges are closer together than single precision can resolve, so that a file would have an open
-    mesh.
+    The two ends of such an edge are closer together than single precision can resolve, so that the mesh in a file would
+    be open.
 
     Raises:
         ValueError: The remaining mesh is not closed.
@@ -130,7 +130,10 @@ def _with_volume(mesh: "trimesh.Trimesh") -> "trimesh.Trimesh":
 
 
 def _united(solids: Sequence["Manifold"]) -> "Manifold":
-    """The union of solids; the surface of a single solid may overlap itself, too. Cavities in the solids are kept."""
+    """The union of solids, with the cavities in the solids.
+
+    The surface of a single solid may overlap itself.
+    """
     from manifold3d import Manifold, OpType
 
     found = [pieces(solid) for solid in solids]

@@ -1,4 +1,4 @@
-"""Thickness of the walls of a part, by rays from its surface through the solid."""
+"""Measures the thickness of the walls of a part with rays from its surface through the solid."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -29,8 +29,8 @@ class Wall:
     """The thinnest wall of a part.
 
     Attributes:
-        thickness: Its thickness [mm].
-        place: A point on its surface [mm], shape (3,).
+        thickness: Thickness of the wall [mm].
+        place: A point on the surface of the wall [mm], shape (3,).
     """
 
     thickness: float
@@ -38,16 +38,16 @@ class Wall:
 
 
 def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, longest: float) -> np.ndarray:
-    """Length of the path through a solid from points of its surface against their normals [mm], shape (n,).
+    """Length of the path from each surface point through the solid, opposite to the normal [mm], shape (n,).
 
-    The length is inf if the path is longer than `longest`, or if the face at its end is not parallel within 30 degrees
-    to the face of the point, which is then at an edge, not at a wall.
+    The length is inf if the path is longer than `longest`. It is also inf if the face at the end of the path is not
+    parallel within 30 degrees to the face at its start: the point is then at an edge, not at a wall.
 
     Args:
         solid: The solid [mm].
-        points: Points on its surface [mm], shape (n, 3).
+        points: Points on the surface of the solid [mm], shape (n, 3).
         normals: Outward unit normals at the points, shape (n, 3).
-        longest: Longest path that is followed [mm]; short rays are faster.
+        longest: Length of the longest path that is followed [mm]; short rays are faster.
     """
     inside = 1e-7 * longest
     found = np.full(len(points), np.inf)
@@ -61,11 +61,11 @@ def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, lon
 
 @checked
 def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
-    """The thinnest wall of a solid; None if it has no wall.
+    """The thinnest wall of a solid; None if the solid has no wall.
 
-    Rays start from 2000 to 20000 points that are spread evenly over the surface, about half a `limit` apart, then from
-    points around the thinnest places, closer to them in each pass. Edges sharper than 30 degrees count as walls without
-    thickness.
+    Rays start from 2000 to 20000 points that are spread evenly over the surface, about half a `limit` apart. In further
+    passes they start from points around the thinnest places, ever closer to these places. Edges sharper than 30 degrees
+    count as walls without thickness.
 
     Args:
         mesh: A closed mesh [mm].
@@ -104,7 +104,7 @@ def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall 
 def _around(
     solid: "Manifold", points: np.ndarray, normals: np.ndarray, spread: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the surface within the distance `spread` of given points, and their normals."""
+    """Random points of the surface within about the distance `spread` of given points, and the normals there."""
     near, facing = [], []
     for point, normal in zip(points, normals, strict=True):
         offsets = rng.uniform(-spread, spread, (_AROUND, 3))

@@ -1,4 +1,4 @@
-"""Grammars of robots: rules that state which components join; all or random topologies; and designs in files."""
+"""Grammars of robots: rules that state which components join, the topologies that they allow, and files of designs."""
 
 from warpbots.design.grammar.design import Design
 from warpbots.design.grammar.grammar import Grammar

@@ -1,4 +1,4 @@
-"""Checks of a grammar before use: that all names exist, components fit, and derivations end."""
+"""Checks of a grammar before its use: all names exist, components fit, and derivations end."""
 
 import graphlib
 import math
@@ -15,7 +15,7 @@ _Productions = Mapping[str, Sequence[Production]]
 
 
 def smallest_sizes(productions: _Productions) -> dict[str, float]:
-    """For each rule, the smallest number of components to which it leads; infinite if the rule never ends."""
+    """For each rule, the smallest number of components of its derivations; infinite if the rule never ends."""
     sizes = dict.fromkeys(productions, math.inf)
     for _ in productions:  # a smallest tree uses no rule twice on one branch
         for symbol, own in productions.items():
@@ -24,12 +24,14 @@ def smallest_sizes(productions: _Productions) -> dict[str, float]:
 
 
 def cycle(productions: _Productions, start: str, alone: bool = False) -> list[str]:
-    """Rules of a cycle, each leading to the next; the last rule is the first again. Empty if there is no cycle.
+    """Rules that form a cycle, each leading to the next one; empty if there is no cycle.
+
+    The last rule in the list is the first one again.
 
     Args:
         productions: Productions by rule.
-        start: The rule from which the others are reached.
-        alone: Whether to consider only productions without any component.
+        start: The rule from which the search for cycles starts.
+        alone: Whether only productions without any component are considered.
     """
     graph = {s: {r for p in own if not (alone and p.size) for r in p.rules} for s, own in productions.items()}
     reached = _reached(graph, start)
@@ -41,10 +43,10 @@ def cycle(productions: _Productions, start: str, alone: bool = False) -> list[st
 
 
 def refuse_endless(productions: _Productions) -> None:
-    """Raise if rules never end, or form a cycle without any component.
+    """Raise if a rule never ends, or if rules form a cycle that adds no component.
 
     Raises:
-        ValueError: There are such rules; the message names them.
+        ValueError: There are such rules; the message names the rules.
     """
     endless = {symbol for symbol, size in smallest_sizes(productions).items() if size == math.inf}
     graph = {s: {r for p in productions[s] for r in p.rules if r in endless} for s in endless}
@@ -64,7 +66,7 @@ def refuse_endless(productions: _Productions) -> None:
 
 
 def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    """Nodes that can be reached from a node of a graph in one step or more."""
+    """Nodes of `graph` that can be reached from the node `start` in one or more steps."""
     reached, waiting = set[str](), [start]
     while waiting:
         new = graph[waiting.pop()] - reached
@@ -74,7 +76,7 @@ def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
 
 
 def refuse_misfits(productions: _Productions, components: Mapping[str, Component]) -> None:
-    """Raise if components that can join do not fit.
+    """Raise if components that can join according to the rules do not fit.
 
     Raises:
         ValueError: A term names a port that its component does not have, or the sections of two ports differ; the
@@ -102,7 +104,7 @@ def _refuse_misfit(
 
 
 def _roots(productions: _Productions) -> dict[str, set[str]]:
-    """For each rule, the components with which its derivations can begin."""
+    """For each rule, the components that can be the root of a derivation of the rule."""
     roots: dict[str, set[str]] = {symbol: set() for symbol in productions}
     for _ in productions:
         for symbol, own in productions.items():

@@ -1,4 +1,4 @@
-"""Derivations of a grammar with a given number of components: their number, all of them, or random ones."""
+"""Counts, lists or draws at random the derivations of a grammar with a given number of components."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ _Option = TypeVar("_Option")
 class Derivations:
     """The derivations of a grammar; the weight of a derivation is the product of the weights of its productions.
 
-    With the weight w of a production, its number c of components and its rules B1, ..., Bk, the total weight N(n) of
-    the derivations of a symbol with n components is the sum of w S(n - c) over the productions of the symbol. S is the
-    convolution of the functions N of the rules B1, ..., Bk. With these numbers a random derivation is drawn top down,
+    Let a production have the weight w, c components and the rules B1, ..., Bk. The total weight N(n) of all derivations
+    of a symbol with n components is the sum of w S(n - c) over the productions of the symbol, where S is the
+    convolution of the functions N of the rules B1, ..., Bk. With the numbers N a random derivation is drawn top down,
     each choice with its exact probability (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van
     Cutsem 1994).
     """
 
     def __init__(self, productions: Mapping[str, Sequence[Production]], weight: Callable[[Production], float]):
-        """Take the productions by symbol; no production may lead back to its own symbol without adding a component."""
+        """Store the productions by symbol; no production may lead back to its own symbol without adding a component."""
         self._productions, self._weight = productions, weight
         self.total = functools.cache(self._total)
         self._together = functools.cache(self._convolution)
@@ -39,7 +39,7 @@ class Derivations:
                 yield (production, *parts)
 
     def draw(self, symbol: str, size: int, rng: np.random.Generator) -> Derivation:
-        """A random derivation from `symbol` with `size` components; at least one must exist."""
+        """A random derivation from `symbol` with `size` components; at least one such derivation must exist."""
         own = self._productions[symbol]
         production = chosen(own, [self._of_production(p, size) for p in own], rng)
         parts: Derivation = (production,)
@@ -53,7 +53,10 @@ class Derivations:
         return parts
 
     def _total(self, symbol: str, size: int) -> float:
-        """Total weight of all derivations from `symbol` with `size` components; an int if all weights are ints."""
+        """Total weight of all derivations from `symbol` with `size` components.
+
+        It is an int if all weights are ints.
+        """
         return sum(self._of_production(production, size) for production in self._productions[symbol])
 
     def _of_production(self, production: Production, size: int) -> float:

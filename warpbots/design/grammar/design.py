@@ -1,4 +1,4 @@
-"""Designs of robots, a topology with its shape, as plain data that files store to the last bit."""
+"""Designs of robots: a topology with its scale factors, as plain data that files store to the last bit."""
 
 import dataclasses
 import functools
@@ -26,18 +26,18 @@ _SAME = 1e-9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Design:
-    """A topology and its scale factors.
+    """A topology with its scale factors.
 
     Attributes:
         topology: The tree of components.
-        factors: Scale factors by the names of `Assembly.names` [1]; missing factors are 1.
-        constant: Patterns of names of parameters that are not free, as for `Assembly`.
+        factors: Scale factors, by their names in `Assembly.names` [1]; missing factors are 1.
+        constant: Names, or patterns of names, of scale factors that remain 1, as for `Assembly`.
         density: Density [kg/m^3].
-        about: Further plain data to store, such as the loss, controls, or the origin of the design.
+        about: Further plain data to store with the design, such as the loss, controls, or the origin of the design.
 
     Raises:
-        ValueError: A factor is not positive and finite, the assembly has no factor of this name, or `Topology.assembly`
-            raises.
+        ValueError: A factor is not positive and finite, the assembly has no factor with a given name, or
+            `Topology.assembly` raises.
     """
 
     topology: Topology
@@ -58,12 +58,12 @@ class Design:
     @classmethod
     @checked
     def of(cls, topology: Topology, factors: torch.Tensor, **options: Any) -> "Design":
-        """A design with factors in the order of `Assembly.names`, shape (n,).
+        """A design whose factors are given as a vector, in the order of `Assembly.names`.
 
         Args:
             topology: Topology of the design.
             factors: Scale factors of the design [1], shape (n,).
-            **options: `constant`, `density` and `about`.
+            **options: The fields `constant`, `density` and `about`.
 
         Raises:
             ValueError: The number of factors is wrong, or `Design` raises.
@@ -76,19 +76,19 @@ class Design:
 
     @functools.cached_property
     def assembly(self) -> Assembly:
-        """Its components as articulated bodies with free sizes."""
+        """The components of the design as articulated bodies with free sizes."""
         return self.topology.assembly(self.constant, self.density)
 
     @property
     def vector(self) -> torch.Tensor:
-        """Scale factors in the order of the names of the assembly [1], shape (n,), float64."""
+        """Scale factors in the order of `Assembly.names` [1], shape (n,), float64."""
         return torch.tensor([self.factors.get(name, 1.0) for name in self.assembly.names], dtype=torch.float64)
 
     @checked
     def save(self, path: str | Path) -> None:
         """Write the design as JSON, completely or not at all.
 
-        The file has the derivation, the factors to the last bit, and the component sizes that the factors scale.
+        The file contains the derivation, the factors to the last bit, and the component sizes that the factors scale.
 
         Raises:
             ValueError: `about` is not plain data.
@@ -120,11 +120,12 @@ class Design:
 
         Args:
             path: The file.
-            components: Components by name, with the sizes at the time of saving.
+            components: Components by name, with the same sizes as when the file was saved.
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file does not contain a design, a component is missing, or its sizes have changed.
+            ValueError: The file does not contain a design, a component is missing, or the sizes of a component have
+                changed.
         """
         file = readable(path)
         try:
@@ -143,7 +144,7 @@ def _reason(fault: Exception) -> str:
 
 
 def _refuse_changes(there: Mapping[str, Mapping[str, float]], here: Mapping[str, Component]) -> None:
-    """Raise if the components in `here` have other sizes than in the file (`there`)."""
+    """Raise if the sizes of the components `here` differ from the sizes in the file, `there`."""
     for name, sizes in there.items():
         if name not in here:
             raise ValueError(f"it needs a component {name!r}; there are {', '.join(here)}")

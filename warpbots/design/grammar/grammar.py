@@ -1,4 +1,4 @@
-"""Grammars of robots: rules, which join components and further rules, and the topologies to which rules lead."""
+"""Grammars of robots: rules that join components and further rules, and the topologies to which the rules lead."""
 
 import dataclasses
 import functools
@@ -28,15 +28,15 @@ class Grammar:
     """A regular tree grammar: the name of a rule is replaced by components and names of further rules.
 
     Rules are plain data. In ``{"finger": ["knuckle segment", "segment"], "segment": ["joint phalanx tip", "joint
-    phalanx segment"]}`` each name of a rule has a list of productions. A production is a `Term` of components, whose
-    leaves may be names of rules. A mapping in place of a list gives weights: ``{"knuckle segment": 1, "segment": 3}``.
+    phalanx segment"]}`` each rule has a list of productions. A production is a `Term` of components, whose leaves may
+    be names of rules. A mapping in place of the list gives weights: ``{"knuckle segment": 1, "segment": 3}``.
 
-    Everything is checked before use, down to the sections of all ports that can join. See Comon et al., Tree Automata
-    Techniques and Applications (2007), section 2.1, for these grammars; Zhao et al. 2020 (RoboGrammar) and Xu et al.
-    2021 (DiffHand, section III-A) for robots.
+    Everything is checked when the grammar is made, including the sections of all ports that can join. See Comon et al.,
+    Tree Automata Techniques and Applications (2007), section 2.1, for regular tree grammars; see Zhao et al. 2020
+    (RoboGrammar) and Xu et al. 2021 (DiffHand, section III-A) for grammars of robots.
 
     Attributes:
-        rules: Productions of each rule, as written terms; or weights by written terms.
+        rules: Productions of each rule, as texts of terms; or the weight of each production, by the text of the term.
         components: Components by name.
         start: The rule with which every topology begins; None for the first rule.
 
@@ -69,18 +69,19 @@ class Grammar:
         return {symbol: self._productions_of(symbol) for symbol in self.rules}
 
     def count(self, size: int) -> int:
-        """Number of derivations of topologies with this number of components; a topology may have several."""
+        """Number of derivations with `size` components; several derivations may lead to the same topology."""
         return int(self._counted(max(size, 1)).total(self.start, size))
 
     def topologies(self, largest: int | None = None, up_to_symmetry: bool = False) -> Iterator[Topology]:
-        """All topologies, each once, ordered by size.
+        """All topologies, in ascending order of size; each topology is yielded once.
 
         Args:
             largest: Largest number of components, at most 200; None if the grammar has no recursion.
-            up_to_symmetry: Whether robots that are rotated or mirrored images of one another count as one topology.
+            up_to_symmetry: Whether robots that are rotated or mirrored images of each other count as one topology.
 
         Raises:
-            ValueError: All topologies are larger than `largest`, or `largest` is None and a rule leads back to itself.
+            ValueError: All topologies have more than `largest` components, or `largest` is None and a rule leads back
+                to itself.
         """
         largest = self._limit(largest)
         derivations = self._counted(largest)
@@ -104,25 +105,26 @@ class Grammar:
             largest: Largest number of components, at most 200.
             seed: Seed of the random numbers.
             uniform: Whether all derivations with at most `largest` components are equally likely; otherwise the
-                probability of a derivation is the product of the weights of its productions, divided by the sum over
-                all of them.
+                probability of a derivation is the product of the weights of its productions, divided by the sum of
+                these products over all derivations.
 
         Raises:
-            ValueError: All topologies are larger than `largest`.
+            ValueError: All topologies have more than `largest` components.
         """
         return next(self._random(largest, seed, uniform))
 
     def sample(self, count: int, largest: int, seed: int = 0, uniform: bool = False) -> list[Topology]:
-        """Different random topologies.
+        """Random topologies that all differ from each other.
 
         Args:
             count: Number of topologies.
-            largest: As in `random`.
-            seed: As in `random`.
-            uniform: As in `random`.
+            largest: Largest number of components, as in `random`.
+            seed: Seed of the random numbers.
+            uniform: Whether all derivations are equally likely, as in `random`.
 
         Raises:
-            ValueError: There are too few topologies, all are larger than `largest`, or `count` is negative.
+            ValueError: There are too few different topologies, all have more than `largest` components, or `count` is
+                negative.
         """
         if count < 0:
             raise ValueError(f"Grammar.sample: count must not be negative, got {count}")
@@ -150,7 +152,7 @@ class Grammar:
             yield self._topology(derivations.draw(self.start, chosen(sizes, weights, rng), rng))
 
     def _counted(self, largest: int, weight: Callable[[Production], float] | None = None) -> Derivations:
-        """The derivations with up to `largest` components; by default all productions have the weight 1."""
+        """The derivations, counted up to `largest` components; by default all productions have the weight 1."""
         derivations = Derivations(self.productions, weight or (lambda production: 1))
         for size in range(1, largest + 1):  # in ascending order, so that recursion stays shallow
             derivations.total(self.start, size)
@@ -160,7 +162,7 @@ class Grammar:
         return Topology(tuple((p.symbol, str(p.term)) for p in derivation), self.components)
 
     def _limit(self, largest: int | None) -> int:
-        """`largest`, or the size of the largest topology if it is None."""
+        """`largest`, or the number of components of the largest topology if `largest` is None."""
         smallest = smallest_sizes(self.productions)[self.start]
         if largest is None:
             if found := cycle(self.productions, self.start):
@@ -177,7 +179,7 @@ class Grammar:
         return largest
 
     def _longest(self, symbol: str) -> int:
-        """The largest number of components to which a rule leads, without recursion."""
+        """The largest number of components of a derivation of the rule `symbol`, in a grammar without recursion."""
         return max(p.size + sum(self._longest(name) for name in p.rules) for p in self.productions[symbol])
 
     def _productions_of(self, symbol: str) -> tuple[Production, ...]:

@@ -1,4 +1,4 @@
-"""The grammar of hands: palms with one or two fingers, with or without knuckles, with any number of phalanges."""
+"""The grammar of hands: a palm with one or two fingers, which may have a knuckle and have any number of phalanges."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,10 @@ HAND_RULES: Mapping[str, Sequence[str]] = {
 
 
 def hand_components() -> dict[str, Component]:
-    """The parts of hands by name, with the same section of all ports: fingers may begin with knuckle or joint."""
+    """The parts of hands by name.
+
+    All ports have the same section, so that fingers may begin with a knuckle or a joint.
+    """
     return {
         "palm": palm(FINGER),
         "knuckle": knuckle(root=FINGER),
@@ -35,12 +38,13 @@ def hand_grammar(
 ) -> Grammar:
     """The grammar of hands, with additional or replaced rules and components.
 
-    Its rules are ``hand -> palm(out: finger) | palm(back: finger, out: finger)``, ``finger -> knuckle segment |
+    The default rules are ``hand -> palm(out: finger) | palm(back: finger, out: finger)``, ``finger -> knuckle segment |
     segment`` and ``segment -> joint phalanx tip | joint phalanx segment``.
 
     Args:
-        rules: Rules in addition to `HAND_RULES`; they replace rules of the same name.
-        components: Components in addition to `hand_components`; they replace components of the same name.
+        rules: Rules in addition to `HAND_RULES`; a given rule replaces the default rule of the same name.
+        components: Components in addition to `hand_components`; a given component replaces the default one of the same
+            name.
 
     Raises:
         ValueError: See `Grammar`.

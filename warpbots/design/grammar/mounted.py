@@ -19,9 +19,9 @@ def mounted(
     damping: float = 0.01,
     **options: Any,
 ) -> Scene:
-    """A scene of an assembly on a mount, with a motor at each hinge and without contact.
+    """A scene of an assembly whose first link is fixed to the world, with a motor at each hinge and without contact.
 
-    The defaults of torque and damping are the values of DiffHand's finger.
+    The defaults of torque and damping are the values for the finger in DiffHand (Xu et al. 2021).
 
     Args:
         assembly: The robot.

@@ -13,10 +13,10 @@ class Production:
     """A term that may replace a symbol.
 
     Attributes:
-        symbol: The symbol that is replaced, the name of a rule.
-        term: The term that replaces it; inner nodes are components, leaves are components or names of rules.
-        rules: The names of rules among its leaves, in order.
-        weight: Its probability among the productions of the rule.
+        symbol: The symbol that the term may replace: the name of a rule.
+        term: The term that replaces the symbol; inner nodes are components, leaves are components or names of rules.
+        rules: The names of rules among the leaves of the term, in the order of the leaves.
+        weight: Probability of this production among all productions of the rule.
     """
 
     symbol: str
@@ -26,7 +26,7 @@ class Production:
 
     @functools.cached_property
     def size(self) -> int:
-        """Number of components in its term."""
+        """Number of components in the term."""
         return sum(1 for _ in self.term.symbols()) - len(self.rules)
 
     def __str__(self):

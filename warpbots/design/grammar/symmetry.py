@@ -1,4 +1,4 @@
-"""Rotated and mirrored images of robots, which count as the same robot."""
+"""Finds rotated and mirrored images of robots, which count as the same robot."""
 
 import functools
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ _Canonical: TypeAlias = tuple[str, tuple]
 
 
 def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
-    """A canonical form, equal for a robot and its rotated and mirrored images, and for no other robot.
+    """A canonical form of a robot, which is the same for all its rotated and mirrored images, and for no other robot.
 
     A robot is rotated or mirrored as a whole, by a symmetry of its root. If it is mirrored, every component is mirrored
-    in the plane y = 0 of its port "in", which must be a symmetry of the component.
+    in the plane y = 0 of its port "in"; this reflection must be a symmetry of the component.
 
     Args:
-        term: The names of its components.
+        term: The tree of the components of the robot, by name.
         components: Components by name.
     """
     forms = (_form(term, components, mirrored, root=True) for mirrored in (False, True))
@@ -36,7 +36,7 @@ def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
 
 
 def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root: bool) -> _Canonical | None:
-    """The smallest form of all images, mirrored or not as `mirrored` says; None if there is no such image."""
+    """The smallest form of all images that are mirrored (or all that are not); None if there is no such image."""
     found = []
     children = {port: _form(child, components, mirrored, root=False) for port, child in term.children}
     if all(child is not None for child in children.values()):
@@ -48,14 +48,14 @@ def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root:
 
 @functools.lru_cache(maxsize=256)
 def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
-    """Rotations and reflections that map a component onto itself, and ports onto ports.
+    """Rotations and reflections that map a component onto itself, and its ports onto ports.
 
     Meshes, handles and ports at rest, and the hinge with its angles, must coincide with their images. Reflections must
     reverse the y axes of ports, but not their z axes.
 
     Args:
         component: The component.
-        root: Whether the component is the root; otherwise its port "in" must stay in place.
+        root: Whether the component is the root; otherwise its port "in" must be mapped onto itself.
     """
     ports = {name: port for name, port in component.ports.items() if name != "in" or not root}
     if not ports:
@@ -74,7 +74,10 @@ def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
 def _images(
     component: Component, ports: Mapping[str, Port], first: str, target: str, mirrored: bool
 ) -> dict[str, str] | None:
-    """Images of ports under the map x' = Q x + t that takes `first` to `target`; None if the map is not a symmetry."""
+    """Images of ports under the map x' = Q x + t from port `first` to port `target`.
+
+    None if the map is not a symmetry.
+    """
     handles = component.cage.handles
     flip = np.diag([1.0, -1.0 if mirrored else 1.0, 1.0])
     Q = ports[target].rotation @ flip @ ports[first].rotation.T
@@ -105,7 +108,7 @@ def _same_points(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _same_hinge(component: Component, Q: np.ndarray, t: np.ndarray) -> bool:
-    """Whether the map x' = Q x + t maps the axis of the hinge and the range of its angles onto themselves."""
+    """Whether x' = Q x + t maps the axis of the hinge, and the range of the angles of the hinge, onto themselves."""
     hinge = component.hinge
     if hinge is None:
         return True

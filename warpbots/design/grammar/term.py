@@ -1,4 +1,4 @@
-"""Terms: trees of symbols that join at ports, and their notation."""
+"""Terms: trees of symbols that join at ports, and the text notation of these trees."""
 
 import dataclasses
 import re
@@ -11,14 +11,14 @@ _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([():,]))")
 
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """A symbol, and the terms that join it at its ports.
+    """A symbol, and the terms that join the symbol at its ports.
 
-    In the notation, ``palm(back: finger, out: finger)`` is a palm with two fingers. A symbol joins the preceding symbol
-    at the port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
+    In the text notation, ``palm(back: finger, out: finger)`` is a palm with two fingers. A symbol that follows another
+    symbol joins it at the port "out": ``joint phalanx tip`` is short for ``joint(out: phalanx(out: tip))``.
 
     Attributes:
         symbol: Name of a component or of a rule.
-        children: Port and term of each child, in the order of the names of the ports.
+        children: Pairs of the name of a port and the term that joins there, sorted by the name of the port.
     """
 
     symbol: str
@@ -32,7 +32,7 @@ class Term:
 
     @classmethod
     def parse(cls, text: str) -> "Term":
-        """The term of a text in the notation.
+        """The term that `text` describes in the text notation.
 
         Raises:
             ValueError: `text` is not a term, or a port is used twice.
@@ -44,20 +44,20 @@ class Term:
         return term
 
     def symbols(self) -> Iterator[str]:
-        """All symbols of the term, parents before children and one branch after the other."""
+        """All symbols of the term: parents before children, one branch after the other."""
         yield self.symbol
         for _, child in self.children:
             yield from child.symbols()
 
     def nodes(self) -> Iterator["Term"]:
-        """The terms that begin at each of its symbols, in the order of `symbols`."""
+        """The term that begins at each symbol, in the order of `symbols`."""
         yield self
         for _, child in self.children:
             yield from child.nodes()
 
 
 class _Reader:
-    """A parser of the notation, which looks one token ahead.
+    """A parser of the text notation, which looks one token ahead.
 
     Attributes:
         next: The next token; None at the end.

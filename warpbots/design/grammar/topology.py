@@ -17,11 +17,11 @@ __all__ = ["Topology"]
 class Topology:
     """A tree of components, given by its derivation.
 
-    As a text it is its term, such as ``palm(out: knuckle joint phalanx tip)``.
+    The text of a topology is the text of its term, such as ``palm(out: knuckle joint phalanx tip)``.
 
     Attributes:
-        derivation: Pairs of the name of a rule and the production that replaces it; each pair replaces the first
-            occurrence of the name in the term so far.
+        derivation: Pairs of the name of a rule and the text of the production that replaces this name; each pair
+            replaces the first occurrence of the name in the term so far.
         components: Components by name.
 
     Raises:
@@ -43,7 +43,7 @@ class Topology:
 
     @functools.cached_property
     def term(self) -> Term:
-        """The tree of components by name."""
+        """The tree of the names of the components."""
         if not self.derivation:
             raise ValueError("Topology: its derivation is empty")
         return _derived(self.derivation)
@@ -62,7 +62,7 @@ class Topology:
         """The topology as articulated bodies with free sizes.
 
         Args:
-            constant: Names of parameters that are not free, or patterns of names, such as ``"palm.*"``.
+            constant: Names, or patterns of names such as ``"palm.*"``, of scale factors that remain 1.
             density: Density [kg/m^3].
 
         Raises:
@@ -75,7 +75,7 @@ class Topology:
 
 
 def _derived(derivation: Sequence[tuple[str, str]]) -> Term:
-    """The term that a derivation gives: each production replaces the first name of a rule in the term."""
+    """The term to which a derivation leads: each production replaces the first rule name in the term so far."""
     names, steps = {symbol for symbol, _ in derivation}, iter(derivation)
 
     def expanded(term: Term) -> Term:

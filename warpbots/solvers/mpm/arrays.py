@@ -1,7 +1,7 @@
-"""The arrays of a model and a state as Warp sees them: structs that kernels take as one argument.
+"""The arrays of a model and of a state, grouped in Warp structs that kernels take as one argument.
 
-The adjoint of a struct is a struct of the same type whose arrays hold gradients. If an array has no gradient, its entry
-in the adjoint struct is null.
+The adjoint of a struct is a struct of the same type, whose arrays hold the gradients with respect to the arrays of the
+struct. If an array has no gradient, the corresponding array of the adjoint struct is null.
 """
 
 import functools
@@ -15,17 +15,19 @@ __all__ = ["constituent_arrays", "constitution_arrays", "grid_geometry", "motion
 
 @functools.cache
 def motion_arrays(dim: int) -> type:
-    """Warp struct of the motion of particles."""
+    """Type of the Warp struct that holds the motion of the particles, for 2 or 3 dimensions."""
     vec, mat = vector(dim), matrix(dim)
 
     @wp.struct
     class MotionArrays:
-        """Motion of the particles; each array has shape (worlds * n_particles,).
+        """Motion of the particles of all worlds.
 
-        x: Positions [m].
-        v: Velocities [m/s].
-        C: Velocity gradients (the affine field of APIC) [1/s].
-        F: Deformation gradients [1].
+        Each array has one entry for each particle, shape (worlds * n_particles,).
+
+        x: Position of each particle [m].
+        v: Velocity of each particle [m/s].
+        C: Velocity gradient of the affine velocity field that each particle carries (APIC) [1/s].
+        F: Deformation gradient of each particle [1].
         """
 
         x: wp.array[vec]
@@ -38,17 +40,17 @@ def motion_arrays(dim: int) -> type:
 
 @functools.cache
 def constitution_arrays() -> type:
-    """Warp struct of the constants of particles."""
+    """Type of the Warp struct that holds the elastic constants, densities and volumes of the particles."""
 
     @wp.struct
     class ConstitutionArrays:
-        """Constants of the particles; each array has shape (worlds * n_particles,).
+        """Constants of the particles; each array has one entry for each particle, shape (worlds * n_particles,).
 
-        E: Young's modulus [Pa].
-        nu: Poisson's ratio [1].
-        rho: Density [kg/m^dim].
-        V: Rest volume [m^dim].
-        beta: Time of Kelvin-Voigt damping [s]; null if no material has damping.
+        E: Young's modulus of each particle [Pa].
+        nu: Poisson's ratio of each particle [1].
+        rho: Density of each particle: mass per rest volume [kg/m^dim].
+        V: Rest volume of each particle [m^dim].
+        beta: Time of Kelvin-Voigt damping of each particle [s]; null if no material of the scene has damping.
         """
 
         E: wp.array[real]
@@ -62,19 +64,22 @@ def constitution_arrays() -> type:
 
 @functools.cache
 def strength_arrays() -> type:
-    """Warp struct of the constants of plasticity."""
+    """Type of the Warp struct that holds the constants of plasticity of the particles."""
 
     @wp.struct
     class StrengthArrays:
-        """Constants of plasticity; each array has shape (worlds * n_particles,) and is null if no particle needs it.
+        """Constants of plasticity; each array has one entry for each particle, shape (worlds * n_particles,).
 
-        yield_stress: Yield stress [Pa].
-        hardening: Hardening modulus [Pa].
-        friction_angle: Angle of internal friction [degrees].
-        preconsolidation_pressure: Initial preconsolidation pressure [Pa].
-        stress_ratio: Slope of the critical state line [1].
-        cohesion: Tensile strength over preconsolidation pressure [1].
-        hardening_coefficient: Growth of the logarithm of the preconsolidation pressure per strain of compaction [1].
+        An array is null if no particle has the kind of plasticity to which the constant belongs.
+
+        yield_stress: Yield stress of von Mises plasticity [Pa].
+        hardening: Hardening modulus of von Mises plasticity [Pa].
+        friction_angle: Angle of internal friction of Drucker-Prager plasticity [degrees].
+        preconsolidation_pressure: Initial preconsolidation pressure of Cam clay [Pa].
+        stress_ratio: Slope of the critical state line of Cam clay [1].
+        cohesion: Tensile strength of Cam clay divided by its preconsolidation pressure [1].
+        hardening_coefficient: Increase of the logarithm of the preconsolidation pressure of Cam clay per volumetric
+            strain of compaction [1].
         """
 
         yield_stress: wp.array[real]
@@ -90,17 +95,19 @@ def strength_arrays() -> type:
 
 @functools.cache
 def constituent_arrays(dim: int) -> type:
-    """Warp struct of the fibres and Maxwell branches of particles."""
+    """Type of the Warp struct that holds the fibres and Maxwell branches of the particles."""
     vec = vector(dim)
 
     @wp.struct
     class ConstituentArrays:
-        """Fibres and Maxwell branches; the entries of one particle are consecutive.
+        """Fibres and Maxwell branches of the particles; the entries of one particle are consecutive.
 
-        fibre_modulus: Stiffness of a family of fibres [Pa], shape (worlds * n_particles * n_families,).
-        fibre_direction: Direction of a family at rest [1], shape (worlds * n_particles * n_families,), vector.
-        branch_modulus: Shear modulus of a branch [Pa], shape (worlds * n_particles * n_branches,).
-        relaxation_time: Relaxation time of a branch [s], shape (worlds * n_particles * n_branches,).
+        fibre_modulus: Stiffness of each family of fibres in each particle [Pa], shape (worlds * n_particles *
+            n_families,).
+        fibre_direction: Direction of each family of fibres at rest [1], shape (worlds * n_particles * n_families,),
+            vector.
+        branch_modulus: Shear modulus of each Maxwell branch [Pa], shape (worlds * n_particles * n_branches,).
+        relaxation_time: Relaxation time of each Maxwell branch [s], shape (worlds * n_particles * n_branches,).
         """
 
         fibre_modulus: wp.array[real]
@@ -113,20 +120,21 @@ def constituent_arrays(dim: int) -> type:
 
 @functools.cache
 def grid_geometry(dim: int) -> type:
-    """Warp struct of the background grid."""
+    """Type of the Warp struct that describes the background grid."""
     vec, ivec = vector(dim), index_vector(dim)
 
     @wp.struct
     class GridGeometry:
-        """Geometry of the grid.
+        """Geometry of the background grid, and sizes of the arrays on it.
 
-        lower: Position of node 0 [m].
-        dx: Size of a cell [m].
-        inv_dx: 1 / dx [1/m].
-        resolution: Number of nodes along each axis.
+        lower: Position of the first node of the grid [m].
+        dx: Edge length of a grid cell [m].
+        inv_dx: Inverse of the edge length, 1 / dx [1/m].
+        resolution: Number of grid nodes along each axis.
         pencils: Number of pencils in one world; a pencil is a line of nodes along the last axis, consecutive in memory.
         particles: Number of particles in one world.
-        world: World of each particle, stored because computing it takes a slow division, shape (worlds * n_particles,).
+        world: Index of the world of each particle, shape (worlds * n_particles,). It is stored because computing it
+            takes a slow division.
         """
 
         lower: vec

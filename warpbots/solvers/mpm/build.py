@@ -56,8 +56,8 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         scene: The scene.
         dx: Size of a grid cell [m].
         per_axis: Particles per cell along each axis.
-        margin: Time over which contact forces are measured, as a fraction of the stability bound [1].
-        worlds: Number of independent copies.
+        margin: Time over which contact forces are measured, divided by the stability bound of the time step [1].
+        worlds: Number of independent worlds.
         device: Device of the arrays.
 
     Raises:
@@ -131,7 +131,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
 
 
 def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> wp.array | None:
-    """Indices, in the arrays of all worlds, of the fluid particles that no constraint holds; None if there are none."""
+    """Indices of the fluid particles that no constraint holds, in the arrays of all worlds; None if there are none."""
     free = np.array([body.material.law in FLUIDS for body in scene.bodies])[particles.body]
     for constraint in scene.constraints:
         free &= ~particles.regions[constraint.region]
@@ -141,13 +141,16 @@ def _fluid(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -
 
 
 def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array | None:
-    """1 for each `CamClay` particle, whose flow changes its volume, 0 for others; None if there are none."""
+    """1 for each `CamClay` particle, whose plastic flow changes its volume, else 0.
+
+    None if there is no such particle.
+    """
     bodies = np.array([isinstance(body.material.plasticity, CamClay) for body in scene.bodies])
     return device_array(bodies[particles.body], device, int) if bodies.any() else None
 
 
 def _loses_bending(across: float) -> str | None:
-    """Text of a warning if a body has less than a cell across its thickness (docs/design/mpm-transfers.md), or None.
+    """A warning if a body is thinner than one cell (docs/design/mpm-transfers.md), else None.
 
     Args:
         across: Thickness of the body [cells].
@@ -158,7 +161,7 @@ def _loses_bending(across: float) -> str | None:
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:
-    """Raise if the scene has something that MPM cannot simulate."""
+    """Raise if the scene contains a part that MPM cannot simulate."""
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
@@ -196,7 +199,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
 
 
 def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[ParticleGroup, ...]:
-    """Groups of consecutive particles with the same law."""
+    """Groups of consecutive particles with the same material law."""
     counts = np.bincount(particles.body, minlength=len(scene.bodies))
 
     def rows(group: LawGroup) -> wp.array:

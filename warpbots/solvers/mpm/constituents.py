@@ -1,9 +1,11 @@
-"""Fibres and Maxwell branches: their stress, which adds to the stress of the law, and the relaxation of branches.
+"""Fibres and Maxwell branches: the stress that they add to the stress of the law, and the relaxation of branches.
 
     tau = sum over families of tau_fibre(F, a, k) + sum over branches of tau_branch(G, mu)
     G'  = step(G, I + dt C', T, dt)
 
-The stress of all particles is computed before its transfer to the grid. Warp derives the adjoints.
+F is the deformation gradient of the particle, a the direction and k the stiffness of a fibre family, G the deformation
+of the spring of a Maxwell branch, mu its shear modulus and T its relaxation time. The stress of all particles is
+computed before it is transferred to the grid. Warp derives the adjoints.
 """
 
 import functools
@@ -19,7 +21,7 @@ __all__ = ["adj_load_constituents", "adj_relax", "clear_load_gradients", "load_c
 
 
 def load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Write stress and energy of the fibres and branches of each particle to the workspace."""
+    """Write the stress and the energy of the fibres and branches of each particle to the workspace."""
     if model.composite:
         launch(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
 
@@ -32,7 +34,7 @@ def clear_load_gradients(model: MPMModel) -> None:
 
 
 def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Gradients with respect to the inputs of `load_constituents`, from the gradients of its outputs."""
+    """Add the gradients with respect to the inputs of `load_constituents`, from the gradients of its outputs."""
     if not model.composite:
         return
     inputs, outputs = _load(model, state)
@@ -47,7 +49,7 @@ def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
 
 
 def relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Deform the Maxwell branches with the matter and relax them over `dt` [s]."""
+    """Deform the Maxwell branches with the matter, and relax the branches over the time `dt` [s]."""
     if state.branch_deformation.size:
         launch(
             relax_kernel(model.dim), state.branch_deformation.size, *_relax(model, state, state_out, dt), model.device
@@ -57,7 +59,10 @@ def relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> N
 def adj_relax(
     model: MPMModel, state: MPMState, state_out: MPMState, velocity_gradient_adj: wp.array, dt: float
 ) -> None:
-    """Adjoint of `relax`; the gradient with respect to the velocity gradient is added to `velocity_gradient_adj`."""
+    """Adjoint of `relax`.
+
+    The gradient with respect to the velocity gradient is added to `velocity_gradient_adj`.
+    """
     if not state.branch_deformation.size:
         return
     inputs, outputs = _relax(model, state, state_out, dt)
@@ -72,7 +77,7 @@ def adj_relax(
 
 
 def _sizes(model: MPMModel) -> list[int]:
-    """Number of fibre families and number of branches for which the arrays have room in each particle."""
+    """Number of fibre families, and number of branches, for which the arrays have entries in each particle."""
     return [model.fibre_modulus.shape[-1], model.branch_modulus.shape[-1]]
 
 
@@ -95,7 +100,10 @@ def _relax(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> 
 
 @functools.cache
 def load_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of all worlds: stress and energy of fibres and branches; differentiated by Warp."""
+    """Kernel over the particles of all worlds: computes stress and energy of fibres and branches.
+
+    Warp differentiates the kernel.
+    """
     mat, ConstituentArrays = matrix(dim), constituent_arrays(dim)
     fibre_energy, fibre_stress = fibre_reinforcement(dim)
     branch_energy, branch_stress = maxwell(dim)
@@ -115,7 +123,7 @@ def load_kernel(dim: int) -> wp.Kernel:
         stress_out: wp.array[mat],
         energy_out: wp.array[real],
     ):
-        """Kirchhoff stress tau and energy Psi, summed over all fibres and branches of a particle."""
+        """Writes Kirchhoff stress and energy per volume of each particle, summed over its fibres and branches."""
         r = wp.tid()
         count = counts[r % particles]
         tau = mat()
@@ -135,7 +143,7 @@ def load_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def relax_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all branches of all particles: deformation and relaxation in a step; differentiated by Warp."""
+    """Kernel over all branches of all particles: deforms and relaxes each branch in a step; differentiated by Warp."""
     mat, ConstituentArrays, stepped = matrix(dim), constituent_arrays(dim), maxwell_step(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.relaxation_{dim}d"))
@@ -152,7 +160,7 @@ def relax_kernel(dim: int) -> wp.Kernel:
         # out
         G_out: wp.array[mat],
     ):
-        """G' = step(G, I + dt C', T, dt)."""
+        """Writes the deformation of the spring of each branch after the step: G' = step(G, I + dt C', T, dt)."""
         k = wp.tid()
         r = k // branches
         if k - r * branches < counts[r % particles][1]:

@@ -1,13 +1,13 @@
-"""Constraints: they hold the grid nodes of held matter, and held particles move only as their constraint permits.
+"""Constraints: held grid nodes and held particles move only as the constraint permits.
 
 A constraint acts on matter through the grid, like a sticky obstacle. A node is held if at least a ninth of the rest
-volume in its spline belongs to the constrained region, which is the case up to 5/8 of a cell beyond a face. Matter
-starts to deform 0.15 cells behind the last held node. So matter is always clamped within half of a cell of the face,
-and at the face on average over all positions of the face on the grid (docs/design/mpm-constraints.md). Held particles
-still deform with the grid and transfer their stress to it. Their positions and velocities are projected, so that they
-fulfil the constraint up to rounding.
+volume within its spline belongs to the constrained region; this is the case for nodes up to 5/8 of a cell beyond a face
+of the region. Matter starts to deform 0.15 cells behind the last held node. Therefore matter is always clamped within
+half a cell of the face, and exactly at the face on average over all positions of the face on the grid
+(docs/design/mpm-constraints.md). Held particles still deform with the grid and transfer their stress to the grid. The
+positions and velocities of held particles are projected, so that they fulfil the constraint up to rounding.
 
-The choice of held nodes is discrete; its derivative is zero.
+The set of held nodes is discrete; gradients do not include its changes.
 """
 
 import functools
@@ -28,7 +28,7 @@ _SHARE = 1.0 / 9.0
 
 
 def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> None:
-    """Add the volumes of the particles near the constraint to `constraint.share`, which must be zero before."""
+    """Add the volumes of the particles near the constraint to `constraint.share`, which must be zero on entry."""
     inputs = [constraint.near, constraint.weight, model.material, model.geometry, state.motion]
     launch(share_kernel(model.dim), (model.worlds, constraint.near.size), inputs, [constraint.share], model.device)
 
@@ -36,13 +36,17 @@ def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> Non
 def hold_nodes(
     model: MPMModel, constraint: HeldRegion, active: wp.array, values: wp.array, threads: tuple[int, int]
 ) -> None:
-    """Project `values`, velocities of nodes or gradients with respect to them: a projection is its own adjoint."""
+    """Project `values` at held nodes.
+
+    `values` are the velocities of nodes, or the gradients with respect to these velocities: a projection is its own
+    adjoint.
+    """
     inputs = [constraint.freedom, constraint.direction, model.grid.resolution[-1], threads[1], constraint.share, active]
     launch(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
 
 
 def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Project the velocities of held particles, and move the particles with the projected velocities."""
+    """Project the velocities of held particles, and move these particles with their projected velocities."""
     for c in model.constraints:
         inputs = [c.particle, c.freedom, c.direction, model.geometry, state.motion, real(dt)]
         size = (model.worlds, c.particle.size)
@@ -56,7 +60,7 @@ def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, mo
         model: The model.
         state: State at the start of the step.
         state_out: State at the end of the step.
-        moved_adj: Gradient with respect to the motion before plastic flow, as a Warp struct.
+        moved_adj: Gradient with respect to the motion after the step and before plastic flow, as a Warp struct.
         dt: Length of the step [s].
     """
     velocity, velocity_adj = model.workspace.velocity, model.workspace.velocity_adj
@@ -71,7 +75,10 @@ def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, mo
 
 @functools.cache
 def share_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles near a held region): transfer of rest volumes to the grid, held and all."""
+    """Kernel over (worlds, particles near a held region): adds rest volumes to grid nodes.
+
+    The volume of held particles and the volume of all particles are added separately.
+    """
     vec, mat = vector(dim), matrix(dim)
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
     s = stencil(dim)
@@ -88,7 +95,7 @@ def share_kernel(dim: int) -> wp.Kernel:
         # out
         share_out: wp.array[NODE],
     ):
-        """(held volume, volume)_i += w_ip (V_p if p is held, V_p)."""
+        """Adds w_ip V_p to the volume of each node i, and also to its held volume if particle p is held."""
         w, k = wp.tid()
         r = w * grid.particles + near[k]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -102,7 +109,7 @@ def share_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def hold_nodes_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): projection of the velocities of held nodes."""
+    """Kernel over (pencils of all worlds, lanes): projects the velocities of held nodes."""
     vec, s, project = vector(dim), stencil(dim), projection(dim)
     least = real(_SHARE)
 
@@ -119,7 +126,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
         # out
         velocity_out: wp.array[NODE],
     ):
-        """v_i = project(v_i) if at least a ninth of the matter at node i is held."""
+        """Projects the velocity of each node on the permitted motion if at least a ninth of its matter is held."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -133,7 +140,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def hold_particles_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held particles): projection of the outputs of `move_kernel`."""
+    """Kernel over (worlds, held particles): projects the velocities and positions that `move_kernel` has written."""
     vec, s, project = vector(dim), stencil(dim), projection(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
 
@@ -150,7 +157,7 @@ def hold_particles_kernel(dim: int) -> wp.Kernel:
         # out
         motion_out: MotionArrays,
     ):
-        """v' = project(v'), x' = x + dt v'."""
+        """Projects the velocity of each held particle and moves the particle: v' = project(v'), x' = x + dt v'."""
         w, k = wp.tid()
         r = w * grid.particles + particle[k]
         if s.reach((motion.x[r] - grid.lower) * grid.inv_dx, grid.resolution):
@@ -163,11 +170,11 @@ def hold_particles_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held particles): difference between the adjoints of a held and a free particle.
+    """Kernel over (worlds, held particles): adds the difference between the adjoints of a held and a free particle.
 
-    The adjoint of a free particle has used q = v*' + dt x*' as the gradient with respect to the velocity of the
-    particle, and v' as the velocity gathered from the grid. For a held particle the gradient is project(q), and the
-    gathered velocity is sum w v_i, before the projection.
+    An asterisk marks a gradient. The adjoint of the step has treated all particles as free: it has used q = v*' + dt
+    x*' as the gradient with respect to the velocity of the particle, and v' as the velocity gathered from the grid. For
+    a held particle the correct gradient is project(q), and the gathered velocity is sum w v_i, before the projection.
     """
     vec, mat, s, project = vector(dim), matrix(dim), stencil(dim), projection(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
@@ -189,7 +196,7 @@ def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         velocity_adj_out: wp.array[NODE],
     ):
-        """v_i* += w d, x* += slope(d) - A^T (sum w v_i - v'), with d = project(q) - q."""
+        """With d = project(q) - q: v_i* += w d, x* += slope(d) - A^T (sum w v_i - v'); an asterisk marks a gradient."""
         w, k = wp.tid()
         r = w * grid.particles + particle[k]
         x = (motion.x[r] - grid.lower) * grid.inv_dx

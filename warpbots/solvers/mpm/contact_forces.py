@@ -1,4 +1,4 @@
-"""Forces of matter on obstacles: the momentum that nodes in obstacles take from matter, per time."""
+"""Forces of matter on obstacles: the momentum that grid nodes inside obstacles take from matter, per time."""
 
 import functools
 
@@ -17,7 +17,7 @@ _LANES = 64
 
 
 def press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.array) -> None:
-    """Write the force on each obstacle [N], shape (worlds, n_obstacles), vector."""
+    """Write the force of matter on each obstacle to `force_out` [N], shape (worlds, n_obstacles), vector."""
     work = model.workspace
     gather(model, state, control, work.measured, model.contact_interval)
     work.contact_force.zero_()
@@ -28,7 +28,7 @@ def press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.arr
 
 
 def adj_press(model: MPMModel, state: MPMState, control: wp.array, force_out: wp.array) -> None:
-    """Adjoint of `press`: gradients with respect to the inputs of `press`, from the gradient of `force_out`."""
+    """Adjoint of `press`: adds the gradients with respect to its inputs, from the gradient of `force_out`."""
     work, dt = model.workspace, model.contact_interval
     gather(model, state, control, work.measured, dt)
     clear(model, work.measured.active, work.momentum_adj)
@@ -51,7 +51,10 @@ def _inputs(model: MPMModel) -> list:
 
 @functools.cache
 def contact_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): the force at each contact of a node; differentiated by Warp."""
+    """Kernel over (pencils of all worlds, lanes): computes the force at each contact of a node.
+
+    Warp differentiates the kernel.
+    """
     vec = vector(dim)
     s, constrain_velocity, quotient = stencil(dim), constrain(dim), divide(dim)
 
@@ -75,7 +78,11 @@ def contact_kernel(dim: int) -> wp.Kernel:
         # out
         force_out: wp.array2d[vec],
     ):
-        """f = m (v - constrain(v)) / dt, v = p / m + dt g; v = constrain(v) before the next obstacle of the node."""
+        """Writes the force of matter at each contact of each node: f = m (v - constrain(v)) / dt.
+
+        The first obstacle of a node acts on v = p / m + dt g; the next obstacle acts on the result of constrain(v) for
+        the obstacle before.
+        """
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -99,13 +106,13 @@ def contact_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def obstacle_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, obstacles, lanes): sum of the contact forces of each obstacle, in a fixed order."""
+    """Kernel over (worlds, obstacles, lanes): adds the contact forces of each obstacle, in a fixed order."""
     vec = vector(dim)
     wide = {2: wp.vec2d, 3: wp.vec3d}[dim]
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.obstacle_forces_{dim}d"), enable_backward=False)
     def press_obstacles(obstacle: wp.array[int], force: wp.array2d[vec], total_out: wp.array2d[vec]):
-        """F_o = sum of f over the contacts of obstacle o."""
+        """Writes the force on each obstacle o: F_o = sum of f over the contacts of obstacle o."""
         w, o, lane = wp.tid()
         total = wide(wp.float64(0.0))
         for c in range(lane, obstacle.shape[0], wp.block_dim()):
@@ -125,7 +132,7 @@ def spread_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.obstacle_forces_{dim}d"), enable_backward=False)
     def spread_pressure(obstacle: wp.array[int], total_adj: wp.array2d[vec], force_adj_out: wp.array2d[vec]):
-        """f* = F_o* of the obstacle o of the contact."""
+        """Writes f* = F_o* to each contact, with the obstacle o of the contact; an asterisk marks a gradient."""
         w, c = wp.tid()
         force_adj_out[w, c] = total_adj[w, obstacle[c]]
 

@@ -18,8 +18,8 @@ _STRIKES = 1e-3
 def domain_of(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corner of the domain of matter [m].
 
-    If the scene gives no domain, the domain is the bounding box of all bodies, extended on every side by the largest
-    edge of this box, and extended along gravity down to the obstacles onto which matter falls.
+    If the scene does not give a domain, the domain is the bounding box of all bodies, extended on every side by the
+    largest edge of this box, and extended in the direction of gravity to the obstacles onto which matter falls.
 
     Raises:
         SceneError: A particle is outside of the scene's domain.
@@ -51,9 +51,10 @@ def _roomy(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarr
 
 
 def _landing(obstacle: Obstacle, start: np.ndarray, down: np.ndarray, room: float) -> np.ndarray:
-    """Points at which rays from `start` along `down` reach an obstacle [m], shape (n, dim), by sphere tracing.
+    """Points at which rays from `start` in direction `down` reach an obstacle [m], shape (n, dim), by sphere tracing.
 
-    Rays that reach no obstacle have no point. `room` is the largest edge of the bounding box of the bodies [m].
+    A ray that does not reach the obstacle gives no point. `room` is the largest edge of the bounding box of the bodies
+    [m].
     """
     x, fallen = start.copy(), np.zeros(len(start))
     while True:

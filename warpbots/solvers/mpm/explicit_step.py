@@ -1,4 +1,4 @@
-"""One explicit step of MLS-MPM, and its adjoint: particles to grid, the grid, and back to the particles."""
+"""One explicit step of MLS-MPM, and its adjoint: from particles to the grid, on the grid, and back to the particles."""
 
 import warp as wp
 
@@ -33,7 +33,10 @@ def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMStat
 
 
 def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
-    """Adjoint of `step`, from the gradients of `state_out`; fills the grid again if the step did not keep it."""
+    """Adjoint of `step`, from the gradients of `state_out`.
+
+    The grid is filled again if the step did not keep it.
+    """
     workspace = model.workspace
     gathered = workspace.gathered(state_out)
     if workspace.keeps(state_out):
@@ -58,7 +61,10 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
 
 
 def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
-    """Transfer mass and momentum of the particles to the grid, with impulses of all forces but gravity in `dt` [s]."""
+    """Transfer mass and momentum of the particles to the grid, and add the impulses of forces over `dt` [s].
+
+    All forces except gravity are included.
+    """
     _load_particles(model, state, control)
     clear(model, gathered.active, gathered.momentum)
     gathered.active.zero_()
@@ -106,13 +112,13 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
 
 
 def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
-    """Set the nodes of the active pencils to zero."""
+    """Set `values` to zero at the nodes of the active pencils."""
     threads = grid_threads(model)
     launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
 
 
 def grid_threads(model: MPMModel) -> tuple[int, int]:
-    """Number of pencils, and of threads for each: one thread per node on a GPU, one for the whole pencil on a CPU."""
+    """Number of pencils, and number of threads for each pencil: one thread for each node on a GPU, one on a CPU."""
     return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
 
@@ -124,7 +130,7 @@ def _find_residual(model: MPMModel, state: MPMState, gathered: Gathered) -> None
 
 
 def _adj_residual(model: MPMModel, state: MPMState, state_out: MPMState, gathered: Gathered, dt: float) -> MPMState:
-    """Add the gradients through the retained residual of fluids; return the state before the residual was added."""
+    """Add the gradients through the retained residual of fluids; returns the state before the residual was added."""
     if model.fluid is None:
         return state_out
     _find_residual(model, state, gathered)
@@ -144,7 +150,7 @@ def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None
 
 
 def _forces(model: MPMModel) -> list[tuple[wp.array, wp.array]]:
-    """Forces of cables and of loads: for each of the two, indices of the particles in a world, and forces [N]."""
+    """Forces of cables, and forces of loads: each as the indices of the particles in a world, and the forces [N]."""
     cables = [(model.cables.particle, model.workspace.cables.force)] if model.workspace.n_cables else []
     return cables + ([(model.workspace.every_particle, model.load)] if model.loaded else [])
 

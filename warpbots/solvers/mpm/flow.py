@@ -1,10 +1,10 @@
-"""Flow: after a step has moved matter, matter beyond its elastic range returns to the yield surface.
+"""Plastic flow: after a step has moved matter, matter beyond its elastic range returns to the yield surface.
 
     F' = return((I + dt C') F)
 
-with the return mapping of the plasticity of the material. A fluid loses its shear, and elastic matter keeps F. The
-kernel reads only C' and the state at the start of the step, so that its adjoint, which Warp derives, needs only states.
-Maxwell branches relax in the same function.
+with the return mapping for the plasticity of the material. A fluid loses its shear deformation, and elastic matter
+keeps F. The kernel reads only C' and the state at the start of the step; therefore its adjoint, which Warp derives,
+needs only states. The function `flow` also relaxes Maxwell branches.
 """
 
 import functools
@@ -25,11 +25,11 @@ __all__ = ["adj_flow", "flow", "flow_groups"]
 
 
 def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, device: wp.Device) -> tuple:
-    """All particles, elastic ones included, grouped by the kind of flow of their bodies; empty if all are elastic.
+    """All particles, including elastic ones, grouped by the kind of plastic flow; empty if all particles are elastic.
 
     Args:
         materials: Material of each body.
-        body: Body of each particle of a world, shape (n_particles,).
+        body: Index of the body of each particle of a world, shape (n_particles,).
         worlds: Number of worlds.
         device: Device of the arrays.
     """
@@ -44,14 +44,14 @@ def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, de
 
 
 def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Return the particles of `state_out` to their yield surfaces, and relax their branches."""
+    """Return the particles of `state_out` to their yield surfaces, and relax their Maxwell branches."""
     relax(model, state, state_out, dt)
     for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
         launch(kernel, size, inputs, outputs, model.device)
 
 
 def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
-    """Adjoint of `flow`; returns the gradients with respect to the motion before the flow, as a Warp struct.
+    """Adjoint of `flow`; returns the gradients with respect to the motion before plastic flow, as a Warp struct.
 
     If any matter flows, the gradient with respect to F at the start of the step is complete after this function, and
     the returned gradient with respect to F is zero.
@@ -89,7 +89,7 @@ def _launches(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) 
 
 @functools.cache
 def _returned(kind: type | str | None, dim: int) -> wp.Function:
-    """Warp function from (F, history, E, nu, strength, row of the particle) to (F', history') after plastic flow."""
+    """Warp function that maps (F, history, E, nu, strength, index of the particle) to (F', history') after the flow."""
     mat, Strength = matrix(dim), strength_arrays()
 
     if kind is VonMises:
@@ -97,7 +97,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of von Mises plasticity."""
+            """Returns F and the history after the return mapping of von Mises plasticity."""
             return flow_of_metal(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
 
         return returned
@@ -107,7 +107,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of Drucker-Prager plasticity."""
+            """Returns F and the history after the return mapping of Drucker-Prager plasticity."""
             return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
 
         return returned
@@ -117,7 +117,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of Cam clay plasticity."""
+            """Returns F and the history after the return mapping of Cam clay plasticity."""
             return flow_of_snow(
                 F, history, E, nu, strength.preconsolidation_pressure[r], strength.stress_ratio[r],
                 strength.cohesion[r], strength.hardening_coefficient[r],
@@ -130,14 +130,14 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-            """Return mapping of a fluid."""
+            """Returns F without its shear deformation, and the history unchanged, for a fluid."""
             return forget_shear(F), history
 
         return returned
 
     @wp.func
     def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
-        """F and history, unchanged."""
+        """Returns F and history unchanged, for elastic matter."""
         return F, history
 
     return returned
@@ -145,7 +145,7 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
 
 @functools.cache
 def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one `FlowGroup.kind`; differentiated by Warp."""
+    """Kernel over the particles of a group with one `FlowGroup.kind`: applies plastic flow; differentiated by Warp."""
     mat = matrix(dim)
     ConstitutionArrays, StrengthArrays = constitution_arrays(), strength_arrays()
     returned = _returned(kind, dim)
@@ -166,7 +166,7 @@ def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
         F_out: wp.array[mat],
         history_out: wp.array[real],
     ):
-        """(F', history') = return((I + dt C') F, history)."""
+        """Deforms each particle and applies its return mapping: (F', history') = return((I + dt C') F, history)."""
         r = rows[wp.tid()]
         trial = F[r] + dt * (C[r] @ F[r])
         elastic, gathered = returned(trial, history[r], material.E[r], material.nu[r], strength, r)

@@ -33,14 +33,17 @@ _NODE = 120.0
 
 
 class GridContacts(NamedTuple):
-    """Contacts of grid nodes; a node has at most three contacts, with the obstacles whose surfaces are nearest.
+    """Contacts of grid nodes with obstacles.
+
+    A node has at most three contacts: with the obstacles whose surfaces are nearest.
 
     Attributes:
-        of_node: Numbers of the three contacts of each node, -1 for none, shape (n_nodes,), vec3i.
-        normal: Outward unit normal of each contact, shape (n_contacts,).
-        obstacle: Obstacle of each contact, shape (n_contacts,).
+        of_node: Indices of the up to three contacts of each node, -1 for no contact, shape (n_nodes,), vec3i.
+        normal: Outward unit normal of the obstacle at the node of each contact, shape (n_contacts,).
+        obstacle: Index of the obstacle of each contact, shape (n_contacts,).
         condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
-        extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
+        extra: Coefficient of static friction minus coefficient of sliding friction of each obstacle [1], shape
+            (n_obstacles,).
     """
 
     of_node: wp.array
@@ -84,7 +87,7 @@ class BackgroundGrid:
         return self.nodes // self.resolution[-1]
 
     def geometry(self, worlds: int, particles: int, device: wp.Device) -> object:
-        """The grid as a Warp struct, including the number of the world of each particle."""
+        """The grid as a Warp struct, including the index of the world of each particle."""
         geometry = grid_geometry(len(self.resolution))()
         geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
         geometry.inv_dx = real_numpy(1.0 / self.dx)
@@ -141,7 +144,7 @@ class BackgroundGrid:
 
 @functools.cache
 def clear_kernel() -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): set the nodes of the active pencils to zero."""
+    """Kernel over (pencils of all worlds, lanes): sets the nodes of the active pencils to zero."""
 
     @wp.kernel(module=wp.get_module("warpbots.mpm.clear"), enable_backward=False)
     def clear(
@@ -153,7 +156,7 @@ def clear_kernel() -> wp.Kernel:
         # out
         values_out: wp.array[NODE],
     ):
-        """h_i = 0."""
+        """Sets the value of each node of the active pencils to zero: h_i = 0."""
         pencil, lane = wp.tid()
         if active[pencil] != 0:
             for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
@@ -183,11 +186,12 @@ def divide(dim: int) -> wp.Function:
 
 @functools.cache
 def grid_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): velocities from momenta, gravity and contact; differentiated by Warp.
+    """Kernel over (pencils of all worlds, lanes): computes the velocities of nodes; differentiated by Warp.
 
-    Most pencils of most grids are empty and skipped. A thread takes every `lanes`-th node of its pencil: all nodes on a
-    CPU, and a single node on a GPU, so that adjacent threads have adjacent nodes. Each world may have several `copies`
-    of friction and gravity (`warpbots.numerics.Copies`); each thread uses one of these copies.
+    Velocities follow from momenta, gravity and contact. Most pencils of most grids are empty and skipped. A thread
+    computes every `lanes`-th node of its pencil: all nodes on a CPU, and a single node on a GPU, so that adjacent
+    threads compute adjacent nodes. Each world may have several `copies` of friction and gravity
+    (`warpbots.numerics.Copies`); each thread uses one of these copies.
     """
     vec = vector(dim)
     s, constrain_velocity, quotient = stencil(dim), constrain(dim), divide(dim)
@@ -213,7 +217,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
         # out
         velocity_out: wp.array[NODE],
     ):
-        """v_i = constrain(p_i / m_i + dt g)."""
+        """Writes the velocity of each node after gravity and contact: v_i = constrain(p_i / m_i + dt g)."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return

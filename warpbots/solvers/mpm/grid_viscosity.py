@@ -1,13 +1,12 @@
 """The viscosity that the transfers add to a fluid.
 
 Every step filters the motion of matter through the grid. A fluid retains the fraction exp(-dt / T) of the motion that
-the grid does not resolve (`retained_motion`), so that the loss is proportional to time, not to the number of steps, as
-for a viscosity. In measured flows (docs/design/mpm-transfers.md) this viscosity is about
+the grid does not resolve (`retained_motion`); as with a viscosity, the loss is therefore proportional to time, not to
+the number of steps. In measured flows (docs/design/mpm-transfers.md) this viscosity is about
 
     nu = dx^2 / (8 T),   T = 20 safe steps,
 
-within a factor of two, or three on the finest grids. The viscosity depends on the flow, and hardly on the length of
-steps.
+within a factor of two, or of three on the finest grids. The viscosity depends on the flow, but hardly on the time step.
 """
 
 import numpy as np

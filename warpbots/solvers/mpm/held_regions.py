@@ -19,16 +19,16 @@ NEAR = 4.0
 
 @dataclasses.dataclass(frozen=True)
 class HeldRegion:
-    """A constraint and the particles that it holds.
+    """A constraint, with the particles that it holds.
 
     Attributes:
         freedom: Index of the freedom of the constraint in `warpbots.scene.FREEDOMS`.
-        direction: Direction of the constraint, zero if it has none.
+        direction: Direction of the constraint; zero if the constraint has no direction.
         particle: Indices of the held particles in a world, shape (n_held,), int.
         near: Indices of the held particles and of the particles around them, shape (n_near,), int.
-        weight: 1 for particles of `near` that are held, 0 for others, shape (n_near,).
-        share: Volume at each node: of held particles in the first component, of all particles in the last [m^dim],
-            shape (worlds * nodes,).
+        weight: 1 for each entry of `near` that is a held particle, else 0, shape (n_near,).
+        share: Volume of matter at each node [m^dim], shape (worlds * nodes,). The first component is the volume of held
+            particles, the last component is the volume of all particles.
     """
 
     freedom: int

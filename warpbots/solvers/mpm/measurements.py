@@ -23,15 +23,15 @@ __all__ = ["MPMReadings", "readings", "sense"]
 class MPMReadings(ArrayFields[Array]):
     """Measurements of a state.
 
-    A particle carries the affine velocity field v + C (x - x_p), which a step transfers to the grid, so that C
-    contributes to its energy and angular momentum: the second moment of a quadratic spline is m dx^2/4 along each axis.
-    A step conserves the angular momentum that includes this contribution exactly.
+    A particle carries the affine velocity field v + C (x - x_p), which a step transfers to the grid. Therefore C
+    contributes to the energy and the angular momentum of the particle: the second moment of a quadratic spline is m
+    dx^2/4 along each axis. A step exactly conserves the angular momentum that includes this contribution.
 
     The force on an obstacle is the momentum that the nodes in the obstacle take from matter in a step of length
-    `MPMModel.contact_interval`, divided by this length: 0.4 of the stability bound of the scene as it was built.
-    Obstacles act on a node one after the other, as in the step. For matter that rests or slides the force does not
-    depend on the interval; in an impact the force is the mean over the interval. In steps of exactly this length
-    momentum is balanced to rounding.
+    `MPMModel.contact_interval`, divided by this length, which is 0.4 of the stability bound of the scene as it was
+    built. Obstacles act on a node one after the other, as in the step. For matter that rests or slides the force does
+    not depend on the interval; during an impact the force is the mean over the interval. With steps of exactly this
+    length, forces and momentum are balanced up to rounding.
 
     Attributes:
         kinetic_energy: Kinetic energy, sum of m/2 (|v|^2 + dx^2/4 C : C) [J], shape (worlds,).
@@ -61,7 +61,7 @@ class MPMReadings(ArrayFields[Array]):
 
 
 def readings(model: MPMModel, requires_grad: bool = False) -> MPMReadings[wp.array]:
-    """Fresh arrays for `sense`."""
+    """New arrays to which `sense` can write."""
     vec, mat = vector(model.dim), matrix(model.dim)
     particles, obstacles = (model.worlds, len(model.matter)), (model.worlds, len(model.scene.obstacles))
 
@@ -89,7 +89,7 @@ def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: MPM
 
 
 def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadings) -> list:
-    """Kernel launches (kernel, size, inputs, outputs) that measure each particle."""
+    """Kernel launches that measure each particle, as tuples (kernel, size, inputs, outputs)."""
     work = model.workspace.measures
     inputs = [model.material, model.geometry, model.gravity, state.motion]
     outputs = [work.kinetic, work.potential, work.momentum, work.spin]
@@ -105,13 +105,13 @@ def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadin
 
 
 def _added(model: MPMModel) -> list[wp.array | None]:
-    """Stress and energy per volume that fibres and branches add to each particle; both None if there are none."""
+    """Stress, and energy per volume, that fibres and branches add to each particle; both are None if there are none."""
     work = model.workspace.constituents if model.composite else None
     return [work.stress.flatten(), work.energy.flatten()] if work else [None, None]
 
 
 def _sums(model: MPMModel, to: MPMReadings) -> list[tuple[wp.array, wp.array]]:
-    """Pairs of arrays: values of all particles, and the array for their sums over the particles of each world."""
+    """Pairs of arrays: the values of all particles, and the array that receives the sum for each world."""
     work = model.workspace.measures
     return [
         (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),

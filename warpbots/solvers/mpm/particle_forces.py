@@ -1,4 +1,4 @@
-"""Forces of cables and loads on single particles, transferred to the grid (ChainQueen eq. 16), and the adjoint."""
+"""Transfer of forces of cables and loads on single particles to the grid (ChainQueen eq. 16), and its adjoint."""
 
 import functools
 
@@ -13,7 +13,7 @@ __all__ = ["adj_force_kernel", "force_kernel"]
 
 @functools.cache
 def force_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, forces): transfer the impulses of forces on particles to the grid (ChainQueen eq. 16)."""
+    """Kernel over (worlds, forces): transfers the impulses of forces on particles to the grid (ChainQueen eq. 16)."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s, mat = stencil(dim), matrix(dim)
@@ -30,7 +30,7 @@ def force_kernel(dim: int) -> wp.Kernel:
         # out
         momentum_out: wp.array[NODE],
     ):
-        """(mv)_i += w_ip dt f_p."""
+        """Adds the impulse of the force f_p on each particle p to the nodes around it: (mv)_i += w_ip dt f_p."""
         w, i = wp.tid()
         f = force[w, i]
         if f == vec():
@@ -63,7 +63,10 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         force_adj_out: wp.array2d[vec],
     ):
-        """f* += dt sum w (mv)_i*, x* += slope of the pairing (atomic: several forces may act on a particle)."""
+        """Adds f* += dt sum w (mv)_i*, and the slope of the pairing to x*; an asterisk marks a gradient.
+
+        The latter addition is atomic, because several forces may act on a particle.
+        """
         w, i = wp.tid()
         r = w * grid.particles + particle[i]
         x = (motion.x[r] - grid.lower) * grid.inv_dx

@@ -1,4 +1,4 @@
-"""Conversion of a scene into particles, on the host: fills shapes on a lattice, and assigns materials and regions."""
+"""Converts a scene to particles, on the host: fills shapes on a lattice, and assigns materials and regions."""
 
 import dataclasses
 
@@ -25,28 +25,27 @@ _PARTICLE = 400.0
 class Particles(Matter):
     """Matter of MPM: particles, each with a volume and a material.
 
-    The second axis of an array counts fibre families or Maxwell branches, up to the largest number that any material
-    has; entries beyond the number of the particle's own material have no effect.
+    The second axis of an array is the index of a fibre family or Maxwell branch. Its length is the largest number of
+    families or branches in any material; entries beyond the number of the particle's material have no effect.
 
     Attributes:
-        youngs_modulus: Young's modulus [Pa], shape (n,).
-        poissons_ratio: Poisson's ratio [1], shape (n,).
-        damping: Time of Kelvin-Voigt damping [s], shape (n,).
-        yield_stress: Yield stress [Pa], shape (n,); like `hardening`, it has no effect on matter that is not
-            `VonMises`.
-        hardening: Hardening modulus [Pa], shape (n,).
-        friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
-            shape (n,).
-        preconsolidation_pressure: Initial preconsolidation pressure [Pa], shape (n,); like `stress_ratio`, `cohesion`
-            and `hardening_coefficient`, it has no effect on matter that is not `CamClay`.
-        stress_ratio: Slope of the critical state line [1], shape (n,).
-        cohesion: Tensile strength over preconsolidation pressure [1], shape (n,).
-        hardening_coefficient: Growth of the logarithm of the preconsolidation pressure per strain of compaction [1],
-            shape (n,).
-        fibres: Number of families of fibres, shape (n,), int.
+        youngs_modulus: Young's modulus of each particle [Pa], shape (n,).
+        poissons_ratio: Poisson's ratio of each particle [1], shape (n,).
+        damping: Time of Kelvin-Voigt damping of each particle [s], shape (n,).
+        yield_stress: Yield stress [Pa], shape (n,); meaningful only for particles of `VonMises` matter.
+        hardening: Hardening modulus [Pa], shape (n,); meaningful only for particles of `VonMises` matter.
+        friction_angle: Angle of internal friction [degrees], shape (n,); meaningful only for particles of
+            `DruckerPrager` matter.
+        preconsolidation_pressure: Initial preconsolidation pressure [Pa], shape (n,); meaningful only for particles of
+            `CamClay` matter, as are `stress_ratio`, `cohesion` and `hardening_coefficient`.
+        stress_ratio: Slope of the critical state line of Cam clay [1], shape (n,).
+        cohesion: Tensile strength of Cam clay divided by its preconsolidation pressure [1], shape (n,).
+        hardening_coefficient: Increase of the logarithm of the preconsolidation pressure per volumetric strain of
+            compaction [1], shape (n,).
+        fibres: Number of families of fibres in each particle, shape (n,), int.
         fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
         fibre_direction: Direction of the fibres of each family at rest [1], shape (n, n_families, dim).
-        branches: Number of Maxwell branches, shape (n,), int.
+        branches: Number of Maxwell branches in each particle, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
         relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
         spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
@@ -118,7 +117,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
 
 
 def _strength(material: Material, name: str) -> float:
-    """The constant `name` of the plasticity of a material; the neutral value if the material has no such constant."""
+    """The constant `name` of the plasticity of a material, or a neutral value if the material has no such constant."""
     return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
 
 
@@ -144,7 +143,11 @@ def _constituents(materials: np.ndarray, families: int, branches: int, dim: int)
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:
-    """As `regions_at`, but a region too thin for a particle, such as a face, gets all particles whose cells it cuts."""
+    """The particles of each region of a body, by the name of the region.
+
+    The result is that of `regions_at`, except for a region that is too thin to contain a particle, such as a face: it
+    gets all particles whose cells it cuts.
+    """
     regions, reach = regions_at(body, position), np.sqrt(position.shape[1]) / 2.0 * spacing
     if np.isfinite(spacing) and not all(inside.any() for inside in regions.values()):
         wide = regions_at(body, position, slack=reach)

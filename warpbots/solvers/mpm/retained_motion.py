@@ -1,7 +1,7 @@
-"""Motion of fluid particles that the grid does not resolve; fluids retain a fraction of this motion: affine FLIP.
+"""Affine FLIP: fluids retain a fraction of the motion of their particles that the grid does not resolve.
 
-A particle transfers its affine motion to the grid and takes the motion of the grid back. In every step the part that
-the grid does not resolve is lost, as if the fluid had an added viscosity. The residual of this filter is
+A particle transfers its affine motion to the grid and receives the motion of the grid. In every step the part of the
+motion that the grid does not resolve is lost, as if the fluid had an added viscosity. The residual of this filter is
 
     p_i = sum_p w_ip m_p (v_p + C_p d_ip),   m_i = sum_p w_ip m_p,   u_i = p_i / m_i
     r_p = v_p - sum_i w_ip u_i,   R_p = skew(C_p - (4/dx^2) sum_i w_ip u_i d_ip^T)
@@ -11,10 +11,10 @@ summed over the particles of fluids, before any force acts. Particles retain the
     v_p' += a r_p,   x_p' += dt a r_p,   C_p' += a R_p,   a = exp(-dt / T)
 
 a FLIP correction (Brackbill & Ruppel 1986) of the affine transfer (Jiang et al. 2015). The filter conserves momentum
-and angular momentum, so sum m_p r_p = 0 and sum m_p (x_p × r_p + dx^2/4 ax R_p) = 0, with ax R twice the axial vector
-of R. So the correction conserves both, too. The retained part of C is a spin, which affects neither the damping nor the
-volume of a fluid. So the unresolved motion is lost over the time T (`grid_viscosity`) instead of within one step,
-whatever the length of steps.
+and angular momentum; therefore sum m_p r_p = 0 and sum m_p (x_p × r_p + dx^2/4 ax R_p) = 0, with ax R twice the axial
+vector of R, and the correction also conserves momentum and angular momentum. The retained part of C is a spin, which
+affects neither the damping nor the volume of a fluid. The unresolved motion is thus lost over the time T
+(`grid_viscosity`) instead of within one step, whatever the time step is.
 """
 
 import functools
@@ -38,9 +38,9 @@ def retained(model: MPMModel, dt: float) -> float:
 
 
 def find_residual(model: MPMModel, state: MPMState, active: wp.array, threads: tuple[int, int]) -> None:
-    """Write r and R to the workspace and u to the grid velocity.
+    """Write the residuals r and R to the workspace, and u to the grid velocity in the workspace.
 
-    The active pencils of ``workspace.retained.momentum`` must be zero before.
+    The active pencils of ``workspace.retained.momentum`` must be zero before the call.
     """
     work = model.workspace.retained
     rows, length = model.fluid, model.grid.resolution[-1]
@@ -62,7 +62,7 @@ def add_residual(model: MPMModel, motion: object, dt: float, sign: float = 1.0) 
 def adj_residual(
     model: MPMModel, state: MPMState, moved_adj: object, gathered: Gathered, threads: tuple[int, int], dt: float
 ) -> None:
-    """Gradients with respect to `state` through the residual, from the gradients of the motion after the step.
+    """Add the gradients with respect to `state` through the residual, from the gradients of the motion after the step.
 
     The grid velocity in the workspace must hold u (`find_residual`). The function overwrites the gradients of the grid
     in the workspace, which must be zero on active pencils.
@@ -79,7 +79,10 @@ def adj_residual(
 
 
 def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMState:
-    """Copy of `state_out` before `add_residual`, with unchanged positions; it shares the gradients of `state_out`."""
+    """A copy of `state_out` as it was before `add_residual`, except that positions are not changed back.
+
+    The copy shares the gradients of `state_out`.
+    """
     work = model.workspace.retained
     for before, after in (
         (work.before_velocity, state_out.velocity),
@@ -97,7 +100,7 @@ def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMStat
 
 @functools.cache
 def spread_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: transfer mass and momentum to the grid."""
+    """Kernel over the particles of fluids: transfers mass and momentum to the grid."""
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
     s = stencil(dim)
 
@@ -112,7 +115,7 @@ def spread_kernel(dim: int) -> wp.Kernel:
         # out
         momentum_out: wp.array[NODE],
     ):
-        """(p, m)_i += w_ip m_p (v_p + C_p d_ip, 1)."""
+        """Adds momentum and mass of each fluid particle to the nodes: (p, m)_i += w_ip m_p (v_p + C_p d_ip, 1)."""
         r = rows[wp.tid()]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
@@ -125,7 +128,7 @@ def spread_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def quotient_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (pencils of all worlds, lanes): velocity of the nodes."""
+    """Kernel over (pencils of all worlds, lanes): computes the velocities of the nodes from momentum and mass."""
     s = stencil(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.retained_{dim}d"), enable_backward=False)
@@ -139,7 +142,7 @@ def quotient_kernel(dim: int) -> wp.Kernel:
         # out
         velocity_out: wp.array[NODE],
     ):
-        """u_i = p_i / m_i."""
+        """Writes the velocity of each node: u_i = p_i / m_i."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -155,7 +158,7 @@ def quotient_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def residual_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: the part of their motion that the grid does not resolve."""
+    """Kernel over the particles of fluids: computes the part of their motion that the grid does not resolve."""
     vec, mat = vector(dim), matrix(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
@@ -172,7 +175,7 @@ def residual_kernel(dim: int) -> wp.Kernel:
         residual_out: wp.array[vec],
         spin_out: wp.array[mat],
     ):
-        """r = v - sum w u_i, R = skew(C - (4/dx^2) sum w u_i d^T)."""
+        """Writes the residual of each particle: r = v - sum w u_i, R = skew(C - (4/dx^2) sum w u_i d^T)."""
         i = wp.tid()
         r = rows[i]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -191,7 +194,7 @@ def residual_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def add_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the particles of fluids: add a fraction of the residual to the motion, except to null arrays."""
+    """Kernel over the particles of fluids: adds a fraction of the residual to the motion; null arrays are skipped."""
     vec, mat, MotionArrays = vector(dim), matrix(dim), motion_arrays(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.retained_{dim}d"), enable_backward=False)
@@ -206,7 +209,7 @@ def add_kernel(dim: int) -> wp.Kernel:
         # out
         motion_out: MotionArrays,
     ):
-        """v' += a r, C' += a R, x' += dt a r."""
+        """Adds the fraction a = `share` of the residual to the motion: v' += a r, C' += a R, x' += dt a r."""
         i = wp.tid()
         r = rows[i]
         motion_out.v[r] = motion_out.v[r] + share * left[i]
@@ -238,7 +241,11 @@ def adj_residual_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         velocity_adj_out: wp.array[NODE],
     ):
-        """q = a (v*' + dt x*'), S = a skew(C*'): v* += q, C* += S, u_i* -= w (q + (4/dx) S d), x* -= slope - A^T u."""
+        """Adds the gradients through the residual; an asterisk marks a gradient.
+
+        With q = a (v*' + dt x*'), S = a skew(C*') and A = (4/dx) S: v* += q, C* += S, u_i* -= w (q + A d), x* -= (slope
+        - A^T u) / dx. The vector d leads from the particle to node i [cells].
+        """
         r = rows[wp.tid()]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
@@ -274,7 +281,7 @@ def adj_quotient_kernel(dim: int) -> wp.Kernel:
         # out
         momentum_adj_out: wp.array[NODE],
     ):
-        """p* = u* / m, m* = -u . u* / m."""
+        """Writes the gradients with respect to momentum and mass of each node: p* = u* / m, m* = -u . u* / m."""
         pencil, lane = wp.tid()
         if active[pencil] == 0:
             return
@@ -306,7 +313,10 @@ def adj_spread_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
     ):
-        """Gather q* and A* from the grid; x* += slope - A^T q*; then v*, C*, rho* and V* by the chain rule."""
+        """Gathers q* and A* from the grid and adds slope - A^T q* to x*.
+
+        The gradients v*, C*, rho* and V* follow by the chain rule. An asterisk marks a gradient.
+        """
         r = rows[wp.tid()]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         if not s.reach(x, grid.resolution):

@@ -30,21 +30,21 @@ _CELLS = {2: 5_000, 3: 2_500}
 class MPM:
     """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).
 
-    Particles carry all state; the grid is filled anew in every step. The adjoint of a step reuses the grid of the step,
-    or fills the grid again if keeping it would take more memory than the particles.
+    Particles carry the whole state; the grid is filled anew in every step. The adjoint of a step reuses the grid of the
+    step, or fills the grid again if keeping the grid would take more memory than the particles.
 
     Fluids retain a fraction of the motion that the grid does not resolve (affine FLIP). The transfers add about dx^2 /
     (8 T) to the kinematic viscosity of fluids, where T is twenty safe steps.
 
-    A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
-    cell, and as at a sticky wall if the face lies on a multiple of `dx`.
+    A constraint acts through the grid: matter is clamped within half a cell of the face of the constrained region. If
+    the face lies on a multiple of `dx`, matter is clamped as at a sticky wall.
 
     Attributes:
-        dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
-        margin: Longest safe step for matter in motion, as a fraction of the stability bound [1]; free surfaces lower
-            the bound.
-        particles_per_cell: Number of particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (with 1, matter tears
-            apart); None for two per axis.
+        dx: Edge length of a grid cell [m]; None for the choice that `sized` makes for a scene.
+        margin: Longest safe step for matter in motion, divided by the stability bound [1]; below 1, because free
+            surfaces lower the bound.
+        particles_per_cell: Number of particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D; None for two particles per
+            axis. With 1 particle per cell, matter tears apart.
 
     Raises:
         ValueError: `dx` is not positive.
@@ -62,14 +62,15 @@ class MPM:
 
     @property
     def lost_gradient(self) -> str:
-        """Text on why gradients can become infinite or NaN within a step, and what helps."""
+        """A text that says why gradients can become infinite or NaN within a step, and how to prevent this."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MPM":
-        """The solver with `dx` chosen: its own, else that of the scene's task, else 1/4 of the thinnest body's width.
+        """The solver with a value of `dx`: its own, else the value of the task of the scene, else one from the bodies.
 
-        `warpbots.contact.width` gives the width. Cells are larger if filling all bodies would take more than 5,000
-        cells in 2D or 2,500 in 3D; so many cells have 20,000 particles.
+        The value from the bodies is 1/4 of the width of the thinnest body (`warpbots.contact.width`). It is larger if
+        more than 5,000 cells in 2D, or 2,500 cells in 3D, would be necessary to fill all bodies; these numbers of cells
+        contain 20,000 particles.
         """
         return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
 
@@ -78,7 +79,8 @@ class MPM:
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
-            ValueError: `worlds` is below 1, `dx` is None, or `particles_per_cell` is no square (2D) or cube (3D).
+            ValueError: `worlds` is below 1, `dx` is None, or `particles_per_cell` is not a square (2D) or cube (3D) of
+                an integer.
         """
         refuse_worlds("MPM", worlds)
         dx = given(self.dx, "MPM", "dx")
@@ -96,7 +98,7 @@ class MPM:
         return per_axis
 
     def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState[wp.array]:
-        """Fresh arrays: every particle at its rest position with the initial velocity of its body, undeformed."""
+        """A new state: every particle is undeformed, at its rest position, and has the initial velocity of its body."""
         dim = model.dim
 
         def copies(values: np.ndarray, dtype: type) -> wp.array:
@@ -116,17 +118,17 @@ class MPM:
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
         """Stability bound [s]: h = C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
-        C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio.
+        C = 1.2747 if particles are at most 3/4 dx apart, else C = 1, in every dimension and for every Poisson's ratio.
         C follows from the exact linearisation about a lattice of particles at rest, for the worst position of the
-        lattice on the grid, since matter moves. (With two particles per cell and axis C is 1.2747 if they lie on the
-        nodes and 1.3064 between nodes; with three it is at least 1.2883, with four 1.2902, and with one 1 to 1.894.)
-        ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which is unstable from nu near 0.36 upwards.
-        At free surfaces stability is lost earlier (measured: at 0.87 of the bound in 2D for nu = 0.3, at 0.65 to 0.7 in
-        3D for nu = 0.45), and large deformation and active stress stiffen matter. So half of the bound is a good
-        choice.
+        lattice on the grid, since matter moves. (With two particles per cell and axis, C is 1.2747 if particles lie on
+        the nodes, and 1.3064 if they lie between nodes; with three particles C is at least 1.2883, with four at least
+        1.2902, and with one between 1 and 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p,
+        which is unstable from nu near 0.36 upwards. At free surfaces stability is lost at shorter steps (measured: at
+        0.87 of the bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active
+        stress stiffen matter. Half of the bound is therefore a good choice.
 
-        By the same linearisation, damping with the time beta lowers the bound to sqrt(beta^2 + h^2) - beta, about h^2 /
-        (2 beta) if beta is much longer than h. `enough` has no effect.
+        By the same linearisation, damping with the time beta lowers the bound to sqrt(beta^2 + h^2) - beta, which is
+        about h^2 / (2 beta) if beta is much longer than h. The argument `enough` has no effect.
         """
         of = (
             model.youngs_modulus, model.poissons_ratio, model.density, model.damping, model.fibre_modulus,
@@ -139,8 +141,8 @@ class MPM:
         """Warning that names a fluid whose viscosity is below the added viscosity; None if there is no such fluid.
 
         Args:
-            model: From `build`.
-            dt: Length of a step [s], which has no effect.
+            model: The model, from `build`.
+            dt: Length of a step [s]; it has no effect.
         """
         if model.fluid is None:
             return None
@@ -158,10 +160,10 @@ class MPM:
         return viscosity_caution(names.ravel(), viscosity.ravel(), added.ravel(), model.grid.dx)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
-        """Explain in one sentence why `after`, one step after `before`, is not finite: field, index and cause.
+        """One sentence that says why `after`, the state one step after `before`, is not finite: field, index and cause.
 
         Args:
-            model: From `build`.
+            model: The model, from `build`.
             before: Fields of the state before the step, as NumPy arrays.
             after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
@@ -201,15 +203,15 @@ class MPM:
         return f"{name} of {where} is not finite: the motion diverged; {remedy}"
 
     def _where(self, model: MPMModel, bad: np.ndarray) -> str:
-        """Description of the first particle for which `bad`, of shape (worlds, n_particles), is true."""
+        """Description of the first particle for which `bad`, shape (worlds, n_particles), is true."""
         w, p = (int(i) for i in np.argwhere(bad)[0])
         return f"particle {p} of {model.scene.bodies[model.matter.body[p]].name!r} in world {w}"
 
     def step(self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
-        """Advance by `dt` [s]; records its adjoint on the active tape.
+        """Advance `state` by `dt` [s] and write the result to `state_out`; records the adjoint on the active tape.
 
         Args:
-            model: From `build`.
+            model: The model, from `build`.
             state: State at the start of the step; not changed.
             control: Control signals in [-1, 1], shape (worlds, channels).
             state_out: State at the end of the step; it must not share arrays with `state`.
@@ -230,26 +232,28 @@ class MPM:
         step_adjoint(model, state, control, state_out, dt)
 
     def readings(self, model: MPMModel, requires_grad: bool = False) -> MPMReadings[wp.array]:
-        """Fresh arrays for `sense`."""
+        """New arrays to which `sense` can write."""
         return readings(model, requires_grad)
 
     def sense(self, model: MPMModel, state: MPMState, control: wp.array, readings_out: MPMReadings) -> None:
-        """Measure a state: energies, momenta, strain, stress and forces on obstacles; records its adjoint.
+        """Measure energies, momenta, strain, stress and forces on obstacles of a state.
+
+        Records the adjoint on the tape.
 
         Args:
-            model: From `build`.
+            model: The model, from `build`.
             state: State to measure.
             control: Control signals, on which stress and contact forces depend, shape (worlds, channels).
-            readings_out: Readings to write, from `readings`.
+            readings_out: Arrays that receive the measurements, from `readings`.
 
         Raises:
-            RuntimeError: A gradient is recorded, but an array has no gradient.
+            RuntimeError: A gradient is recorded, but an array has no array for its gradient.
         """
         sense(model, state, control, readings_out)
 
 
 def _springs_at_rest(model: MPMModel) -> np.ndarray:
-    """Deformations of the springs of Maxwell branches at rest [1], shape (n_particles, n_branches, dim, dim)."""
+    """Initial deformations of the springs of Maxwell branches [1], shape (n_particles, n_branches, dim, dim)."""
     branches = model.branch_modulus.shape[-1]
     shape = (len(model.matter), branches) if branches else (0, 0)
     return np.broadcast_to(np.eye(model.dim), (*shape, model.dim, model.dim))

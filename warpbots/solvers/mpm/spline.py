@@ -1,4 +1,4 @@
-"""The quadratic B-spline, relative to a particle."""
+"""The quadratic B-spline: weights and distances of the three nodes nearest to a particle along one axis."""
 
 import warp as wp
 
@@ -11,9 +11,9 @@ vec3 = vector(3)
 
 @wp.func
 def spline(f: real):
-    """Weights N of the three nearest nodes along one axis.
+    """Weights N of the three nodes nearest to a particle along one axis.
 
-    The particle is `f` cells, in [0.5, 1.5), after the first of the three nodes.
+    `f` is the distance of the particle from the first of the three nodes [cells], in [0.5, 1.5).
     """
     a = real(1.5) - f
     b = f - real(1.0)
@@ -23,11 +23,11 @@ def spline(f: real):
 
 @wp.func
 def spline_slope(f: real):
-    """Derivatives dN/df of the three weights [1/cell]."""
+    """Derivatives dN/df of the three weights of `spline` [1/cell]."""
     return vec3(f - real(1.5), real(2.0) - real(2.0) * f, f - real(0.5))
 
 
 @wp.func
 def distance(f: real):
-    """Signed distances from the particle to the three nodes along one axis [cells]."""
+    """Signed distances from the particle to the three nodes of `spline` along one axis [cells]."""
     return vec3(-f, real(1.0) - f, real(2.0) - f)

@@ -1,4 +1,4 @@
-"""The largest stable step of matter at rest."""
+"""Computes the largest stable time step of matter at rest."""
 
 import math
 from collections.abc import Iterable
@@ -22,19 +22,19 @@ def largest_step(
     fibre: np.ndarray,
     branch: np.ndarray,
 ) -> float:
-    """Stability bound [s] of `MPM.max_time_step`.
+    """The stability bound of the time step that `MPM.max_time_step` returns [s].
 
     Args:
         dx: Size of a grid cell [m].
-        groups: Groups of particles by law.
-        spacing: Distance from each particle to the next [m], shape (n,).
+        groups: Groups of particles with the same material law.
+        spacing: Distance from each particle to the next particle [m], shape (n,).
         E: Young's modulus [Pa], shape (..., n).
         nu: Poisson's ratio [1], shape (..., n).
         rho: Density [kg/m^dim], shape (..., n).
         beta: Time of Kelvin-Voigt damping [s], shape (..., n).
-        fibre: Stiffnesses of families of fibres [Pa], which raise the speed of waves along the fibres, shape (..., n,
-            n_families).
-        branch: Shear moduli of Maxwell branches [Pa], shape (..., n, n_branches).
+        fibre: Stiffness of each family of fibres [Pa], shape (..., n, n_families); fibres raise the speed of waves
+            along them.
+        branch: Shear modulus of each Maxwell branch [Pa], shape (..., n, n_branches).
     """
     added = fibre.sum(axis=-1) + 4.0 / 3.0 * branch.sum(axis=-1)
     C = np.where(spacing <= 0.75 * dx, 1.2747, 1.0)

@@ -1,4 +1,4 @@
-"""Quadratic B-splines on the 9 nodes around a particle in the plane: `stencil_3d` without its third axis."""
+"""Quadratic B-splines on the 9 nodes around a particle in 2D: the functions of `stencil_3d` without the third axis."""
 
 import warp as wp
 
@@ -13,25 +13,25 @@ vec2, mat22, ivec2 = vector(2), matrix(2), index_vector(2)
 
 @wp.func
 def node(v: vec2, m: real):
-    """A node value from a momentum and a mass; the third component of the node value is zero."""
+    """The node value made of a momentum and a mass; its third component is zero."""
     return NODE(v[0], v[1], real(0.0), m)
 
 
 @wp.func
 def momentum(h: NODE):
-    """The momentum of a node value."""
+    """The momentum contained in a node value."""
     return vec2(h[0], h[1])
 
 
 @wp.func
 def origin(x: vec2):
-    """First node of the stencil of a particle at `x` [cells], as indices along the axes."""
+    """Indices of the first node of the stencil of a particle at `x` [cells], one for each axis."""
     return ivec2(int(wp.floor(x[0] - real(0.5))), int(wp.floor(x[1] - real(0.5))))
 
 
 @wp.func
 def reach(x: vec2, resolution: ivec2):
-    """Whether the whole stencil of a particle at `x` [cells] lies on the grid; false for a NaN."""
+    """Whether the whole stencil of a particle at `x` [cells] lies on the grid; false if `x` has a NaN."""
     return (
         x[0] >= real(0.5) and x[1] >= real(0.5)
         and x[0] < real(resolution[0]) - real(1.5)
@@ -41,19 +41,22 @@ def reach(x: vec2, resolution: ivec2):
 
 @wp.func
 def pencil(cell: ivec2, i: int):
-    """Number, within a world, of the pencil of the nodes with index i along the first axis of the stencil at `cell`."""
+    """Index, within a world, of the pencil of the nodes with index `i` along the first axis of the stencil."""
     return cell[0] + i
 
 
 @wp.func
 def offset(x: vec2, cell: ivec2):
-    """Position of a particle relative to the first node of its stencil [cells], in [0.5, 1.5)."""
+    """Position of a particle relative to the first node of its stencil [cells]; each component is in [0.5, 1.5)."""
     return x - vec2(real(cell[0]), real(cell[1]))
 
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
-    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first pencil of its world."""
+    """Mark as active the pencils in the stencil of a particle at `x` [cells].
+
+    `first` is the first pencil of its world.
+    """
     cell = origin(x)
     for i in range(3):
         active[first + pencil(cell, i)] = 1
@@ -61,7 +64,7 @@ def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
 
 @wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
-    """h_i += w_i (q + A d_i, m): the derivative of the pairing with respect to the grid."""
+    """Adds the derivative of the pairing with respect to the grid: h_i += w_i (q + A d_i, m)."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -80,9 +83,9 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing with respect to q and A.
+    """Derivatives of the pairing with respect to q and A: the sums over the nodes of w_i h_i and of w_i h_i d_i^T.
 
-    The second sum takes only the momentum of h_i.
+    The second sum uses only the momentum of the node value h_i.
     """
     cell = origin(x)
     f = offset(x, cell)
@@ -106,13 +109,16 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
 
 @wp.func
 def total(h: NODE):
-    """Sum of the components."""
+    """Sum of the components of a node value."""
     return (h[0] + h[1]) + h[3]
 
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: derivative with respect to x via the weights [1/cell]."""
+    """Derivative of the pairing with respect to x, through the weights only [1/cell].
+
+    It is the sum over the nodes of grad w_i (q + A d_i, m) . h_i.
+    """
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

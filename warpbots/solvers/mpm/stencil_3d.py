@@ -1,15 +1,16 @@
 """Quadratic B-splines on the 27 nodes around a particle, and the three sums over these nodes that MLS-MPM needs.
 
-A particle carries an affine field q + A d over its neighbourhood, with d = x_i - x_p in cells; a node has a value h_i.
-All transfers are the pairing
+A particle carries an affine field q + A d over its neighbourhood, with the distance d = x_i - x_p to a node in cells;
+each node i has a value h_i. All transfers are the pairing
 
     L(q, A, x_p; h) = sum_i w_i(x_p) (q + A d_i) . h_i
 
-and its derivatives: `scatter` is dL/dh, `gather` is dL/dq and dL/dA, `slope` is the part of dL/dx_p that comes from
-the weights. So the adjoint of a particle-to-grid transfer is a grid-to-particle transfer, and the other way round.
+and its derivatives: `scatter` computes dL/dh, `gather` computes dL/dq and dL/dA, and `slope` computes the part of
+dL/dx_p that comes from the weights. Therefore the adjoint of a particle-to-grid transfer is a grid-to-particle
+transfer, and vice versa.
 
-The last axis is contiguous in memory: the nodes along it are a pencil, and every sum is written as nine times three
-nodes of one pencil. Sums are taken over whole node values, in vector registers (`warpbots.numerics.simd`).
+The last axis is contiguous in memory: the nodes along this axis form a pencil, and every sum runs over nine pencils
+with three nodes each. Sums are taken over whole node values, in vector registers (`warpbots.numerics.simd`).
 """
 
 import warp as wp
@@ -25,25 +26,25 @@ vec3, mat33, ivec3 = vector(3), matrix(3), index_vector(3)
 
 @wp.func
 def node(v: vec3, m: real):
-    """A node value from a momentum and a mass."""
+    """The node value made of a momentum and a mass."""
     return NODE(v[0], v[1], v[2], m)
 
 
 @wp.func
 def momentum(h: NODE):
-    """The momentum of a node value."""
+    """The momentum contained in a node value."""
     return vec3(h[0], h[1], h[2])
 
 
 @wp.func
 def origin(x: vec3):
-    """First node of the stencil of a particle at `x` [cells], as indices along the axes."""
+    """Indices of the first node of the stencil of a particle at `x` [cells], one for each axis."""
     return ivec3(int(wp.floor(x[0] - real(0.5))), int(wp.floor(x[1] - real(0.5))), int(wp.floor(x[2] - real(0.5))))
 
 
 @wp.func
 def reach(x: vec3, resolution: ivec3):
-    """Whether the whole stencil of a particle at `x` [cells] lies on the grid; false for a NaN."""
+    """Whether the whole stencil of a particle at `x` [cells] lies on the grid; false if `x` has a NaN."""
     return (
         x[0] >= real(0.5) and x[1] >= real(0.5) and x[2] >= real(0.5)
         and x[0] < real(resolution[0]) - real(1.5)
@@ -54,19 +55,22 @@ def reach(x: vec3, resolution: ivec3):
 
 @wp.func
 def pencil(cell: ivec3, i: int, j: int, resolution: ivec3):
-    """Number, within a world, of the pencil of the nodes with first indices (i, j) in the stencil at `cell`."""
+    """Index, within a world, of the pencil of the nodes with indices (i, j) along the first two axes of the stencil."""
     return (cell[0] + i) * resolution[1] + cell[1] + j
 
 
 @wp.func
 def offset(x: vec3, cell: ivec3):
-    """Position of a particle relative to the first node of its stencil [cells], in [0.5, 1.5)."""
+    """Position of a particle relative to the first node of its stencil [cells]; each component is in [0.5, 1.5)."""
     return x - vec3(real(cell[0]), real(cell[1]), real(cell[2]))
 
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
-    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first pencil of its world."""
+    """Mark as active the pencils in the stencil of a particle at `x` [cells].
+
+    `first` is the first pencil of its world.
+    """
     cell = origin(x)
     for i in range(3):
         for j in range(3):
@@ -75,7 +79,7 @@ def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
 
 @wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
-    """h_i += w_i (q + A d_i, m): the derivative of the pairing with respect to the grid."""
+    """Adds the derivative of the pairing with respect to the grid: h_i += w_i (q + A d_i, m)."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -100,9 +104,9 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing with respect to q and A.
+    """Derivatives of the pairing with respect to q and A: the sums over the nodes of w_i h_i and of w_i h_i d_i^T.
 
-    The second sum takes only the momentum of h_i.
+    The second sum uses only the momentum of the node value h_i.
     """
     cell = origin(x)
     f = offset(x, cell)
@@ -132,13 +136,16 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
 
 @wp.func
 def total(h: NODE):
-    """Sum of the components."""
+    """Sum of the components of a node value."""
     return (h[0] + h[1]) + (h[2] + h[3])
 
 
 @wp.func
 def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
-    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: derivative with respect to x via the weights [1/cell]."""
+    """Derivative of the pairing with respect to x, through the weights only [1/cell].
+
+    It is the sum over the nodes of grad w_i (q + A d_i, m) . h_i.
+    """
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])

@@ -17,10 +17,12 @@ __all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "ParticleMeasures", "Re
 
 @dataclasses.dataclass(frozen=True)
 class Gathered:
-    """Sums over the particles at each grid node. Only active pencils are written and read.
+    """Momentum and mass of each grid node, summed over the particles around it.
+
+    Only active pencils are written and read.
 
     Attributes:
-        active: 1 for pencils that are in the stencil of a particle, 0 for others, shape (worlds * pencils,), int.
+        active: 1 for each pencil that is in the stencil of a particle, else 0, shape (worlds * pencils,), int.
         momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
     """
 
@@ -30,14 +32,15 @@ class Gathered:
 
 @dataclasses.dataclass(frozen=True)
 class ParticleMeasures:
-    """Measurements of single particles, with gradients.
+    """Measurements of each particle, in arrays with gradients.
 
     Attributes:
-        kinetic: Kinetic energies [J], shape (worlds, n_particles).
-        potential: Potential energies [J], shape (worlds, n_particles).
-        elastic: Elastic energies [J], shape (worlds, n_particles).
-        momentum: Momenta [kg m/s], shape (worlds, n_particles), vector.
-        spin: Angular momenta about the origin [kg m^2/s], shape (worlds, n_particles): a number in 2D, a vector in 3D.
+        kinetic: Kinetic energy of each particle [J], shape (worlds, n_particles).
+        potential: Potential energy of each particle in the field of gravity [J], shape (worlds, n_particles).
+        elastic: Elastic energy of each particle [J], shape (worlds, n_particles).
+        momentum: Momentum of each particle [kg m/s], shape (worlds, n_particles), vector.
+        spin: Angular momentum of each particle about the origin [kg m^2/s], shape (worlds, n_particles): a number in
+            2D, a vector in 3D.
     """
 
     kinetic: wp.array
@@ -49,11 +52,11 @@ class ParticleMeasures:
 
 @dataclasses.dataclass(frozen=True)
 class ConstituentLoad:
-    """Stress and energy that fibres and Maxwell branches add to each particle, with gradients.
+    """Stress and energy that fibres and Maxwell branches add to each particle, in arrays with gradients.
 
     Attributes:
-        stress: Kirchhoff stress [Pa], shape (worlds, n_particles), matrix.
-        energy: Energy per volume [Pa], shape (worlds, n_particles).
+        stress: Kirchhoff stress of the fibres and branches of each particle [Pa], shape (worlds, n_particles), matrix.
+        energy: Energy of the fibres and branches of each particle, per rest volume [Pa], shape (worlds, n_particles).
     """
 
     stress: wp.array
@@ -65,9 +68,11 @@ class FlowAdjoint:
     """Gradients with respect to the motion of a step before plastic flow and relaxation.
 
     Attributes:
-        velocity_gradient_adj: Gradient with respect to C [s times loss], shape (worlds, n_particles), matrix.
-        deformation_adj: Gradient with respect to F before the flow [loss], shape (worlds, n_particles), matrix; always
-            zero, because the gradient with respect to F at the start of the step already includes this contribution.
+        velocity_gradient_adj: Gradient with respect to the velocity gradient C [s times loss], shape (worlds,
+            n_particles), matrix.
+        deformation_adj: Gradient with respect to the deformation gradient F before the flow [loss], shape (worlds,
+            n_particles), matrix. It is always zero, because the gradient with respect to F at the start of the step
+            already includes this contribution.
     """
 
     velocity_gradient_adj: wp.array
@@ -76,12 +81,13 @@ class FlowAdjoint:
 
 @dataclasses.dataclass(frozen=True)
 class Retained:
-    """Motion of fluids that the grid does not resolve.
+    """Motion of fluid particles that the grid does not resolve, see `retained_motion`.
 
     Attributes:
-        momentum: Momentum [kg m/s] and mass [kg] of fluids at each node, shape (worlds * nodes,).
-        velocity: Residual r of the velocities of fluid particles [m/s], shape (n_fluid,), vector.
-        spin: Residual R, the skew part of the residual of the velocity gradients [1/s], shape (n_fluid,), matrix.
+        momentum: Momentum [kg m/s] and mass [kg] of the fluids at each node, shape (worlds * nodes,).
+        velocity: Residual r of the velocity of each fluid particle [m/s], shape (n_fluid,), vector.
+        spin: Residual R of each fluid particle: the skew part of the residual of its velocity gradient [1/s], shape
+            (n_fluid,), matrix.
         before_velocity: Velocities of all particles before the residual was added [m/s], shape (worlds, particles),
             vector.
         before_gradient: Velocity gradients before the residual was added [1/s], shape (worlds, particles), matrix.
@@ -96,9 +102,9 @@ class Retained:
 
 @dataclasses.dataclass(frozen=True)
 class MPMWorkspace:
-    """Arrays that a step fills anew, mainly grids; between steps most of the content is meaningless.
+    """Arrays that a step fills anew, mainly grids; between steps most of their content is meaningless.
 
-    Only the active pencils of a grid, those in the stencil of a particle, are written and read.
+    Only the active pencils of a grid are written and read: the pencils in the stencil of a particle.
 
     Attributes:
         nodes: Number of nodes of all worlds.
@@ -106,7 +112,7 @@ class MPMWorkspace:
         dim: 2 or 3.
         worlds: Number of worlds.
         particles: Number of particles of one world.
-        n_fluid: Number of fluid particles that no constraint holds, of all worlds.
+        n_fluid: Number of fluid particles of all worlds that no constraint holds.
         n_cables: Number of cables of one world.
         n_waypoints: Number of waypoints of all cables of one world.
         n_contacts: Number of contacts of the nodes of one world.
@@ -126,12 +132,12 @@ class MPMWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of the arrays to which all threads of an adjoint add."""
+        """Several copies of each array to which all threads of an adjoint add."""
         return Copies.of(self.device)
 
     @functools.cached_property
     def every_particle(self) -> wp.array:
-        """Numbers of the particles of a world, shape (particles,), int."""
+        """Indices of all particles of a world, 0, 1, ..., shape (particles,), int."""
         return device_array(np.arange(self.particles), self.device, int)
 
     @functools.cached_property
@@ -145,15 +151,16 @@ class MPMWorkspace:
     def gathered(self, state_out: State) -> Gathered:
         """Momentum and mass on the grid in the step that ends in `state_out`.
 
-        For a step with gradients the arrays are kept with `state_out`, and the adjoint of the step finds them filled.
-        If the arrays are larger than the state, as in a wide domain, all steps share one pair of arrays; see `keeps`.
+        For a step with gradients the arrays are kept together with `state_out`, so that the adjoint of the step can use
+        their content. If the arrays are larger than the state, as in a wide domain, all steps share one pair of arrays;
+        see `keeps`.
         """
         if not self.keeps(state_out):
             return self._shared
         return self._kept.of(state_out, self._gathered)
 
     def keeps(self, state_out: State) -> bool:
-        """Whether the sums of the step that ends in `state_out` are still available when its adjoint runs."""
+        """Whether the arrays `gathered` of the step that ends in `state_out` are still filled when its adjoint runs."""
         return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
 
     def _gathered(self) -> Gathered:
@@ -174,12 +181,12 @@ class MPMWorkspace:
 
     @functools.cached_property
     def momentum_adj(self) -> wp.array:
-        """Gradient with respect to `momentum`, shape (worlds * nodes,)."""
+        """Gradient with respect to the momentum and mass of each node, shape (worlds * nodes,)."""
         return self._grid()
 
     @functools.cached_property
     def velocity_adj(self) -> wp.array:
-        """Gradient with respect to `velocity`, shape (worlds * nodes,)."""
+        """Gradient with respect to the velocity of each node, shape (worlds * nodes,)."""
         return self._grid()
 
     @functools.cached_property
@@ -212,7 +219,7 @@ class MPMWorkspace:
 
     @functools.cached_property
     def retained(self) -> Retained:
-        """Motion of fluids that the grid does not resolve."""
+        """Motion of fluid particles that the grid does not resolve, see `retained_motion`."""
         vec, mat, shape = vector(self.dim), matrix(self.dim), (self.worlds, self.particles)
         residual = (wp.zeros(self.n_fluid, dtype=t, device=self.device) for t in (vec, mat))
         before = (wp.zeros(shape, dtype=t, device=self.device) for t in (vec, mat))

@@ -1,4 +1,4 @@
-"""Colliders as shapes: a primitive, a mesh, or the `physics:approximation` of a mesh."""
+"""Colliders as shapes: each collider is read as a primitive, as a mesh, or as the `physics:approximation` of a mesh."""
 
 from collections.abc import Callable
 
@@ -36,10 +36,11 @@ def collider_shape(
         here: Transform from local coordinates of the prim to coordinates of the solid [m], shape (4, 4).
         frame: Units and axes of the stage.
         note: Receives a note on anything that is read differently from the file.
-        opened: Function that takes vertices and faces of an open mesh, and returns a solid and a sentence about it.
+        opened: Function that takes the vertices and faces of an open mesh, and returns a solid and a sentence for the
+            note on this mesh.
 
     Raises:
-        SceneError: Its geometry is not supported; the message does not name the prim.
+        SceneError: The geometry of the collider is not supported; the message does not name the prim.
     """
     kind = prim.GetTypeName()
     if kind != "Mesh":
@@ -69,7 +70,7 @@ def collider_shape(
 
 
 def _approximation(prim: Usd.Prim) -> str:
-    """The approximation of the collider `prim`, set on the prim itself or on a prim above it in the same body."""
+    """The `physics:approximation` of the collider `prim`, set on `prim` or on a prim above `prim` in the same body."""
     while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
         prim = prim.GetParent()
     return str(value_of(prim, _APPROXIMATION) or "none") if prim and authored(prim, _APPROXIMATION) else "none"
@@ -96,7 +97,7 @@ def _hull(points: np.ndarray) -> TriangleMesh:
 
 
 def _in_a_plane(points: np.ndarray) -> bool:
-    """Whether points are coplanar to single precision, in which USD stores them."""
+    """Whether points are coplanar to single precision, the precision in which USD stores points."""
     widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(points) < 4 or bool(widths[2] <= 1e-6 * widths[0])
 

@@ -1,7 +1,7 @@
 """Geometric prims of any program as shapes.
 
-In a 2D scene, a prim stands for its section with the plane y = 0. A primitive that is sheared by its transform, or
-scaled so that it is no longer round, becomes a mesh, as does a cone.
+In a 2D scene, a prim stands for its section with the plane y = 0. A primitive becomes a mesh if its transform shears
+it, or scales it so that it is no longer round. A cone always becomes a mesh.
 """
 
 from collections.abc import Callable
@@ -32,11 +32,11 @@ __all__ = ["NoGeometry", "box", "mesh_points", "mesh_triangles", "plain_shape", 
 
 
 class NoGeometry(SceneError):
-    """A prim of a geometric type without any geometry."""
+    """Raised if a prim of a geometric type has no geometry."""
 
 
 def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """The shape of the geometry of `prim`; exact values of warpbots beside it are not used.
+    """The shape of the geometry of `prim`; exact values that warpbots has stored on `prim` are not used.
 
     Args:
         prim: A geometric prim.
@@ -52,7 +52,7 @@ def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 
 def pose(matrix: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Rotation (dim, dim), translation (dim,) and scale of the similarity `matrix` of shape (4, 4).
+    """Rotation (dim, dim), translation (dim,) and scale of `matrix`, shape (4, 4), which is a similarity.
 
     Raises:
         SceneError: The matrix is not a similarity, or rotates a 2D scene out of its plane.
@@ -83,7 +83,7 @@ def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _NoPrimitive(SceneError):
-    """The transform of a primitive turns it into another kind of shape."""
+    """Raised if the transform of a primitive turns the primitive into another kind of shape."""
 
 
 def _uniform(scales: np.ndarray) -> float:
@@ -96,7 +96,10 @@ def _uniform(scales: np.ndarray) -> float:
 
 
 def _or_mesh(reader: Callable, mesh: Callable) -> Callable:
-    """`reader`; in 3D, if the transform changes the kind of shape, the triangles of `mesh` are read instead."""
+    """A reader that calls `reader`.
+
+    In 3D, if the transform changes the kind of shape, it reads the triangles of `mesh` instead.
+    """
 
     def read(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         try:
@@ -245,14 +248,14 @@ def mesh_points(prim: Usd.Prim) -> np.ndarray:
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Triangles of polygons, each with the first corner of its polygon, shape (n, 3)."""
+    """Splits each polygon into triangles that start at its first corner; returns their vertices, shape (n, 3)."""
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
 
 
 def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """Tetrahedra with vertices in any order; unused points are left out."""
+    """The tetrahedra of `prim`, whose vertices may have any order in the file; unused points are left out."""
     _plane_only(dim, prim)
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     tets = np.asarray(_get(prim, "tetVertexIndices", []), dtype=np.int64).reshape(-1, 4)
@@ -306,7 +309,7 @@ def _curves(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 
 def _bar_widths(prim: Usd.Prim, bars: np.ndarray, curve: np.ndarray, points: int, curves: int) -> np.ndarray:
-    """Width of every bar, shape (n_bars,); the file has one width, or one for each curve, or one for each point."""
+    """Width of every bar, shape (n_bars,), from one width for all curves, one for each curve, or one for each point."""
     widths = np.asarray(UsdGeom.Curves(prim).GetWidthsAttr().Get(START) or [], dtype=np.float64)
     if len(widths) == 1:
         return np.full(len(bars), widths[0])

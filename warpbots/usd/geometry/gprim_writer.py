@@ -48,7 +48,7 @@ class Gprim(NamedTuple):
         translate: Position [m], shape (3,).
         orient: Unit quaternion (w, x, y, z) or None.
         scale: Scale along the axes, shape (3,), or None.
-        drawn: Attributes that are only for display, in the form of `values`.
+        drawn: Attributes that are only for display: name to USD type and value.
     """
 
     type: str
@@ -122,7 +122,7 @@ def matrix(gprim: Gprim) -> np.ndarray:
 
 
 def width(volumes: np.ndarray, dim: int) -> np.ndarray:
-    """Width of particles [m], shape (n,): the edge of a cube, or in 2D of a square, with the same volume, as in Newton.
+    """Widths of particles [m], shape (n,), by the convention of Newton: edges of cubes (squares in 2D) of equal volume.
 
     Args:
         volumes: Volumes of the particles [m^dim], shape (n,).
@@ -189,10 +189,10 @@ def _heightfield(shape: Heightfield, lift, extent: float) -> Gprim:
 
 
 def _silhouette(shape: Silhouette, lift, extent: float) -> Gprim:
-    """One rectangle for each run of inside pixels in a row.
+    """A mesh with one rectangle for each run of inside pixels in a row of the mask.
 
-    Rows lie alternately in front of and behind the plane, so that no two rectangles share a corner or have coincident
-    corners: validators report both as errors.
+    The rectangles of neighbouring rows lie alternately in front of and behind the plane, so that no two rectangles
+    share a corner or have coincident corners: validators report both as errors.
     """
     padded = np.pad(shape.mask.astype(np.int8), ((0, 0), (1, 1)))
     change = np.diff(padded, axis=1)
@@ -243,7 +243,7 @@ def _truss(shape: Truss, lift, extent: float) -> Gprim:
 
 
 def _distance_grid(shape: DistanceGrid, lift, extent: float) -> Gprim:
-    """The samples just inside the surface, as particles of the width of a cell."""
+    """Particles at the samples just inside the surface, each as wide as a cell of the grid."""
     inside = (shape.values <= 0.0) & (shape.values > -2.0 * shape.spacing)
     if not inside.any():
         inside = shape.values == shape.values.min()
@@ -271,9 +271,10 @@ _DESCRIBE = {
 
 
 def _orientation(direction: np.ndarray) -> tuple[str, tuple[float, ...] | None]:
-    """Axis token, and quaternion (w, x, y, z) that rotates this axis to `direction`, about y if possible.
+    """An axis token, and the quaternion (w, x, y, z) of the rotation from this axis to `direction`.
 
-    Directions along an axis need no rotation, or an exact half turn.
+    If `direction` is parallel to a coordinate axis, the token names this axis, and the rotation is None or an exact
+    half turn. Otherwise the token is Z, and the rotation is the shortest one.
     """
     n = direction / np.linalg.norm(direction)
     if np.count_nonzero(n) == 1:

@@ -26,11 +26,11 @@ __all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
 
 
 def read_obstacles(found: Inventory, frame: StageUnits) -> list[Obstacle]:
-    """All obstacles; those without geometry are listed as left out.
+    """All obstacles; prims without geometry are listed as left out.
 
     Raises:
-        SceneError: Obstacles cannot be read; the message has a line for each. They are not left out, because bodies
-            that stand on them would fall.
+        SceneError: Obstacles cannot be read; the message has a line for each. Such obstacles are not left out, because
+            bodies that stand on an obstacle would fall without it.
     """
     obstacles: list[Obstacle] = []
     faults: Faults = []
@@ -97,7 +97,7 @@ def _read_shape(prim: Usd.Prim, frame: StageUnits, note: Note) -> Shape:
 
 
 def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle) -> Sdf.Path:
-    """Author `obstacle`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `obstacle`; arguments and result are as for `warpbots.usd.soft.soft_bodies.write_body`."""
     frame = target.frame
     if existing is not None and _is(existing, obstacle, frame):
         return existing.GetPath()
@@ -114,7 +114,7 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
 
 
 def _is(prim: Usd.Prim, obstacle: Obstacle, frame: StageUnits) -> bool:
-    """Whether `prim` already reads as `obstacle`."""
+    """Whether reading `prim` already gives `obstacle`."""
     try:
         return _read_obstacle(prim, obstacle.name, frame) == obstacle
     except SceneError:
@@ -122,7 +122,7 @@ def _is(prim: Usd.Prim, obstacle: Obstacle, frame: StageUnits) -> bool:
 
 
 def make_colliders(prim: Usd.Prim) -> None:
-    """Make all geometry at and below `prim` colliders, except points: they only display a distance grid."""
+    """Make all geometry at and below `prim` colliders, except points, which only display a distance grid."""
     for part in Usd.PrimRange(prim):
         if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":
             UsdPhysics.CollisionAPI.Apply(part)

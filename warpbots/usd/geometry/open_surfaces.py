@@ -33,7 +33,7 @@ _FLAT = 1e-6
 
 
 def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
-    """A solid for an open surface, and a description of what was done.
+    """A solid for an open surface, and a text for the user that says how the solid was made.
 
     A surface that faces downwards is taken as facing upwards: it is a floor that was drawn from below.
 
@@ -69,7 +69,7 @@ def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
 
 
 def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Faces, normals and areas; all faces of a flat surface are turned to the orientation of most of its area."""
+    """The arguments, with all faces of a flat surface turned to the orientation that most of the area has."""
     along = normals @ (normals[np.argmax(area)] / area.max())
     if (np.abs(along) < (1.0 - _FLAT) * area).any():
         return faces, normals, area
@@ -96,7 +96,7 @@ def _down(out: np.ndarray) -> bool:
 
 
 def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Shape, float]:
-    """The solid between a surface that is visible from direction `out` and a plane behind it; its least depth [m]."""
+    """The solid between a surface, visible from direction `out`, and a plane behind it, and its least depth [m]."""
     used = np.unique(faces)
     across = _across(out)
     flat, height = vertices[used] @ across.T, vertices[used] @ out
@@ -126,7 +126,7 @@ def _across(out: np.ndarray) -> np.ndarray:
 
 
 def _rectangle(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The smallest rectangle about points of the plane: centre, axes as columns and half edges.
+    """Centre, axes (as columns) and half edges of the smallest rectangle that contains points of the plane.
 
     Raises:
         SceneError: The points lie on a line.
@@ -153,7 +153,11 @@ def _area(corners: np.ndarray) -> float:
 
 
 def _rim(faces: np.ndarray) -> np.ndarray:
-    """Edges that faces use more often in one direction than in the other, repeated by the difference, shape (n, 2)."""
+    """Directed boundary edges of a surface, shape (n, 2).
+
+    An edge is on the boundary if the faces traverse it more often in one direction than in the other. It is repeated as
+    often as the two numbers of traversals differ.
+    """
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)
     balance = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1, -1)).astype(int)
@@ -163,10 +167,10 @@ def _rim(faces: np.ndarray) -> np.ndarray:
 
 
 def _closed(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh | None, float]:
-    """A surface with its holes closed by fans about their centres, or None if the result encloses no volume.
+    """The surface, with each hole closed by a fan of triangles about the centre of the hole.
 
     Returns:
-        The solid, and the area of the fans [m^2].
+        The solid, or None if it encloses no volume, and the area of the fans [m^2].
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""Physics materials: elastic properties of bodies, and friction of obstacles."""
+"""Reads and writes physics materials: elastic properties of bodies, and friction of obstacles."""
 
 import dataclasses
 
@@ -28,7 +28,8 @@ def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None =
     Args:
         prim: Geometry of a body.
         frame: Units and axes of the stage.
-        fallback: Material to use if the file gives no stiffness; a density in the file is used nevertheless.
+        fallback: Material to use if the file gives no stiffness; its density is replaced by the density in the file, if
+            there is one.
 
     Raises:
         SceneError: The file gives no stiffness and there is no fallback, or a value is outside its range.
@@ -47,7 +48,7 @@ def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None =
 
 
 def direct_material(prim: Usd.Prim, frame: StageUnits) -> Material | None:
-    """The physics material that is bound to the prim of a region itself, or None.
+    """The physics material that is bound directly to the prim of a region, or None.
 
     Raises:
         SceneError: A value is outside its range.
@@ -89,7 +90,7 @@ def read_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float, float | Non
 
 
 def said_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float | None, float | None]:
-    """Dynamic and static coefficient as the file gives them, or None; a static one alone is used for both."""
+    """Dynamic and static coefficient in the file, None where not given; a static coefficient alone is used for both."""
     bound = bound_material(prim)
     if bound is None:
         return None, None
@@ -102,7 +103,7 @@ def said_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float | None, floa
 
 
 def read_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
-    """Density of the material bound to the collider `prim` [kg/m^3], or None if it has none."""
+    """Density of the material bound to the collider `prim` [kg/m^3], or None if there is no density."""
     bound = bound_material(prim)
     if bound is None or not any(authored(bound, row.name) for row in rows("Material.density")):
         return None
@@ -123,7 +124,7 @@ def write_surface(
     restitution: float | None,
     frame: StageUnits,
 ) -> Usd.Prim:
-    """Define a material with these Coulomb coefficients and this coefficient of restitution at `path`."""
+    """Define a material with the given Coulomb coefficients and coefficient of restitution at `path`."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, MATERIAL_APIS[0])
     put(prim, "Obstacle.friction", friction, frame)
@@ -147,7 +148,7 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
 
 
 def bound_material(prim: Usd.Prim) -> Usd.Prim | None:
-    """The material bound to `prim` for physics, else for all purposes, or None."""
+    """The material bound to `prim` for physics, else the one bound for all purposes, else None."""
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
     return material.GetPrim() if material else None
 
@@ -184,7 +185,7 @@ def _plasticity(prim: Usd.Prim, frame: StageUnits) -> Plasticity | None:
 
 
 def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
-    """Fibre reinforcements and Maxwell branches of a material, by the names of the fields."""
+    """Fibre reinforcements and Maxwell branches of a material, by the names of their fields in `Material`."""
     found = {}
     for field, cls in _CONSTITUENTS.items():
         sets = [f"{cls.__name__}.{own.name}" for own in dataclasses.fields(cls)]
@@ -197,7 +198,7 @@ def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
 
 
 def body_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
-    """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides the density of its material."""
+    """Density of the deformable body that contains `prim` [kg/m^dim]; it overrides the density of the material."""
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()
     said = prim and any(authored(prim, row.name) for row in rows("Material.density"))

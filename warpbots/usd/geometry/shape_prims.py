@@ -1,9 +1,10 @@
 """Shapes as prims: standard geometry for all programs, and exact values in attributes of warpbots.
 
-A shape is a geometric prim, or an Xform with other shapes below it for `Union` and `Posed`. If the prim does not read
-back as the shape to the last bit (or cannot: a silhouette, a terrain, a distance grid), the fields that differ are
-stored on the prim as ``warpbots:exact:<field>`` in SI units. They are used as long as the geometry of the prim agrees
-with them. If the prim was moved, the shape moves with it; if it was edited, its geometry takes precedence.
+A shape is a geometric prim; a `Union` or `Posed` shape is an Xform with other shapes below it. If reading the prim
+would not give the shape to the last bit (as with a silhouette, a terrain or a distance grid), the fields that differ
+are stored on the prim as ``warpbots:exact:<field>`` in SI units. These exact values are used as long as the geometry of
+the prim agrees with them. If the prim was moved, the shape moves with it; if the geometry was edited, the geometry
+takes precedence over the exact values.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ def read_shape(prim: Usd.Prim, frame: StageUnits) -> Shape:
 
 
 def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: StageUnits) -> Shape:
-    """As `read_shape`, with the transform `parent` from coordinates of the parent prim to coordinates of the shape."""
+    """The shape at `prim`, for a given transform `parent` from coordinates of the parent prim to those of the shape."""
     try:
         return _read(prim, parent, frame)
     except SceneError as error:
@@ -63,7 +64,7 @@ def write_shape(
         frame: Units and axes of the stage.
         extent: Size of the scene [m], for drawing unbounded shapes.
         parent: Transform from local coordinates of the parent prim to coordinates of the shape, shape (4, 4). None if
-            the shape is in lifted scene coordinates; they must then be the local coordinates of the parent prim, too.
+            the shape is in lifted scene coordinates.
     """
     if parent is None:
         parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))
@@ -172,7 +173,7 @@ def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: StageUnits) ->
 
 
 def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: StageUnits) -> dict[str, str]:
-    """Fields of `shape`, with their kinds, that the prim just written does not reproduce to the last bit."""
+    """Names and kinds of the fields of `shape` that reading `prim` does not reproduce to the last bit."""
     kinds = SHAPE_FIELDS[type(shape)]
     if not kinds or type(shape).__name__ in _NUMBERS_ONLY:
         return kinds
@@ -188,7 +189,7 @@ def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: StageUnits
 
 
 def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
-    """Author one field of a shape exactly."""
+    """Author the exact value of one field of a shape on `prim`."""
     name = EXACT + field
     if kind == "number":
         create(prim, name, "double", float(value), uniform=True)
@@ -207,7 +208,7 @@ def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
 
 
 def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
-    """One field of a shape as written by `_store`, or None if it is not authored.
+    """The exact value of one field of a shape, as written by `_store`, or None if it is not authored.
 
     Raises:
         SceneError: A grid has the wrong number of values.

@@ -1,4 +1,4 @@
-"""Sheets: triangle meshes with a thickness of their own and a flexural rigidity in their material.
+"""Sheets: triangle meshes that have a thickness, and whose material has a flexural rigidity.
 
 Thickness and rigidity are in units of the stage; the transform of the prim does not scale them. The material of a body
 holds the rigidity for other programs. If a sheet is not a body, or a body has several sheets of different rigidity, the
@@ -66,7 +66,7 @@ def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: StageUnits, thickness: f
 
 
 def read_bending(prim: Usd.Prim, frame: StageUnits, exact: float | None = None) -> float | None:
-    """Flexural rigidity of the material bound to `prim` [N m], or None if it has none.
+    """Flexural rigidity of the material bound to `prim` [N m], or None if there is none.
 
     Args:
         prim: A mesh.
@@ -98,7 +98,7 @@ def write_bending(material: Usd.Prim, bending: float | None, frame: StageUnits) 
 
 
 def _thickness(prim: Usd.Prim, frame: StageUnits) -> float:
-    """Thickness [m]: of the mesh, else of its material, else 1 mm."""
+    """Thickness of the sheet [m]: set on the mesh, else on its material, else 1 mm."""
     several = np.asarray(value_of(prim, _THICKNESS) if authored(prim, _THICKNESS) else (), dtype=float)
     if len(several) and several.min() != several.max():
         raise SceneError(

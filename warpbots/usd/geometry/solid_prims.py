@@ -1,4 +1,4 @@
-"""The solid of a body or an obstacle, at or below its prim: reading, writing and removing it."""
+"""Reads, writes and removes the solid of a body or an obstacle, at or below the prim of the body or obstacle."""
 
 from pxr import Usd, UsdGeom
 

@@ -1,4 +1,4 @@
-"""Meshes of primitives: of cones, and of primitives that their transform scales unevenly or shears."""
+"""Meshes of cones, and of other primitives whose transform shears them or scales them unevenly."""
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -20,25 +20,25 @@ _QUADS = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2
 
 
 def cube() -> Mesh:
-    """The cube from -1 to 1."""
+    """Mesh of the cube from -1 to 1."""
     return _CORNERS, _QUADS[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3)
 
 
 def sphere(radius: float) -> Mesh:
-    """A sphere about the origin."""
+    """Mesh of a sphere about the origin."""
     angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SIDES // 2 + 1)
     return _turned(radius * np.sin(angle), radius * np.cos(angle), 2)
 
 
 def cone(prim: Usd.Prim) -> Mesh:
-    """The cone at `prim`."""
+    """Mesh of the cone at `prim`."""
     shape = UsdGeom.Cone(prim)
     radius, height = float(shape.GetRadiusAttr().Get(START)), float(shape.GetHeightAttr().Get(START))
     return _turned(np.array([-0.5, -0.5, 0.5]) * height, np.array([0.0, radius, 0.0]), _axis(prim))
 
 
 def rod(prim: Usd.Prim, bottom: float, top: float) -> Mesh:
-    """The capsule or cylinder at `prim`, whose ends have the radii `bottom` and `top`.
+    """Mesh of the capsule or cylinder at `prim`, whose ends have the radii `bottom` and `top`.
 
     Raises:
         SceneError: The prim is a capsule whose ends have different radii.
@@ -60,10 +60,10 @@ def _axis(prim: Usd.Prim) -> int:
 
 
 def _turned(along: np.ndarray, across: np.ndarray, axis: int) -> Mesh:
-    """The solid of revolution of a line about an axis.
+    """Mesh of the solid of revolution of a polyline about an axis.
 
     Args:
-        along: Coordinates of the points of the line along the axis, rising, shape (n,).
+        along: Coordinates of the points of the polyline along the axis, in ascending order, shape (n,).
         across: Distances of these points from the axis, 0 at both ends, shape (n,).
         axis: Index of the axis: 0, 1 or 2.
     """

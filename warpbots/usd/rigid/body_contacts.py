@@ -1,7 +1,7 @@
-"""Contact of rigid bodies from files of other programs: contact points, surfaces, and as few laws as possible.
+"""Contact of rigid bodies from files of other programs: sets contact points, surfaces, and as few laws as possible.
 
-In UsdPhysics every collider touches every other one, except for bodies at a joint, filtered pairs, and collision groups
-that exclude each other. Bodies of one material share one surface.
+In UsdPhysics every collider may touch every other collider. The exceptions are two bodies that a joint connects,
+filtered pairs, and members of collision groups that exclude each other. Bodies of one material share one surface.
 """
 
 import dataclasses
@@ -38,13 +38,13 @@ class _ContactBody(NamedTuple):
     """A rigid body with colliders.
 
     Attributes:
-        name: Its name.
-        path: Path of its prim.
-        surface: Name of its surface.
-        friction: Coulomb coefficient.
-        robot: Path of the root body of its robot.
-        whole: Name of the body to which it is fixed, or its own name.
-        solids: Number of its solids.
+        name: Name of the body.
+        path: Path of the prim of the body.
+        surface: Name of the surface of the body, by which contact laws refer to the body.
+        friction: Coulomb coefficient of the body.
+        robot: Path of the root body of the robot that contains the body.
+        whole: Name of the body to which this body is fixed, or the name of this body if it is fixed to none.
+        solids: Number of solids of the body.
     """
 
     name: str
@@ -57,11 +57,11 @@ class _ContactBody(NamedTuple):
 
 
 class _Laws(NamedTuple):
-    """Laws of contact.
+    """Laws of contact, and the surfaces and contact points that bodies need for them.
 
     Attributes:
         contacts: The laws.
-        surfaces: Surface of each body by its name; None for a body that is its own surface.
+        surfaces: Name of the surface of each body, by the name of the body; None if laws name the body itself.
         points: Names of the bodies that need contact points.
     """
 
@@ -74,11 +74,12 @@ def add_contact(
     bodies: list[BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], grown: list[Branch],
     found: Inventory, obstacles: list[Obstacle], points: int, frame: StageUnits,
 ) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
-    """Add contact points, surfaces and laws for bodies whose prims do not define them.
+    """Add contact points, surfaces and contact laws for bodies whose prims do not define contact.
 
     Args:
         bodies: The rigid bodies of the file.
-        posed: Bodies of the scene for each body of the file, by name: massless bodies, then the body itself.
+        posed: Bodies of the scene for each body of the file, by the name of the latter: massless bodies, then the body
+            itself.
         joints: Joints of the scene.
         grown: Joints of the file, directed from parents to children.
         found: The prims of the stage; receives notes.
@@ -142,12 +143,12 @@ def _laws(
         bodies: Rigid bodies with colliders.
         obstacles: The obstacles.
         restitution: Coefficients of restitution of the bodies and obstacles that have one, by name.
-        hinged: Whether two bodies touch although a joint of the file connects them, by their paths.
+        hinged: Whether two bodies that a joint of the file connects may touch, by the paths of the two bodies.
         joined: Pairs of names of bodies that are neighbours in the scene (`warpbots.scene.neighbours`): such bodies
             touch only under a law that names both.
         apart: Pairs of names of bodies or obstacles that do not touch.
-        silent: Robots without self-contact, by the path of their root body.
-        excess: The contact that is left out because there would be too many pairs, from `_excess`.
+        silent: Paths of the root bodies of all robots without self-contact.
+        excess: Code of the contact that is left out because there would be too many pairs, from `_excess`.
     """
 
     def allowed(a: _ContactBody, b: _ContactBody) -> bool:
@@ -198,7 +199,7 @@ def _average(a: float, b: float) -> float:
 
 
 def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
-    """Which contact is left out because it would take too many pairs: "" (none), "robots" (between robots) or "all"."""
+    """Code of the contact that is left out for its number of pairs: "" (none), "robots" (between robots) or "all"."""
     own: dict[Sdf.Path, list[_ContactBody]] = {}
     for body in bodies:
         own.setdefault(body.robot, []).append(body)
@@ -214,14 +215,16 @@ def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
 
 
 def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
-    """Enter friction and restitution of materials in the ledger as read, although laws in the file overrule them."""
+    """Enter friction and restitution of the materials of `solids` in the ledger as read: contact laws overrule them."""
     names = [row.name for what in _SURFACE for row in rows(what)]
     for bound in filter(None, map(bound_material, solids)):
         mark_read(bound, *names)
 
 
 def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Note) -> None:
-    """Note properties of rigid contact that `ProjectiveDynamics` does not use, for a file with soft bodies.
+    """Note properties of rigid contact that are lost in a file with soft bodies.
+
+    `ProjectiveDynamics`, the solver for such files, does not use them.
 
     Args:
         bouncing: Colliders with a coefficient of restitution.
@@ -237,7 +240,7 @@ def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Not
 
 
 def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> None:
-    """Note coefficients that a contact law cannot have: static friction, and different values within one body."""
+    """Note coefficients that a contact law cannot express: static friction, and different values within one body."""
     for b in others:
         first = b.parts[0][0]
         said = read_friction(first, frame)[0], read_restitution(first, frame)
@@ -256,7 +259,7 @@ def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame
 
 
 def _restitution(prims: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> dict[str, float]:
-    """Coefficients of restitution of the bodies and obstacles whose materials have one, by name."""
+    """Coefficient of restitution of each body or obstacle whose material has such a coefficient, by name."""
     found, wrong = {}, {}
     for name, prim in prims.items():
         e = read_restitution(prim, frame)
@@ -271,7 +274,7 @@ def _restitution(prims: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> d
 
 
 def _note_sunk(others: list[BodyPrim], obstacles: list[Obstacle], note: Note) -> None:
-    """Note the bodies whose centre starts inside an obstacle, such as under a floor or behind a wall."""
+    """Note the bodies whose centre starts inside an obstacle, for example below a floor or behind a wall."""
     centers = np.array([b.now[:3, :3] @ (np.sum(b.body.shape.bounds, axis=0) / 2.0) + b.now[:3, 3] for b in others])
     for o in obstacles:
         lower, upper = o.shape.bounds
@@ -284,7 +287,11 @@ def _note_sunk(others: list[BodyPrim], obstacles: list[Obstacle], note: Note) ->
 
 
 def _surfaces(others: list[BodyPrim], robot: dict[Sdf.Path, Sdf.Path], taken: set[str]) -> dict[str, str]:
-    """Name of the surface of each body: from its material, else from a robot with several bodies, else its own name."""
+    """Name of the surface of each body, by the name of the body.
+
+    The surface is named after the material of the body, else after the robot if it has several bodies, else after the
+    body.
+    """
     found, used = {}, {}
     size: dict[Sdf.Path, int] = {}
     for b in others:

@@ -1,7 +1,7 @@
 """Rigid bodies of a file: prims with `PhysicsRigidBodyAPI`, with their colliders, mass and colour.
 
-The pose of a body is that of its prim; scaling and mirroring go into its solids. Geometry that is not a collider has no
-part in physics.
+A body has the pose of its prim; scaling and mirroring of the prim are applied to the solids of the body. Geometry that
+is not a collider has no part in physics.
 """
 
 from typing import NamedTuple
@@ -32,12 +32,12 @@ class BodyPrim(NamedTuple):
     """A rigid body of a file.
 
     Attributes:
-        prim: The prim.
+        prim: The prim of the body.
         name: Name of the body.
-        now: Pose of the body in the file, shape (4, 4); if a motion in the file moves the body, its pose without
-            motion.
-        parts: Its colliders, each with its solid in the frame of the body.
-        body: The body of the scene, without its pose and contact points.
+        now: Pose of the body in the file, shape (4, 4). If the file contains a motion of the body, the pose without
+            this motion.
+        parts: Colliders of the body, each with its solid in the frame of the body.
+        body: The corresponding body of the scene, still without pose and contact points.
     """
 
     prim: Usd.Prim
@@ -84,7 +84,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
 
 
 def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits) -> float:
-    """Coulomb coefficient of a bone in soft matter: set on its prim, else by the material of its first collider."""
+    """Coulomb coefficient of a bone in soft matter: set on the bone, else on the material of its first collider."""
     own = get(prim, "RigidBody.friction", frame)
     if not parts or authored(prim, rows("RigidBody.friction")[0].name):
         return own
@@ -93,7 +93,7 @@ def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageU
 
 
 def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
-    """`now`, or the pose in the file of the scene if the results of a motion move the prim."""
+    """The pose without motion: the stored pose at rest if results of a motion move `prim`, else `now`."""
     rest = load_exact(prim, REST_POSE) if MOTION_API in schemas(prim) else None
     return now if rest is None or rest.size != now.size else rest.reshape(now.shape)
 

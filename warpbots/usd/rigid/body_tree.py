@@ -1,4 +1,4 @@
-"""Kinematic trees: the joints of a file, ordered from the world or a floating base to the leaves."""
+"""Kinematic trees: the joints of a file in the order from the world, or from a floating base, to the leaves."""
 
 from collections import deque
 from typing import NamedTuple
@@ -15,7 +15,7 @@ __all__ = ["Branch", "branches"]
 
 
 class Branch(NamedTuple):
-    """The connection of a body to a child.
+    """The connection of a body, or of the world, to a child.
 
     Attributes:
         joints: One joint, or several joints in series between the same two bodies, as in MuJoCo.
@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 def branches(
     bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Prim], cut: Note | None = None
 ) -> list[Branch]:
-    """The connections of all trees, parents first; a body that is the child of no connection floats.
+    """The connections of all trees, parents first; a body that is not the child of any connection floats.
 
     Args:
         bodies: All rigid bodies.
@@ -72,7 +72,10 @@ def _paths(joint: JointPrim) -> tuple[Sdf.Path | None, Sdf.Path | None]:
 
 
 def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
-    """Groups of joints: MuJoCo's joints between the same two bodies, or one other joint; articulations come first."""
+    """Groups of joints: all MuJoCo joints between the same two bodies form one group, every other joint is a group.
+
+    Joints that the file excludes from articulations come last.
+    """
     found: dict[object, list[JointPrim]] = {}
     for joint in joints:
         mujoco = "MjcJointAPI" in schemas(joint.prim) and joint.freedoms
@@ -81,7 +84,7 @@ def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
 
 
 def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) -> list[list[Sdf.Path]]:
-    """Groups of bodies that joints connect, each in the order of the file."""
+    """Groups of bodies that joints connect with each other; within a group, bodies are in the order of the file."""
     group = {body: body for body in bodies}
 
     def top(body: Sdf.Path) -> Sdf.Path:
@@ -100,7 +103,7 @@ def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) ->
 
 
 def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.Path:
-    """The root body of the connected bodies `part`, which is used if none of them is connected to the world.
+    """The root body of the connected bodies `part`; the caller uses it only if no joint connects `part` to the world.
 
     Raises:
         SceneError: Two prims are marked as the root of `part`.
@@ -126,7 +129,10 @@ def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.
 
 
 def _grow(part: list[Sdf.Path], bundles: list, root: Sdf.Path, placed: dict) -> list[Branch]:
-    """Connections of the bodies `part`, from the world or else from `root`; joints that close loops are left out."""
+    """Connections of the bodies `part`, starting at the world, or at `root` if no joint leads to the world.
+
+    Joints that close loops are left out.
+    """
     at: dict[Sdf.Path | None, list] = {}
     for bundle in bundles:
         for end in set(_paths(bundle[0])):

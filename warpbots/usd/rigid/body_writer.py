@@ -1,4 +1,4 @@
-"""Rigid bodies as prims of UsdPhysics: an Xform with mass, shape and contact points, at its pose at time 0."""
+"""Rigid bodies as prims of UsdPhysics: each is an Xform with mass, shape and contact points, at the pose at time 0."""
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
@@ -22,7 +22,7 @@ __all__ = ["write_body_prim"]
 
 
 def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene) -> Usd.Prim:
-    """Author `body`; the exact values of fields that its prim does not reproduce are added later.
+    """Author `body`; the caller later adds exact values for the fields that the prim does not reproduce.
 
     Args:
         target: The stage to write to.
@@ -72,7 +72,10 @@ def _place(prim: Usd.Prim, local: np.ndarray) -> None:
 
 
 def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: StageUnits) -> None:
-    """Author the velocity of the centre of mass of a floating body for other programs, in axes of the parent prim."""
+    """Author the velocity of a floating body for other programs.
+
+    It is the velocity of the centre of mass, in axes of the parent prim.
+    """
     if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
         return
     turned = matrix_of(joint.rotation, joint.position) @ displacement(

@@ -1,4 +1,4 @@
-"""Colliders of rigid bodies: which geometry belongs to a body, and its solid in the frame of the body."""
+"""Finds the colliding geometry of a rigid body, and reads it as solids in the frame of the body."""
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -18,7 +18,7 @@ __all__ = ["colliders", "read_collider"]
 
 
 def colliders(body: Usd.Prim) -> list[Usd.Prim]:
-    """Colliding geometry of `body`, without the geometry of rigid bodies below it.
+    """Colliding geometry of `body`, without the geometry that belongs to rigid bodies below `body`.
 
     A collider that is not a geometric prim stands for all geometry below it, unless there are colliders below it.
     """

@@ -19,8 +19,8 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
     Args:
         colliders: Colliders of each body and obstacle by its name.
         groups: Prims of the type PhysicsCollisionGroup.
-        note: Receives a note on each pair of which only some colliders are kept apart; such pairs touch with all
-            colliders.
+        note: Receives a note on each pair for which the groups separate only some of the colliders; such pairs touch
+            with all their colliders.
     """
     if not groups:
         return set()

@@ -1,4 +1,4 @@
-"""Exact values of fields of rigid bodies and joints whose standard attributes are single precision or do not exist.
+"""Exact values of fields of rigid bodies and joints whose standard attribute is single precision or missing.
 
 An exact value is used as long as the standard attributes agree with it to single precision, as in
 `warpbots.usd.stage.attributes`.
@@ -45,7 +45,11 @@ def agree(a: object, b: object) -> bool:
 
 
 def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
-    """The pose of a body with all joints at zero, exact if the file has the exact values, shape (4, 4)."""
+    """The pose of a body with all joints at zero, with exact values if `prim` has them, shape (4, 4).
+
+    `pose` is the same pose from standard attributes. The exact position and rotation are used only if they agree with
+    `pose`.
+    """
     result = pose.copy()
     position, rotation = load_exact(prim, "position"), load_exact(prim, "rotation")
     if position is not None and agree(position, pose[:3, 3]):
@@ -56,10 +60,10 @@ def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
 
 
 def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
-    """The joint at `prim`, with the exact values that the file has.
+    """The joint `plain`, with the exact values on `prim` that agree with it.
 
     Args:
-        prim: The joint.
+        prim: The prim of the joint.
         plain: The joint as its standard attributes define it.
 
     Raises:
@@ -91,7 +95,10 @@ def _given(values: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _frame(said: dict[str, np.ndarray], plain: Joint) -> dict:
-    """Rotation and axis; for a joint with an axis, only the direction of the axis in the world is compared."""
+    """The exact rotation and axis of a joint, if they agree with `plain`, else nothing.
+
+    For a joint with an axis, only the direction of the axis in the world is compared.
+    """
     R = np.array(plain.rotation)
     exact = said["rotation"].reshape(3, 3) if "rotation" in said and said["rotation"].size == 9 else R
     axis = said.get("axis", np.array(plain.axis))

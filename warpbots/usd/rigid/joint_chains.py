@@ -1,4 +1,4 @@
-"""From joints of a file to joints of a scene: poses of bodies with all joints at zero, and start coordinates.
+"""Converts joints of a file to joints of a scene, with zero poses of bodies and start coordinates of joints.
 
 A scene has the pose of every body with all joints at zero, where the two frames of each joint coincide. A file has the
 pose at which each body starts. A joint of a file without a counterpart in a scene, such as one with two or three
@@ -33,12 +33,13 @@ _ZERO = 1e-6
 
 
 class ChainJoint(NamedTuple):
-    """A joint of a scene.
+    """A joint of a scene, with its origin in the file.
 
     Attributes:
         joint: The joint.
         prim: The prim of the joint in the file.
-        freedoms: Its degrees of freedom in the file, in the order of its velocities; empty for ball joints.
+        freedoms: Degrees of freedom of the joint in the file, in the order of the velocities of `joint`; empty for ball
+            joints.
     """
 
     joint: Joint
@@ -51,7 +52,7 @@ class JointChain(NamedTuple):
 
     Attributes:
         steps: The joints from the parent to the body.
-        between: Massless bodies between these joints.
+        between: Massless bodies between the joints in `steps`.
         zero: Pose of the body with all joints at zero, shape (4, 4).
     """
 
@@ -118,13 +119,13 @@ def _loose(freedom: Freedom) -> bool:
 
 
 def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ...] | None:
-    """Degrees of freedom of a joint in the order of the velocities of a kind of joint; None if they do not match.
+    """Degrees of freedom of `joint`, ordered as the velocities of `kind`; None if `kind` does not have the same motion.
 
     Args:
         joint: The joint of a file.
         kind: The kind of joint of a scene.
-        shift: Axes x, y and z of the kind are the axes shift, shift + 1 and shift + 2 (modulo 3) of the joint;
-            `Joint.axis` is the axis `shift`.
+        shift: The axes x, y and z of the kind are the axes shift, shift + 1 and shift + 2 (modulo 3) of the joint in
+            the file. If the kind has an axis, it is the axis `shift`.
     """
     free = {(f.angular, f.axis): f for f in joint.freedoms}
     wanted = []
@@ -140,7 +141,7 @@ def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ..
 
 
 def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
-    """Joints of a scene with the same motion as `joint`: one if a kind has this motion, else a chain of joints."""
+    """Joints of a scene with the motion of `joint`: one joint if a kind has this motion, else a chain of joints."""
     sign = -1.0 if back else 1.0
     if joint.ball:
         return [_Link("ball", np.eye(3)[2], place, joint, (), joint.name)]
@@ -168,7 +169,7 @@ def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
 def _start(
     links: list[_Link], moved: np.ndarray, rest: np.ndarray, prim: Usd.Prim, foreign: bool, meters: float, note: Note
 ) -> list[np.ndarray]:
-    """Coordinates at which `links` bring a body from `rest` as close to `moved` as they can."""
+    """Coordinates of `links` that bring a body from the pose `rest` as close as possible to the pose `moved`."""
     if len(links) == 1:
         link = links[0]
         target = inverse(link.place) @ moved @ inverse(rest) @ link.place
@@ -216,7 +217,7 @@ def _search(links: list[_Link], moved: np.ndarray, rest: np.ndarray) -> list[np.
 
 
 def _within(link: _Link, q: np.ndarray) -> np.ndarray:
-    """The coordinates `q`, with angles shifted by full turns into their limits if possible."""
+    """The coordinates `q`, with each angle shifted by full turns so that it is within its limits, if possible."""
     for k, freedom in enumerate(link.freedoms):
         if freedom.angular and not freedom.lower <= q[k] <= freedom.upper:
             turned = [q[k] + n * 2.0 * np.pi for n in (-1, 1, -2, 2)]
@@ -247,13 +248,13 @@ def _joint(
 
 
 def _rates(link: _Link, frame: StageUnits) -> tuple[float, ...]:
-    """Initial velocities from PhysicsJointStateAPI [rad/s or m/s]; none for ball and free joints."""
+    """Initial velocities from PhysicsJointStateAPI [rad/s or m/s]; empty for ball and free joints."""
     said = ((f, number(link.prim.prim, f"state:{f.token}:physics:velocity")) for f in link.freedoms)
     return tuple((rate or 0.0) * (np.pi / 180.0 if f.angular else frame.meters) for f, rate in said)
 
 
 def _soft_limits(link: _Link, frame: StageUnits, note: Note) -> dict[str, float]:
-    """Stiffness of the limits of a joint, if PhysxLimitAPI gives the same value to all of its degrees of freedom."""
+    """The field `limit_stiffness`, if PhysxLimitAPI gives all degrees of freedom the same value; else no field."""
     found = set()
     for f in link.freedoms:
         stiffness = number(link.prim.prim, rows("Joint.limit_stiffness")[0].name.format(axis=f.token))
@@ -265,7 +266,10 @@ def _soft_limits(link: _Link, frame: StageUnits, note: Note) -> dict[str, float]
 
 
 def _passive(link: _Link, frame: StageUnits) -> dict[str, tuple[float, ...]]:
-    """Stiffness, damping and armature for each velocity of a joint; a drive with damping alone adds to the damping."""
+    """Stiffness, damping and armature for each velocity of a joint, by field.
+
+    The damping of a drive without stiffness is added to the damping of the joint.
+    """
     angular = JOINTS[link.kind].angular.tolist()
     drives = [f.drive for f in link.freedoms] or [None] * len(angular)
     idle = [d.damping if d and not d.stiffness else 0.0 for d in drives]

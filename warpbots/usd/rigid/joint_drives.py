@@ -1,7 +1,7 @@
-"""Joint motors: drives of UsdPhysics, and actuators of warpbots with prims of their own.
+"""Joint motors: drives of UsdPhysics, and actuators that warpbots has written as separate prims.
 
 A drive with a stiffness becomes a `Servo`. A drive with a maximum force but neither stiffness nor damping becomes a
-`Torque`. A drive with damping alone adds to the damping of its joint.
+`Torque`. The damping of a drive without stiffness is added to the damping of its joint.
 """
 
 import dataclasses
@@ -19,11 +19,12 @@ __all__ = ["Claim", "claim", "read_drives"]
 
 
 class Claim(NamedTuple):
-    """Actuators with prims of their own, and the joint velocities that they drive.
+    """Actuators that have a prim in the file, and the joint velocities that these actuators drive.
 
     Attributes:
-        actuators: The actuators; if a drive was edited in another program, its actuator has the new values.
-        taken: Pairs of the name of a joint and the index of a velocity that an actuator drives.
+        actuators: The actuators; if another program has edited the drive of an actuator, the actuator has the new
+            values.
+        taken: Driven joint velocities, each as a pair: name of the joint, and index of the velocity.
     """
 
     actuators: list
@@ -31,7 +32,7 @@ class Claim(NamedTuple):
 
 
 def claim(actuators: list, steps: list[ChainJoint], note: Note) -> Claim:
-    """The `actuators` with the present values of their drives, and the joint velocities that they drive."""
+    """The `actuators` with the values that their drives have in the file, and the joint velocities that they drive."""
     at = {step.joint.name: step for step in steps}
     taken: set[tuple[str, int]] = set()
     result = []
@@ -69,7 +70,7 @@ def _equal(a: float, b: float) -> bool:
 
 
 def read_drives(step: ChainJoint, taken: set[tuple[str, int]], note: Note) -> list[Torque | Servo]:
-    """Motors for the drives of the joint `step`, except those in `taken`."""
+    """Motors for the drives of the joint `step`, except drives of joint velocities in `taken`."""
     driven = [(k, f) for k, f in enumerate(step.freedoms) if f.drive is not None]
     found: list[Torque | Servo] = []
     for k, freedom in driven:

@@ -1,4 +1,4 @@
-"""Kinematics of single joints: poses from joint coordinates and back, as matrices of shape (4, 4) [m]."""
+"""Kinematics of single joints: converts joint coordinates to poses and back; poses are matrices [m], shape (4, 4)."""
 
 import numpy as np
 
@@ -32,8 +32,8 @@ def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.nda
 def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Coordinates at which the displacement of a joint is closest to `target`.
 
-    The solution is in closed form for kinds with orthogonal translations before one rotation, and by least squares for
-    all other kinds.
+    Kinds with orthogonal translations before one rotation have a closed-form solution; all other kinds are solved by
+    least squares.
     """
     chain = JOINTS[kind].chain
     turns = [part for part in chain if part.type != "prismatic"]
@@ -73,7 +73,10 @@ def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose of the child of `joint` at the given coordinates, if its pose is `rest` at zero and the parent stays put."""
+    """Pose of the child of `joint` at the given coordinates.
+
+    The parent does not move; `rest` is the pose of the child at zero coordinates.
+    """
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
 

@@ -1,7 +1,7 @@
-"""Joints of UsdPhysics: two frames, the axes along or about which they move, their limits and drives.
+"""Reads joints of UsdPhysics: their two frames, the axes along or about which they move, their limits and drives.
 
-Angles are in degrees in a file and in radians here. A joint moves the frame of its second body (frame 1)
-relative to the frame of its first body (frame 0).
+Angles are in degrees in a file, and in radians in the results of this module. A joint moves the frame of its second
+body (frame 1) relative to the frame of its first body (frame 0).
 """
 
 from typing import NamedTuple
@@ -29,8 +29,8 @@ class Drive(NamedTuple):
     """A drive, in SI units.
 
     Attributes:
-        stiffness: Its stiffness [N m/rad or N/m].
-        damping: Its damping [N m s/rad or N s/m].
+        stiffness: Stiffness of the drive [N m/rad or N/m].
+        damping: Damping of the drive [N m s/rad or N s/m].
         target: Target position [rad or m].
         force: Maximum torque or force [N m or N]; may be infinite.
     """
@@ -46,11 +46,11 @@ class Freedom(NamedTuple):
 
     Attributes:
         token: Name of the axis in the file: linear, angular, transX, rotX, ...
-        angular: Whether it is a rotation.
-        axis: Index of its axis: 0, 1 or 2.
+        angular: Whether the degree of freedom is a rotation.
+        axis: Index of the axis in the frame of the joint: 0, 1 or 2.
         lower: Lower limit [rad or m]; may be infinite.
         upper: Upper limit [rad or m]; may be infinite.
-        drive: Its drive, or None.
+        drive: Drive of this degree of freedom, or None.
     """
 
     token: str
@@ -66,7 +66,8 @@ class JointSide(NamedTuple):
 
     Attributes:
         body: The rigid body, or None for the world.
-        frame: Frame of the joint in the frame of that body or in the world, shape (4, 4).
+        frame: Frame of the joint on this side, in the frame of `body`, or in the world frame if `body` is None, shape
+            (4, 4).
     """
 
     body: Usd.Prim | None
@@ -79,11 +80,11 @@ class JointPrim(NamedTuple):
     Attributes:
         prim: The prim.
         name: Name of the joint.
-        ends: Its two sides.
-        freedoms: Its degrees of freedom: translations first, then rotations, applied in this order.
+        ends: The two sides of the joint: first and second body.
+        freedoms: Degrees of freedom of the joint: first translations, then rotations, applied in this order.
         ball: Whether the joint rotates freely about its centre; `freedoms` is then empty.
         excluded: Whether the file excludes the joint from articulations.
-        touching: Whether its two bodies may be in contact.
+        touching: Whether the two bodies of the joint may be in contact.
     """
 
     prim: Usd.Prim
@@ -99,7 +100,7 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) ->
     """The joint at `prim`; None, with a note, if it is left out.
 
     Raises:
-        SceneError: Its attributes contradict each other; the message names the prim.
+        SceneError: Attributes of the joint contradict each other; the message names the prim.
     """
     why = _useless(prim, frame)
     if why:
@@ -257,7 +258,7 @@ def _drive(prim: Usd.Prim, token: str, angular: bool, frame: StageUnits, note: N
 
 
 def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, note: Note) -> None:
-    """Note drives of axes that do not move.
+    """Note the drives of axes along or about which the joint does not move.
 
     Raises:
         SceneError: The joint is fixed, but has a drive.

@@ -1,4 +1,4 @@
-"""Joints as prims of UsdPhysics: two frames, limits, and drives for other programs."""
+"""Writes joints as prims of UsdPhysics, each with two frames, limits, and drives for other programs."""
 
 import numpy as np
 from pxr import Gf, Usd, UsdPhysics
@@ -26,7 +26,7 @@ _NEWTON_JOINT = "NewtonJointAPI"
 
 
 def _tokens(joint: Joint) -> tuple[str, ...]:
-    """Axes of the velocities of a joint, by their names in UsdPhysics; none for spherical joints."""
+    """UsdPhysics names of the axes that belong to the velocities of a joint; empty for spherical joints."""
     if joint.kind in _TYPES:
         return {"revolute": ("angular",), "prismatic": ("linear",)}.get(joint.kind, ())
     along = "XYZ"[_aligned(np.array(joint.axis))[0]]
@@ -38,7 +38,7 @@ def _tokens(joint: Joint) -> tuple[str, ...]:
 
 
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
-    """Author `joint`; its exact values are added later.
+    """Author `joint`; the caller adds exact values later.
 
     Args:
         target: The stage to write to.
@@ -71,7 +71,7 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
 
 
 def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
-    """Index k of the coordinate axis that is most parallel to `axis`, and a rotation of this axis to `axis`."""
+    """Index k of the coordinate axis that is most parallel to `axis`, and a rotation from the former to the latter."""
     k = int(np.argmax(np.abs(axis)))
     start = np.eye(3)[k]
     if axis[k] < 0.0:
@@ -114,7 +114,7 @@ def _write_limits(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
 
 
 def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits) -> None:
-    """Author the first motor of each axis as a drive, for other programs."""
+    """Author a drive for the first motor of each axis; other programs simulate it."""
     if joint.kind == "free":
         return
     for k, token in enumerate(_tokens(joint)):
@@ -141,7 +141,7 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits)
 
 
 def _write_passive(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
-    """Author armature and damping, if the values are the same for all velocities."""
+    """Author armature and damping of a joint, each only if its value is the same for all velocities of the joint."""
     angular = set(JOINTS[joint.kind].angular.tolist())
     for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):
         values = set(getattr(joint, field))

@@ -1,6 +1,7 @@
 """Mass properties of rigid bodies from `PhysicsMassAPI` and material densities; zero means "not set" in UsdPhysics.
 
-Attributes of a body take precedence over attributes of its colliders, and these over the density of materials.
+Attributes of a body take precedence over attributes of its colliders; attributes of colliders take precedence over the
+density of materials.
 """
 
 from typing import NamedTuple
@@ -34,7 +35,7 @@ class MassAttributes(NamedTuple):
 
     Attributes:
         density: Density [kg/m^3].
-        inertia: Mass, centre and moments of inertia; None if they follow from shape and density.
+        inertia: Mass, centre of mass and moments of inertia; None if they follow from shape and density.
     """
 
     density: float
@@ -49,7 +50,7 @@ def read_mass_properties(
     Args:
         body: Prim of the body.
         base: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parts: Its colliders, each with its solid in the frame of the body.
+        parts: Colliders of the body, each with its solid in the frame of the body.
         frame: Units and axes of the stage.
         note: Receives a note on anything that is read differently from the file.
 
@@ -86,7 +87,7 @@ def has_mass_attributes(prim: Usd.Prim, frame: StageUnits) -> bool:
 
 
 def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray, note: Note) -> Inertia:
-    """The inertia of a body; impossible moments are replaced by the nearest possible ones if these are close."""
+    """The inertia of a body; slightly impossible moments of inertia are replaced by the nearest possible ones."""
     try:
         return Inertia(mass, tuple(center.tolist()), moments)
     except SceneError as error:
@@ -109,7 +110,7 @@ def _whole(
     body: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], densities: list[float], own: list[float | None],
     mass: float | None, inertia_said: bool, note: Note,
 ) -> tuple[float, np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Mass, centre and moments of inertia of all colliders together, scaled to `mass` if `mass` is given."""
+    """Mass, centre and moments of inertia of all colliders together, scaled to the total `mass` if it is given."""
     pieces = []
     for (prim, shape), density, weight in zip(parts, densities, own, strict=True):
         try:
@@ -160,7 +161,7 @@ def _center(body: Usd.Prim, base: np.ndarray) -> np.ndarray | None:
 
 
 def _moments(body: Usd.Prim, frame: StageUnits) -> np.ndarray | None:
-    """Moments of inertia in the file [kg m^2], shape (3, 3), or None."""
+    """Moments of inertia of `body` [kg m^2], shape (3, 3), or None if the file does not give them."""
     name, turned = (rows(f"Inertia.{part}")[0].name for part in ("diagonal", "axes"))
     if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
         return None
@@ -186,7 +187,7 @@ def exact_inertia(prim: Usd.Prim, plain: Inertia | None) -> Inertia | None:
 
 
 def write_inertia(prim: Usd.Prim, body: RigidBody, frame: StageUnits) -> None:
-    """Author mass, centre of mass and moments of `body`, in single precision, if it has an inertia of its own."""
+    """Author mass, centre of mass and moments of inertia of `body`, in single precision, if `body.inertia` is set."""
     if body.inertia is None:
         return
     put(prim, "Inertia.mass", body.inertia.mass, frame)

@@ -1,6 +1,6 @@
-"""Poses of rigid bodies at every frame, as time samples on their prims.
+"""Writes poses of rigid bodies at every frame, as time samples on the prims of the bodies.
 
-The bodies are kinematic in the layer of the results, so that a player shows the motion and does not simulate it.
+The layer of the results makes the bodies kinematic, so that a player shows the motion and does not simulate the bodies.
 """
 
 import functools
@@ -31,14 +31,16 @@ class _MovingBody(NamedTuple):
     """A prim of a rigid body that moves.
 
     Attributes:
-        index: Index of the body in `Scene.rigid`.
+        index: Index of the rigid body in `Scene.rigid`.
         prim: The prim.
         scale: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Transform from coordinates of the parent prim to coordinates of the body `above`, or of the scene if
-            there is no such body [m], shape (4, 4).
-        above: Index of the nearest body above the prim in the list of moving bodies, or None.
-        stretch: Scale along the axes of its local transform, shape (3,); None if the transform shears.
-        turned: List with the last quaternion; the next quaternion gets the sign with which it is closer to the last.
+        parent: Transform from coordinates of the parent prim to the frame of the body `above`, or to scene coordinates
+            if `above` is None [m], shape (4, 4).
+        above: Index, in the list of moving bodies, of the nearest moving body above the prim; None if there is none.
+        stretch: Scale factors along the axes of the local transform of the prim, shape (3,); None if the transform
+            shears.
+        turned: List that holds the quaternion of the previous frame. The next quaternion gets the sign that brings it
+            closer to this one.
     """
 
     index: int
@@ -57,7 +59,7 @@ def pose_frames(
 
     Args:
         found: The prims of the stage.
-        scene: The scene that is read from the stage.
+        scene: The scene that reading the stage gives.
         trajectory: The motion.
         every: Number of control intervals between two frames.
         frame: Units and axes of the stage.

@@ -1,4 +1,4 @@
-"""Robots of a file: its rigid bodies as kinematic trees, with joints, motors and laws of contact."""
+"""Reads the rigid bodies of a file as kinematic trees, with joints, motors and laws of contact."""
 
 import dataclasses
 import functools
@@ -39,12 +39,12 @@ class Robots(NamedTuple):
     """Rigid bodies with their joints, motors and laws of contact.
 
     Attributes:
-        bodies: Bodies of the scene for each rigid body of the file, by its name: massless bodies between its joints,
-            then the body itself.
+        bodies: Bodies of the scene for each rigid body of the file, by the name of the latter: massless bodies between
+            the joints to the parent, then the body itself.
         joints: The joints.
-        motors: Motors for drives of the file that no actuator with its own prim drives.
-        actuators: Actuators with prims of their own, with the present values of their drives.
-        contacts: Laws of contact that have no prims in the file.
+        motors: Motors for the drives of the file that do not belong to one of `actuators`.
+        actuators: Actuators that have a prim in the file, updated with the values of their drives.
+        contacts: Laws of contact that follow from the colliders of the file, without a prim for the law.
     """
 
     bodies: dict[str, tuple[RigidBody, ...]]
@@ -63,13 +63,13 @@ def read_robots(
     Args:
         found: The prims of the stage; receives a note on anything left out.
         frame: Units and axes of the stage.
-        actuators: Actuators that have their own prims.
+        actuators: Actuators that have a prim in the file.
         obstacles: The obstacles.
         contact_points: Number of contact points of bodies whose prims do not set it; 0 for no contact.
         ignore_loops: Whether joints that close loops are left out.
 
     Raises:
-        SceneError: There are faults; the message has one line for each, with the path of the prim.
+        SceneError: Bodies or joints cannot be read; the message has one line for each, with the path of the prim.
     """
     faults: Faults = []
     tried = functools.partial(attempt, faults)
@@ -97,14 +97,14 @@ def read_robots(
 
 
 def points_of(scene: Scene) -> int:
-    """The argument `contact_points` with which `scene` was read: the largest number of contact points of its bodies."""
+    """The argument `contact_points` with which `scene` was read: the largest number of contact points of a body."""
     return max((b.points for b in scene.rigid if isinstance(b.points, int)), default=0)
 
 
 def _place(
     bodies: dict[Sdf.Path, BodyPrim], grown: list[Branch], frame: StageUnits, note: Note, attempt: Callable
 ) -> tuple[list[ChainJoint], dict[str, tuple[RigidBody, ...]]]:
-    """The joints of the scene, and all bodies at their poses with all joints at zero."""
+    """The joints of the scene, and all bodies in the poses that they have with all joints at zero."""
     zero = {path: exact_pose(b.prim, b.now) for path, b in bodies.items()}
     between: dict[Sdf.Path, list[RigidBody]] = {}
     steps: list[ChainJoint] = []
@@ -133,7 +133,7 @@ def _floating(
     frame: StageUnits,
     note: Note,
 ) -> list[Joint]:
-    """Free joints for floating bodies that start with a velocity or that have the same name as a joint."""
+    """Free joints for floating bodies that start with a velocity, or whose name is also the name of a joint."""
     hanging, names = {j.child: j for j in joints}, {j.name for j in joints}
     found = []
     for b in bodies.values():
@@ -155,7 +155,10 @@ def _floating(
 
 
 def _centred(step: ChainJoint, posed: dict[str, tuple[RigidBody, ...]]) -> Joint:
-    """The joint of `step`; a free joint written without a position gets none if it is still at the centre of mass."""
+    """The joint of `step`.
+
+    A free joint that was written without a position gets no position if it is still at the centre of mass.
+    """
     joint, written = step.joint, load_exact(step.prim, "position")
     if joint.kind != "free" or written is None or written.size:
         return joint

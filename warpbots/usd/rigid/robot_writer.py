@@ -1,7 +1,7 @@
-"""Robots as prims of UsdPhysics: an Xform for each body at its initial pose, and a prim for each joint.
+"""Writes robots as prims of UsdPhysics: an Xform at the initial pose for each body, and a prim for each joint.
 
-Robots of other programs are left as they are: a scene whose rigid bodies, joints, drives or contacts differ from those
-of its source can only be written without that file (`source=None`).
+Robots written by other programs are not changed: a scene whose rigid bodies, joints, drives or contacts differ from
+those of its source file can only be written without that file (`source=None`).
 """
 
 import dataclasses
@@ -34,9 +34,10 @@ class RigidPrims(NamedTuple):
     """Prims of the rigid part of a scene.
 
     Attributes:
-        bodies: Paths of the bodies, with their names.
-        motors: Names of actuators that are drives without prims of their own.
-        contacts: Names of contacts that need no prim, because the reader derives them from the file.
+        bodies: Name of each rigid body, by the path of its prim.
+        motors: Names of the actuators that the file holds as drives only, without a separate prim.
+        contacts: Names of the laws of contact that need no prim, because the reader derives them from the rest of the
+            file.
     """
 
     bodies: dict[Sdf.Path, str]
@@ -51,10 +52,10 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
         target: The stage to write to.
         scene: The scene.
         found: The prims that the stage already has.
-        read: The robots that are read from these prims; None if there are none.
+        read: The robots that the reader obtains from the prims in `found`; None if there are none.
 
     Raises:
-        SceneError: The stage has rigid bodies of another program that differ from the scene.
+        SceneError: The stage has rigid bodies that another program wrote and that differ from the scene.
     """
     old = found.rigid
     if old and read is not None and _unchanged(scene, found, read):
@@ -114,7 +115,7 @@ def start_poses(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def _mark_roots(scene: Scene, bodies: dict[str, Usd.Prim], joints: dict[str, Usd.Prim]) -> None:
-    """Mark the roots of articulations: the joint to the world, or the floating base."""
+    """Mark the root of each articulation: the joint to the world, or the floating base."""
     joint_to, parents = {j.child: j for j in scene.joints}, {j.parent for j in scene.joints}
     for body in scene.rigid:
         joint = joint_to.get(body.name)

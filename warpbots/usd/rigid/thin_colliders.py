@@ -1,4 +1,4 @@
-"""Colliders that are too thin or too small for contact: a box in their place, or none."""
+"""Replaces colliders that are too thin for contact by a box, and refuses colliders that are too small."""
 
 import warnings
 
@@ -23,7 +23,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
 
     Args:
         prim: The collider.
-        shape: Its solid.
+        shape: The solid of the collider.
         note: Receives a note on anything that is read differently from the file.
 
     Raises:

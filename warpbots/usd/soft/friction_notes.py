@@ -13,7 +13,10 @@ _LISTED = 3
 
 
 def note_friction(soft: Iterable[SoftPrim | None], obstacles: list[Obstacle], note: Note) -> None:
-    """Note friction coefficients of soft bodies that differ from those of obstacles: obstacles use their own."""
+    """Note the friction coefficients of soft bodies that differ from those of obstacles.
+
+    Contact with an obstacle uses the coefficient of the obstacle.
+    """
     for body, material in filter(None, soft):
         others = [o for o in obstacles if o.condition == "friction" and o.friction != body.friction]
         if material is not None and others:

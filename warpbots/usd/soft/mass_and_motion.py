@@ -1,4 +1,4 @@
-"""Mass, initial velocity and friction of soft bodies, from attributes that UsdPhysics has for all bodies."""
+"""Reads mass, initial velocity and friction of soft bodies from the attributes that UsdPhysics has for all bodies."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits) -> float | None:
-    """Mass of the body [kg], from its prim, else from its only geometry; None if the file does not give a mass.
+    """Mass of the body [kg], from the prim of the body, else from the prim of its only geometry; None if not given.
 
     Raises:
         SceneError: The mass is negative; the message names the prim.
@@ -49,7 +49,7 @@ def weighing(
         shape: Shape of the body.
         material: Material of the body.
         others: Materials of regions by name.
-        note: Receives a note on each density of a region that is overruled.
+        note: Receives a note on each region whose density is overruled.
 
     Raises:
         SceneError: The shape has no volume; the message names the prim.
@@ -75,7 +75,7 @@ def forget_mass(body: Usd.Prim) -> None:
 
 
 def read_velocity(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, ...] | None:
-    """Initial velocity [m/s], shape (dim,), or None for rest: of the body, else the common velocity of all its points.
+    """Initial velocity of the body, else the common velocity of its points [m/s], shape (dim,); None for rest.
 
     In a file, the velocity of a body is in axes of its parent prim; velocities of points are in axes of their geometry.
     """
@@ -112,10 +112,10 @@ def _point_velocities(body: Usd.Prim, frame: StageUnits) -> np.ndarray:
 
 
 def read_friction(body: Usd.Prim, part: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, Usd.Prim | None]:
-    """Coulomb coefficient of a soft body: set on its prim, else the dynamic one of the material of its geometry `part`.
+    """Coulomb coefficient of a soft body: set on the body, else the dynamic one of the material of its geometry `part`.
 
     Returns:
-        The coefficient, and the prim of the material that gives it; None if no material does.
+        The coefficient, and the prim of the material that gives the coefficient; None if no material gives it.
     """
     if authored(body, rows("SoftBody.friction")[0].name):
         return get(body, "SoftBody.friction", frame), None

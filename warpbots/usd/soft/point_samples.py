@@ -1,7 +1,8 @@
-"""Motion of soft bodies as time samples: particles as points, springs as curves, and surfaces of meshed bodies.
+"""Writes the motion of soft bodies as time samples: particles as points, springs as curves, meshed bodies as surfaces.
 
-If the nodes of a body are the points of its own mesh, this mesh moves; the default value of its points remains the rest
-shape. If a solver meshed the body, its surface is written as a new mesh, and its rest shape is hidden.
+If the nodes of a body are the points of the mesh in the file, the time samples move this mesh, and the default value of
+its points remains the rest shape. If a solver meshed the body, its surface is written as a new mesh, and its rest shape
+is hidden.
 """
 
 import functools
@@ -44,10 +45,12 @@ class _Moving(NamedTuple):
 
     Attributes:
         prim: The prim.
-        follows: Indices of the particles that its points follow, shape (n_points,).
-        springs: Indices of the springs that its curves show, shape (n_curves,); None for other prims.
-        width: Width of an unbroken curve [m]; None for other prims.
-        faces: Indices of three corners of each face, for its normal, shape (n_faces, 3); None for other prims.
+        follows: Index of the particle that each point of the prim follows, shape (n_points,).
+        springs: Index of the spring that each curve of the prim shows, shape (n_curves,); None if the prim has no
+            curves.
+        width: Width of the curve of an unbroken spring [m]; None if the prim has no curves.
+        faces: Three corners of each face, from which its normal is computed, shape (n_faces, 3); None if the prim is no
+            mesh.
         local: Transform from lifted scene coordinates [m] to coordinates of the prim, shape (4, 4); None for identity.
     """
 
@@ -73,7 +76,7 @@ def point_frames(
 
     Args:
         found: The prims of the stage.
-        scene: The scene that is read from the stage.
+        scene: The scene that reading the stage gives.
         trajectory: The motion.
         every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
@@ -129,7 +132,7 @@ def _colored(
 
 
 def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: StageUnits) -> Usd.Prim:
-    """A prim for results in scene coordinates, below the prim of the body if USD allows it, else beside this prim."""
+    """A prim for results in scene coordinates, below the prim of the body if USD allows that, else as its sibling."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
     name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
@@ -156,7 +159,7 @@ def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
 def _moving_mesh(
     stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, particles: Any, frame: StageUnits
 ) -> _Moving:
-    """The mesh that shows a body whose nodes are particles.
+    """The mesh that shows a body whose nodes are entries of the particle array.
 
     Args:
         stage: The stage to write to.
@@ -225,7 +228,7 @@ def _write_points(
 
 
 def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim | None:
-    """The only mesh at or below `prim` if its points are `nodes` [m], shape (n, 3); else None."""
+    """The only mesh at or below `prim`, if its points are at the positions `nodes` [m], shape (n, 3); else None."""
     parts = [p for part in geometry_of(prim) for p in Usd.PrimRange(part, Usd.TraverseInstanceProxies())]
     meshes = [p for p in parts if p.GetTypeName() in ("Mesh", "TetMesh") and RESULT_API not in schemas(p)]
     if len(meshes) != 1:
@@ -247,7 +250,7 @@ def _corners(mesh: Usd.Prim) -> np.ndarray | None:
 
 
 def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
-    """Bounding box of all points, enlarged by half their widths, shape (2, 3)."""
+    """Bounding box of all points, enlarged by half the widths of the points, shape (2, 3)."""
     if not len(values):
         return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
     said = points.GetPrim().GetAttribute("widths")
@@ -257,7 +260,11 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
 
 
 def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
-    """Time [s], positions [m], velocities [m/s], and 1 for broken and 0 for intact springs (None if none can break)."""
+    """Yields time [s], positions [m], velocities [m/s], and flags of broken springs.
+
+    A flag is 1 for a broken spring and 0 for an intact one; the flags are None if no spring can break.
+
+    """
     if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):
             yield *moment, None

@@ -24,9 +24,10 @@ class PointValues:
 
     Attributes:
         color_map: Colours of the values.
-        at: Function of the time [s] that returns the values, shape (n,).
+        at: Function of the time [s] that returns the value of each point, shape (n,).
         changes: Whether the values change with time.
-        known: Whether a point has a value, shape (n,), bool; False if its body has no elements with this parameter.
+        known: Whether each point has a value, shape (n,), bool; False if its body has no elements with the shown
+            parameter.
     """
 
     color_map: ColorMap
@@ -40,12 +41,12 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
 
     Args:
         trajectory: The motion; only its first world is used.
-        color: ``"activation"`` for the sum of the control signals of all actuators that drive a point, in the last
-            control interval, negative for expansion; or the name of a parameter of elements, which is interpolated
-            between the centres of the elements.
+        color: ``"activation"``, or the name of a parameter of elements. The activation of a point is the sum of the
+            control signals of all actuators that drive the point, in the last control interval; it is negative for
+            expansion. A parameter is interpolated between the centres of the elements.
 
     Raises:
-        ValueError: There is no such parameter, or it does not belong to elements of soft bodies.
+        ValueError: There is no parameter called `color`, or it does not belong to elements of soft bodies.
     """
     if color == ACTIVATION:
         known = np.ones(len(trajectory.matter.position), dtype=bool)
@@ -73,7 +74,10 @@ def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
 
 
 def _parameter(trajectory: Trajectory[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A parameter of elements (or its norm) at all points, and whether each point has a value, both of shape (n,)."""
+    """The values of a parameter of elements at all points, and whether each point has a value, both of shape (n,).
+
+    The norm of a parameter with several components is used.
+    """
     model, matter, scene = trajectory.simulation.model, trajectory.matter, trajectory.scene
     places = {n: model.places(spec.per) for n, spec in model.parameters().items()}
     soft = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]

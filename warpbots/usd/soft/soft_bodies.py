@@ -52,8 +52,8 @@ class SoftPrim(NamedTuple):
 
     Attributes:
         body: The body of the scene.
-        rubbing: The prim of the material that gives the friction of the body; None if the friction is set on the prim
-            of the body, or is the default.
+        rubbing: The prim of the material from which the friction of the body was read; None if the friction is set on
+            the prim of the body, or is the default.
     """
 
     body: SoftBody
@@ -61,20 +61,20 @@ class SoftPrim(NamedTuple):
 
 
 def _unheard(prim: Usd.Prim | None, reason: str) -> None:
-    """Ignore a note; used if a prim is only compared with a body."""
+    """Ignore a note; passed as `note` if a prim is read only to compare it with a body."""
 
 
 def read_soft_bodies(
     found: Inventory, frame: StageUnits, material: Material | None, thickness: float | None, faults: Faults
 ) -> dict[str, SoftPrim | None]:
-    """All soft bodies by name, as `read_soft_prim`.
+    """All soft bodies by name, each read by `read_soft_prim`.
 
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
         material: Material of bodies for which the file gives none.
         thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
-        faults: Receives the error of each body that cannot be read; that body is None.
+        faults: Receives the error of each body that cannot be read; the result has None for such a body.
     """
     options = material, thickness, found.note
     return {n: attempt(faults, read_soft_prim, prim, n, frame, *options) for n, prim in found.soft.items()}
@@ -122,7 +122,7 @@ def _read_materials(
     body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: StageUnits,
     fallback: Material | None, note: Note,
 ) -> tuple[Material, dict[str, Material]]:  # fmt: skip
-    """The material of a body, and the materials of the regions that have their own, by name of the region."""
+    """The material of a body, and the materials of regions that have a separate material, by the name of the region."""
     whole = read_material(parts[0], frame, fallback)
     first = bound_material(parts[0])
     mark_solid(parts[0], first)
@@ -157,7 +157,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     Args:
         target: The stage to write to.
         existing: The present prim of the body, or None. Attributes that agree with the body are not changed, so that
-            additions of other programs stay.
+            content added by other programs is kept.
         body: The body.
 
     Returns:
@@ -188,7 +188,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
 
 
 def _is(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
-    """Whether `prim` already reads as `body`."""
+    """Whether reading `prim` already gives `body`."""
     try:
         return bool(schemas(prim) & set(BODY_APIS)) and read_soft_prim(prim, body.name, frame).body == body
     except SceneError:

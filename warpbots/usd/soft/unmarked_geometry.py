@@ -1,4 +1,4 @@
-"""Soft bodies from all meshes and solids of files that mark no bodies; all have the same material."""
+"""Makes soft bodies of all meshes and solids of a file that marks no bodies; all get the same material."""
 
 from pxr import Usd, UsdGeom
 

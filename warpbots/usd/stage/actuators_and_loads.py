@@ -1,7 +1,8 @@
 """Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has schemas.
 
-Each is a prim with a schema of warpbots. A cable is a `BasisCurves`, so that every viewer shows its route; the others
-are of type `Scope`. The control channels have the order of the actuators in the file, unless `warpbots:order` is set.
+Each is a prim with a schema of warpbots. A cable is a `BasisCurves`, so that every viewer shows its route; all other
+parts are prims of type `Scope`. The control channels have the order of the actuators in the file, unless
+`warpbots:order` is set.
 """
 
 import numpy as np
@@ -34,12 +35,12 @@ Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 
 
 def read_parts(found: Inventory, frame: StageUnits, faults: Faults) -> dict[str, list]:
-    """All parts, by the name of the field of a scene that holds them.
+    """All actuators, constraints, loads, attachments and contacts, by the name of the field of `Scene` that holds them.
 
     Args:
         found: The prims of the stage.
         frame: Units and axes of the stage.
-        faults: Receives the error of each part that cannot be read; that part is None.
+        faults: Receives the error of each part that cannot be read; the result has None for such a part.
     """
     return {
         kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]
@@ -67,7 +68,7 @@ def read_part(prim: Usd.Prim, name: str, frame: StageUnits) -> Part:
 
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
-    """Author `part`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `part`; arguments and result are as for `warpbots.usd.soft.soft_bodies.write_body`."""
     api = next((api for api, cls in PART_APIS.items() if type(part) is cls), None)
     if api is None:
         raise SceneError(
@@ -101,7 +102,7 @@ def _define(target: Target, part: Part) -> Usd.Prim:
 
 
 def _draw(prim: Usd.Prim, cable: Cable) -> None:
-    """Author the attributes of a curve besides its points: one polyline with a width of a hundredth of its length."""
+    """Author all attributes of the curve of a cable except its points: a polyline whose width is 1 % of its length."""
     curves = UsdGeom.BasisCurves(prim)
     steps = np.diff(np.asarray(cable.waypoints), axis=0)
     curves.CreateTypeAttr(UsdGeom.Tokens.linear)

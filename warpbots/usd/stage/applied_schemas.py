@@ -1,4 +1,4 @@
-"""Names of applied schemas and of types of prims: what each marks, and which of several is written."""
+"""Names of applied schemas and of prim types, and what each of them marks."""
 
 from warpbots.scene import (
     Attachment,

@@ -4,9 +4,9 @@ Most standard attributes are single precision. Two rules preserve the values of 
 
 - A single-precision number is read as the decimal number that it prints as: 0.3 in a file is 0.3 in the scene, not
   0.30000001192.
-- A value that the attribute still does not reproduce is stored beside it as ``warpbots:exact:<name>`` in double
-  precision, in SI units and scene axes. This exact value is used only if the two agree to single precision, so that an
-  edit of the standard attribute in another program takes effect.
+- A value that the attribute still does not reproduce is also stored as ``warpbots:exact:<name>`` in double precision,
+  in SI units and scene axes. This exact value is used only if it agrees with the standard attribute to single
+  precision, so that an edit of the standard attribute in another program takes effect.
 """
 
 import functools
@@ -45,10 +45,10 @@ _AGREE = 1e-6
 
 
 def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
-    """The value on `prim` for the rows `sets` of the table: from the first row that is authored, or else the default.
+    """The value of the first row of `sets` whose attribute is authored on `prim`, or else the default.
 
     Returns:
-        A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
+        A float, an int, a text, or a tuple of floats of shape (dim,) or (n, dim), in SI units and scene axes.
     """
     said = [row for row in rows(sets) if authored(prim, row.name)]
     if not said:
@@ -60,7 +60,7 @@ def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
-    """Author `value` on `prim` for the rows `sets` of the table, with an exact value if needed; None removes it."""
+    """Author `value` on `prim` for the rows of `sets`, with an exact value if needed; None removes the value."""
     for row in rows(sets):
         clear(prim, row.name)
         clear(prim, EXACT + row.name)
@@ -90,26 +90,29 @@ def authored(prim: Usd.Prim, name: str) -> bool:
 
 
 def value_of(prim: Usd.Prim, name: str, time: Usd.TimeCode = START) -> Any:
-    """The value of the attribute `name` of `prim`, or None; it is entered in the ledger as read."""
+    """The value of the attribute `name` of `prim`, or None; the attribute is entered in the ledger as read."""
     mark_read(prim, name)
     attribute = prim.GetAttribute(name)
     return attribute.Get(time) if attribute else None
 
 
 def targets_of(prim: Usd.Prim, name: str) -> list[Sdf.Path]:
-    """Targets of the relationship `name` of `prim`, empty if there is none; it is entered in the ledger as read."""
+    """Targets of the relationship `name` of `prim`, empty if there are none.
+
+    The relationship is entered in the ledger as read.
+    """
     mark_read(prim, name)
     link = prim.GetRelationship(name)
     return list(link.GetForwardedTargets()) if link else []
 
 
 def enabled(prim: Usd.Prim, name: str) -> bool:
-    """Whether the switch `name` of `prim` is on, as it is by default."""
+    """Whether the boolean attribute `name` of `prim` is true; it is true by default."""
     return not authored(prim, name) or bool(value_of(prim, name))
 
 
 def number(prim: Usd.Prim, name: str) -> float | None:
-    """The number that the attribute `name` of `prim` prints as, or None if it is not authored."""
+    """The decimal number that the value of the attribute `name` of `prim` prints as, or None if it is not authored."""
     if not authored(prim, name):
         return None
     found = value_of(prim, name)
@@ -158,7 +161,10 @@ def schemas(prim: Usd.Prim) -> set[str]:
 
 
 def at_rest(prim: Usd.Prim, name: str) -> Any:
-    """The value of a geometric attribute of `prim`, or None; if results of a motion change it, the value at rest."""
+    """The value of the attribute `name` of `prim`, or None.
+
+    If `prim` shows results of a motion, the value is that without motion, at rest.
+    """
     rest = value_of(prim, name, Usd.TimeCode.Default()) if MOTION_API in schemas(prim) else None
     return value_of(prim, name) if rest is None else rest
 

@@ -1,4 +1,4 @@
-"""A camera that frames the scene, and lights, for stages that have none of their own."""
+"""Adds a camera that frames the scene, and lights, to stages that have none."""
 
 import math
 
@@ -64,7 +64,7 @@ def _looking_back(away: tuple[float, ...] | np.ndarray) -> np.ndarray:
 
 
 def _place(target: Target, prim: Usd.Prim, axes: np.ndarray, position: np.ndarray) -> None:
-    """Give a prim a pose in lifted scene coordinates; its transform does not scale stage coordinates."""
+    """Give a prim a pose in lifted scene coordinates; its local unit of length remains the unit of the stage."""
     frame, parent = target.frame, prim.GetParent()
     to_stage = np.linalg.inv(frame.to_scene)
     pose = np.eye(4)

@@ -1,4 +1,4 @@
-"""Conversion between values of attributes and values of fields: one codec for each kind of row of the table.
+"""Conversion between values of attributes and values of fields; each kind of row of the table has one codec.
 
 A codec handles units and axes. It does not handle missing prims, defaults or exact values.
 """
@@ -17,14 +17,14 @@ _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 
 
 class Conversion(NamedTuple):
-    """Units and axes for a value of one prim.
+    """Units and axes that the conversion of a value on one prim needs.
 
     Attributes:
         factor: Function of a unit that returns the factor from units of the stage to SI units.
         matrix: Function that returns the transform from local coordinates of the prim to lifted scene coordinates [m],
             shape (4, 4).
         lift: Function from scene vectors, shape (..., dim), to lifted vectors, shape (..., 3).
-        drop: Function from lifted vectors to scene vectors.
+        drop: Function from lifted vectors, shape (..., 3), to scene vectors, shape (..., dim).
     """
 
     factor: Callable[[str], float]
@@ -46,7 +46,7 @@ class Codec(NamedTuple):
 
 
 def _decimal(value: Any, row: Row) -> np.ndarray:
-    """Numbers as they print: 0.3 of single precision is 0.3, not 0.30000001192."""
+    """Values as the decimal numbers that they print as: single-precision 0.3 gives 0.3, not 0.30000001192."""
     array = np.asarray(value)
     return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
 

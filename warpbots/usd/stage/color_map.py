@@ -1,4 +1,4 @@
-"""Values as colours that every viewer shows: a primvar of colours, and the values themselves beside it."""
+"""Writes values as colours that every viewer shows: one primvar holds the colours, a second primvar the values."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ class ColorMap:
         return self.lower > 0.0 and self.upper >= _DECADE * self.lower
 
     def colors(self, values: np.ndarray) -> np.ndarray:
-        """Red, green and blue in [0, 1], shape (n, 3), of values of shape (n,), which are clamped to the range."""
+        """Red, green and blue in [0, 1], shape (n, 3), for `values` of shape (n,) clamped to the range of the map."""
         ends = np.array([self.lower, self.upper])
         if self.logarithmic:
             ends, values = np.log(ends), np.log(np.maximum(values, self.lower))
@@ -53,13 +53,14 @@ class ColorMap:
 def write_colors(prim: Usd.Prim, color_map: ColorMap, values: np.ndarray, code: float | None = None) -> int:
     """Author ``primvars:displayColor`` and the primvar of the values, one for each point.
 
-    The range of the colours is in the custom data of the attribute ``primvars:displayColor``.
+    The custom data of the attribute ``primvars:displayColor`` hold the range of values of the colours.
 
     Args:
         prim: The prim, with points.
         color_map: Map from the values to colours, and the name of the quantity.
         values: Values of the points, shape (n,).
-        code: Time code; None to write default values, which hold if the values do not change or before the first frame.
+        code: Time code; None to write default values, which apply at all times if there are no time samples, else
+            before the first one.
 
     Returns:
         The number of bytes.

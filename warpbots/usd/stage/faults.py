@@ -1,6 +1,8 @@
-"""Errors in files: each has a location and a reason, unexpected errors become sentences, several are raised at once.
+"""Errors in files: each has a location and a reason, and all errors of a file are raised together.
 
-No code searches the text of an error for its location or reason.
+Unexpected errors of USD and NumPy become sentences.
+
+Code takes location and reason from the attributes of an error and never searches its text.
 """
 
 import contextlib
@@ -22,11 +24,12 @@ _LONG = 600
 
 
 class LocatedError(SceneError):
-    """Something at one place of a file cannot be simulated.
+    """Raised if something at one location of a file cannot be simulated.
 
     Attributes:
         location: Path of the prim, or the file.
-        reason: What is wrong there: a sentence, or the error of the class that refused the values of the prim.
+        reason: What is wrong at this location: a sentence, or the error raised by the class that refused the values of
+            the prim.
     """
 
     def __init__(self, location: str | Sdf.Path, reason: str | SceneError):
@@ -39,7 +42,7 @@ class LocatedError(SceneError):
 
 
 def reason_at(prim: Usd.Prim, error: SceneError) -> str:
-    """Text of an error for a note on `prim`: the reason alone if the error is located there, else the whole text."""
+    """Text of `error` for a note on `prim`: the reason alone if it is located at `prim`, else the whole text."""
     located = isinstance(error, LocatedError) and error.location == str(prim.GetPath())
     return str(error.reason if located else error)
 
@@ -48,14 +51,15 @@ def reason_at(prim: Usd.Prim, error: SceneError) -> str:
 def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = None) -> Iterator[None]:
     """Turn unexpected errors while reading a file into sentences.
 
-    USD and NumPy raise such errors if an attribute has another type than its schema, or holds invalid text.
+    USD and NumPy raise such errors if the type of an attribute differs from its type in the schema, or if its value is
+    invalid text.
 
     Args:
         location: The file or the path of the prim, for the message.
         prim: The prim at and below which attributes of the wrong type are searched for; None for no search.
 
     Raises:
-        LocatedError: There was an unexpected error, which is the cause of this error.
+        LocatedError: An unexpected error was raised; it is the `__cause__` of this error.
     """
     try:
         yield
@@ -68,9 +72,9 @@ def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = No
 
 
 def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
-    """Result of `reader`; if it fails, None, and the error is added to `faults`.
+    """Result of `reader`, or None if `reader` fails; its error is then added to `faults`.
 
-    If the first argument is a prim, unexpected errors are located there.
+    If the first argument of `reader` is a prim, unexpected errors get this prim as location.
     """
     prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
     try:
@@ -82,14 +86,14 @@ def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
 
 
 def refuse(faults: Faults, file: str = "") -> None:
-    """Raise one error with a line for each of `faults`, if there are any, after the name of the `file`."""
+    """If there are `faults`, raise one error with the name of `file`, followed by one line for each fault."""
     if faults:
         lines = "\n  ".join(map(str, faults))
         raise SceneError(f"{file}: {lines}" if file else lines)
 
 
 def _odd_types(prim: Usd.Prim) -> Iterator[str]:
-    """Attributes at and below a prim whose type is unknown or differs from the type in their schema."""
+    """Sentences on the attributes at and below `prim` whose type is unknown or differs from the type in the schema."""
     for part in Usd.PrimRange(prim):
         schema = part.GetPrimDefinition()
         for attribute in part.GetAuthoredAttributes():
@@ -102,12 +106,12 @@ def _odd_types(prim: Usd.Prim) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """A text, shortened in the middle if it is long, for example because it quotes a line of a file."""
+    """The text, shortened in the middle if it is long."""
     return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
 
 
 def reason_of(error: Exception) -> str:
-    """The message of an error of USD, without lines of its source code."""
+    """The message of an error of USD, without the lines of USD source code that it quotes."""
     try:
         if not isinstance(error, Tf.ErrorException):
             return str(error)

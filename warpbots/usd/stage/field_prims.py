@@ -1,4 +1,4 @@
-"""Fields of a scene: parameters of a solver as arrays of double precision, in SI units and scene axes.
+"""Reads and writes fields of a scene: solver parameters as arrays of double precision, in SI units and scene axes.
 
 Each field is a `Scope` with a schema of warpbots. Other programs see a field only as colours of a trajectory: see
 `warpbots.usd.soft.point_values`.
@@ -19,11 +19,11 @@ __all__ = ["read_fields", "write_field"]
 
 
 def read_fields(found: Inventory, faults: Faults) -> list[Field | None]:
-    """All fields.
+    """All fields of the stage.
 
     Args:
         found: The prims of the stage.
-        faults: Receives the error of each field that cannot be read; that field is None.
+        faults: Receives the error of each field that cannot be read; the result has None for such a field.
     """
     return [attempt(faults, _read_field, prim, name) for name, prim in found.fields.items()]
 
@@ -49,7 +49,7 @@ def _load(prim: Usd.Prim, name: str) -> np.ndarray:
 
 
 def write_field(target: Target, existing: Usd.Prim | None, field: Field) -> Sdf.Path:
-    """Author `field`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `field`; arguments and result are as for `warpbots.usd.soft.soft_bodies.write_body`."""
     if existing is not None:
         prim = editable(existing)
     else:

@@ -51,7 +51,9 @@ _FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "fil
 
 
 class Inventory(NamedTuple):
-    """The prims of a stage by their role, each by its unique name, in the order of the scene.
+    """The prims of a stage by their role.
+
+    Each dictionary maps unique names to prims, in the order of the scene.
 
     Attributes:
         bodies: Soft and rigid bodies.
@@ -68,7 +70,7 @@ class Inventory(NamedTuple):
         filters: Prims that filter collisions.
         groups: Collision groups.
         settings: The physics scene, or None.
-        left_out: Paths of prims that are left out or read differently, and why.
+        left_out: Paths of prims that are left out or read differently, each with the reason.
     """
 
     bodies: dict[str, Usd.Prim]
@@ -103,7 +105,7 @@ class Inventory(NamedTuple):
 
 
 def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
-    """The prims of `stage` with the instances of point instancers, and whether there are any such instances.
+    """The prims of `stage` including instances of point instancers, and whether there are any such instances.
 
     Instancers without physics are expanded only if no prim is marked as a body.
     """
@@ -115,7 +117,10 @@ def expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
 
 
 def _kinds(stage: Usd.Stage) -> Iterator[tuple[Usd.Prim, str | None, str | None, bool]]:
-    """All prims, each with the results of `_kind`; prims that belong to another prim are left out."""
+    """All prims of `stage`, each with the three results of `_kind`.
+
+    Prims that belong to another prim are left out.
+    """
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         kind, reason, prune = _kind(prim)
@@ -155,7 +160,7 @@ def take_inventory(stage: Usd.Stage) -> Inventory:
 
 
 def _missing(stage: Usd.Stage) -> list[tuple[str, str]]:
-    """References in the files of `stage` that USD cannot find or read, such as materials in other formats."""
+    """Prims whose references USD cannot find or read, such as materials in other formats, each with the reason."""
     return [
         (str(error.rootSite.path), f"it refers to a file that cannot be found or read ({' '.join(str(error).split())})")
         for error in stage.GetCompositionErrors()
@@ -163,7 +168,7 @@ def _missing(stage: Usd.Stage) -> list[tuple[str, str]]:
 
 
 def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
-    """The role of `prim`, why it is not simulated, and whether the prims below it belong to it."""
+    """The role of `prim` or None, the reason for a note or None, and whether the prims below `prim` belong to it."""
     if prim.IsPseudoRoot():
         return None, None, False
     applied = schemas(prim)
@@ -211,13 +216,13 @@ def _drifts(prim: Usd.Prim) -> bool:
 
 
 def _animated(prim: Usd.Prim) -> bool:
-    """Whether `prim` or anything above it changes its transform in time."""
+    """Whether the transform of `prim`, or of a prim above it, changes in time."""
     ancestors = map(prim.GetStage().GetPrimAtPath, prim.GetPath().GetPrefixes())
     return any(UsdGeom.Xformable(a).TransformMightBeTimeVarying() for a in ancestors if a.IsA(UsdGeom.Xformable))
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
-    """`prims` by name, in the order of the scene; prims that share a name are listed by their paths instead."""
+    """`prims` by name, in the order of the scene; prims that share a name have their paths as keys instead."""
     ordered = sorted(prims, key=lambda p: value_of(p, _ORDER) if authored(p, _ORDER) else float("inf"))
     count = Counter(read_name(prim) for prim in ordered)
     return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

@@ -1,8 +1,8 @@
-"""Record of the properties that readers took from a stage, and of the prims that notes name as left out.
+"""Record of the properties that readers have read from a stage, and of the prims that notes report as left out.
 
-Readers obtain the values of physics through the functions of `warpbots.usd.stage.attributes`, which enter each
-property in the ledger of the current reading. A property of the file that is not in the ledger was not asked
-for, whatever its name, and `warpbots.usd.stage.unread_physics` reports it.
+Readers obtain physical values through the functions of `warpbots.usd.stage.attributes`, which enter each property in
+the ledger of the current file. A property that is missing from the ledger was not read by any reader, and
+`warpbots.usd.stage.unread_physics` reports it.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ _present: ContextVar["Ledger | None"] = ContextVar("present", default=None)
 
 
 class Ledger:
-    """Properties and prims that readers took from a stage.
+    """Properties and prims that readers have read from a stage.
 
     Attributes:
-        read: Prims and names of the properties whose values were read.
-        named: Prims that a note names as left out, so that their properties are not reported one by one.
+        read: Properties whose values were read, each as a pair of the path of its prim and its name.
+        named: Prims that a note reports as left out; their properties are not reported one by one.
         solids: Prims whose geometry became part of the scene.
-        materials: Materials of these prims.
+        materials: Materials of the prims in `solids`.
     """
 
     def __init__(self):
@@ -45,19 +45,25 @@ def keeping_ledger() -> Iterator[Ledger]:
 
 
 def mark_read(prim: Usd.Prim, *names: str) -> None:
-    """Enter properties of `prim` in the ledger: they are used, or their schema lets another property overrule them."""
+    """Enter properties of `prim` in the ledger.
+
+    They are used, or another property overrules them by the rules of their schema.
+    """
     ledger = _present.get()
     if ledger is not None:
         ledger.read.update((prim.GetPath(), name) for name in names)
 
 
 def mark_below(prim: Usd.Prim, *prefixes: str) -> None:
-    """Enter all authored properties of `prim` with one of `prefixes` in the ledger; one note names them together."""
+    """Enter all authored properties of `prim` that start with one of `prefixes` in the ledger.
+
+    The caller reports them in one note.
+    """
     mark_read(prim, *prim.GetAuthoredPropertyNames(lambda name: name.startswith(prefixes)))
 
 
 def mark_named(prim: Usd.Prim, below: bool = False) -> None:
-    """Enter a prim that a note names as left out in the ledger, and all prims below it if `below` is set."""
+    """Enter `prim` in the ledger as left out, and all prims below it if `below` is set; the caller adds a note."""
     ledger = _present.get()
     if ledger is not None:
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else [prim]
@@ -65,7 +71,7 @@ def mark_named(prim: Usd.Prim, below: bool = False) -> None:
 
 
 def mark_solid(solid: Usd.Prim, material: Usd.Prim | None) -> None:
-    """Enter a prim whose geometry is part of the scene in the ledger, with the material bound to the prim."""
+    """Enter `solid`, a prim whose geometry is part of the scene, in the ledger, with the material bound to it."""
     ledger = _present.get()
     if ledger is not None:
         ledger.solids.add(solid.GetPath())

@@ -1,7 +1,7 @@
-"""Point instancers: their instances become separate prims if they take part in physics.
+"""Expands point instancers: instances that take part in physics become separate prims.
 
-The prims are defined in the session layer of the stage, so that the file stays as it is. The instancer is deactivated
-there together with its prototypes.
+The prims are defined in the session layer of the stage, so that the file does not change. The same layer deactivates
+the instancer and its prototypes.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _PHYSICS = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", *BODY_APIS)
 
 
 def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
-    """All point instancers of `stage` that are not below another one."""
+    """All point instancers of `stage` that are not below another point instancer."""
     found, walk = [], iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         if prim.IsA(UsdGeom.PointInstancer):
@@ -41,7 +41,7 @@ def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, st
 
     Args:
         stage: The stage; its session layer is changed.
-        whole: Function that returns whether to expand instancers without physics, too; it is called after the
+        whole: Function that returns whether instancers without physics are expanded as well; it is called after the
             instancers with physics have been expanded.
         lost: Receives the paths of instancers without physics that cannot be expanded, and the reasons.
 
@@ -59,7 +59,7 @@ def expand(stage: Usd.Stage, whole: Callable[[], bool], lost: list[tuple[str, st
 
 
 def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[str, int]:
-    """Expand instancers with physics; with `lost`, expand all instancers, and list in `lost` those that fail."""
+    """Expand instancers with physics; if `lost` is a list, expand all instancers, and add the failures to `lost`."""
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
@@ -82,7 +82,7 @@ def _expand_all(stage: Usd.Stage, lost: list[tuple[str, str]] | None) -> dict[st
 
 
 def _physical(prim: Usd.Prim) -> bool:
-    """Whether instances of `prim` take part in physics by their own schemas or the schemas of prims above."""
+    """Whether schemas on `prim`, on a prim above it, or on its prototypes make the instances take part in physics."""
     above = any(set(_PHYSICS) & schemas(prim.GetStage().GetPrimAtPath(p)) for p in prim.GetPath().GetPrefixes())
     return above or any(set(_PHYSICS) & schemas(p) for proto in _prototypes(prim) for p in _all(proto))
 
@@ -168,7 +168,7 @@ def _ids(instancer: UsdGeom.PointInstancer, count: int) -> np.ndarray:
 
 
 def _inactive(prim: Usd.Prim) -> list[int]:
-    """Ids of deactivated instances; invisible instances take part in physics."""
+    """Ids of deactivated instances; invisible instances are not deactivated, because they take part in physics."""
     found = prim.GetMetadata("inactiveIds")
     return list(found.GetAddedOrExplicitItems()) if found else []
 
@@ -180,13 +180,13 @@ def _copy_transform(prim: Usd.Prim, below: Usd.Prim) -> None:
 
 
 def _rates(instancer: UsdGeom.PointInstancer, name: str, count: int) -> np.ndarray | None:
-    """Velocities of the instances in axes of the instancer, or None if the file does not give one for each instance."""
+    """Velocities `name` of the instances, in axes of the instancer; None unless the file has one for each instance."""
     found = instancer.GetPrim().GetAttribute(name).Get(START)
     return np.asarray(found, dtype=np.float64) if found is not None and len(found) == count else None
 
 
 def _set_rates(copy: Usd.Prim, place: np.ndarray, rates: list[np.ndarray | None]) -> None:
-    """Set the velocities of an instance that is a rigid body, in axes of its parent."""
+    """Set linear and angular velocity of `copy`, an instance that is a rigid body, in axes of its parent."""
     if "PhysicsRigidBodyAPI" not in schemas(copy):
         return
     for what, rate in zip(("velocity of a body", "angular velocity of a body"), rates, strict=True):

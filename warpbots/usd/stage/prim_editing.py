@@ -1,4 +1,4 @@
-"""Editing prims of a stage that is being written: paths of new prims, names, and removal."""
+"""Edits prims of a stage that is being written: chooses paths of new prims, names prims, and removes prims."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ class Target:
 
     Attributes:
         stage: The stage.
-        frame: Its units and axes.
+        frame: Units and axes of the stage.
         base: Path of the prim below which all new prims go.
         extent: Size of the scene [m], for drawing unbounded shapes.
     """
@@ -45,7 +45,7 @@ class Target:
 
 
 def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
-    """An unused path below `parent`: `name` as an identifier, with a number if it is taken."""
+    """An unused path below `parent`, made of `name` as an identifier, with a number if that path is taken."""
     word = Tf.MakeValidIdentifier(name) if name else "unnamed"
     path, number = parent.AppendChild(word), 1
     while stage.GetPrimAtPath(path):
@@ -55,14 +55,14 @@ def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
 
 
 def to_scene_coordinates(prim: Usd.Prim, frame: StageUnits) -> None:
-    """Give `prim` a transform, if it needs one, that makes its local coordinates lifted scene coordinates."""
+    """Make the local coordinates of `prim` lifted scene coordinates, by giving it a transform if it needs one."""
     here = frame.matrix(prim)
     if not np.array_equal(here, np.eye(4)):
         UsdGeom.Xformable(prim).AddTransformOp().Set(Gf.Matrix4d(np.linalg.inv(here).T.tolist()))
 
 
 def read_name(prim: Usd.Prim) -> str:
-    """Name of `prim`: its display name, else its name in the path."""
+    """Name of `prim`: its display name, else the last name of its path."""
     return prim.GetDisplayName() if prim.HasAuthoredDisplayName() else prim.GetName()
 
 
@@ -73,13 +73,13 @@ def main_prim(stage: Usd.Stage) -> Usd.Prim | None:
 
 
 def rename(prim: Usd.Prim, name: str) -> None:
-    """Make `read_name` return `name` for `prim`: set the display name, unless the name in the path is the same."""
+    """Make `read_name` return `name` for `prim`, by setting the display name if that is needed."""
     if name != prim.GetName() or prim.HasAuthoredDisplayName():
         prim.SetDisplayName(name)
 
 
 def editable(prim: Usd.Prim) -> Usd.Prim:
-    """`prim` in a form that can be edited: prims above it are made no longer instanceable."""
+    """`prim`, made editable: the attribute `instanceable` of the prims above it is switched off."""
     stage, path = prim.GetStage(), prim.GetPath()  # `prim` itself expires with the instance
     for ancestor in path.GetPrefixes():
         if stage.GetPrimAtPath(ancestor).IsInstance():

@@ -1,4 +1,4 @@
-"""The role of a prim in physics: soft or rigid body, collider, shape; and which prims belong to which body.
+"""The role of a prim in physics (soft body, rigid body, collider or shape), and the body to which a prim belongs.
 
 warpbots writes a body or an obstacle as an Xform, with the solid as child ``Shape`` and its type in `warpbots:shape`.
 In files of other programs the prim may be the geometry itself, or have the geometry anywhere below.
@@ -47,12 +47,12 @@ def is_soft(prim: Usd.Prim) -> bool:
 
 
 def is_rigid(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a rigid body that is simulated, and not a soft one."""
+    """Whether `prim` is a rigid body that is simulated, and is not also marked as a soft body."""
     return is_moving(prim) and not is_soft(prim)
 
 
 def is_collider(prim: Usd.Prim) -> bool:
-    """Whether `prim` is an enabled collider, and not a trigger, which reports contact without resisting it."""
+    """Whether `prim` is an enabled collider; a trigger, which reports contact without resisting it, is none."""
     said = "PhysicsCollisionAPI" in schemas(prim) and "PhysxTriggerAPI" not in schemas(prim)
     return said and enabled(prim, "physics:collisionEnabled")
 
@@ -106,7 +106,7 @@ def geometry_of(prim: Usd.Prim) -> list[Usd.Prim]:
 
 
 def is_ours(prim: Usd.Prim) -> bool:
-    """Whether `prim` is laid out as warpbots writes bodies and obstacles."""
+    """Whether `prim` has the layout of the bodies and obstacles that warpbots writes."""
     shape = prim.GetChild("Shape")
     return bool(shape) and prim.GetTypeName() == "Xform" and authored(shape, _SHAPE)
 

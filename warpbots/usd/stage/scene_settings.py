@@ -34,7 +34,7 @@ def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> d
     Args:
         prim: The `PhysicsScene`, or None.
         frame: Units and axes of the stage.
-        faults: Receives the error of each setting that cannot be read; that setting is None.
+        faults: Receives the error of each setting that cannot be read; the result has None for such a setting.
     """
     gravity = _read_gravity(prim, frame)
     domain = None if prim is None else get(prim, "Scene.domain", frame)

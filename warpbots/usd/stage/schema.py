@@ -36,25 +36,25 @@ AOUSD_COMMIT = "63c74d79"
 
 
 class Row(NamedTuple):
-    """One attribute.
+    """One row of the table: a USD attribute.
 
     Attributes:
-        sets: What it sets: a field of a class of `warpbots.scene`, or a description of something else.
+        sets: The field of a class of `warpbots.scene` that the attribute sets, or a description of what else it sets.
         name: Name of the USD attribute.
-        type: Its USD type.
-        kind: How the value is converted, a key of `warpbots.usd.stage.codecs.CODECS`. The unit of a "number" is
-            converted, and the units of "numbers" (an array) and "constant" (an array of one number). A "vector" and
-            "vectors" (an array) are also rotated from the axes of the prim, and "points" are transformed from its
-            coordinates. "integer", "text", "color" and "table" (pairs of numbers) are not converted. A "local" value
-            has no codec: its reader and its writer convert it.
+        type: USD type of the attribute.
+        kind: The conversion of the value, a key of `warpbots.usd.stage.codecs.CODECS`. A "number", "numbers" (an array)
+            and a "constant" (an array of one number) are converted to SI units. A "vector" and "vectors" (an array) are
+            also rotated from the axes of the prim; "points" are transformed from the coordinates of the prim.
+            "integer", "text", "color" and "table" (pairs of numbers) are not converted. A "local" value has no codec:
+            the modules that read and write it convert it.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that has the attribute.
         origin: The specification or program that defines the name.
         default: Value if nothing is authored; `...` if there is no default.
         written: Whether warpbots also writes the attribute.
         uniform: Whether its schema makes it uniform (not animated); all attributes of warpbots are uniform.
-        reader: The module of `warpbots.usd` that reads it.
-        writer: The module that writes it; "" if no module writes it.
+        reader: The module of `warpbots.usd` that reads the attribute.
+        writer: The module of `warpbots.usd` that writes the attribute; "" if no module does.
     """
 
     sets: str
@@ -90,7 +90,7 @@ def declare(reader: str, *new: Row, writer: str | None = None) -> None:
 
     Args:
         reader: The module of `warpbots.usd` that reads these attributes.
-        *new: The rows; of several rows with the same `sets`, the first one that a file authors is used.
+        *new: The rows. If several rows have the same `sets`, the first one whose attribute the file authors is used.
         writer: The module that writes these attributes; None for `reader`.
     """
     for row in new:
@@ -106,7 +106,7 @@ def rows(sets: str) -> tuple[Row, ...]:
 
 
 def attributes_of(cls: type, *otherwise: str) -> dict[str, str]:
-    """For each field of a class, the `Row.sets` of its rows: ``<class>.<field>``, or ``<field>`` if classes share it.
+    """The `Row.sets` of each field of a class: ``<class>.<field>``, or ``<field>`` if several classes share the rows.
 
     Args:
         cls: A dataclass of a scene.

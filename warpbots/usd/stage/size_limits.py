@@ -1,4 +1,4 @@
-"""Checks of a stage before USD composes it: its layers, their locations, and the number of prims."""
+"""Checks a stage before USD composes it: the sizes and locations of its layers, and the number of prims."""
 
 import mmap
 import re
@@ -30,7 +30,7 @@ _BRACE = re.compile(rb'"""(?s:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'
 
 
 def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
-    """The layer in a file and all readable layers that it refers to, as they are on disk.
+    """The layer in a file and all readable layers to which it refers directly or indirectly, as they are on disk.
 
     Args:
         path: The file.
@@ -61,7 +61,9 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
 
 
 def _places(path: Path, new: list[Sdf.Layer]) -> Iterator[tuple[str, Path, str | Path | None]]:
-    """The file at `path`, and the files that the layers in `new` refer to, each with the referring file or None.
+    """The file at `path`, and all files that the layers in `new` refer to.
+
+    Each item is the resolved path, the file on disk, and the referring file, or None for the file at `path`.
 
     The caller adds layers to `new` during the iteration.
     """
@@ -77,10 +79,10 @@ def _places(path: Path, new: list[Sdf.Layer]) -> Iterator[tuple[str, Path, str |
 def refuse_prims(layer: Sdf.Layer, most: int) -> None:
     """Raise if the stage of a layer has more prims than `most`; a prim counts once for every definition and reference.
 
-    USD composes one prim after the other here, so that composition can be stopped.
+    The prims are composed one by one, so that composition stops at the limit.
 
     Raises:
-        SceneError: There are more prims.
+        SceneError: There are more than `most` prims.
     """
     cache = Pcp.Cache(Pcp.LayerStackIdentifier(layer), "usd", True)
     paths, count = [Sdf.Path.absoluteRootPath], 0
@@ -118,7 +120,7 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
 
 
 def _look(path: Path, owner: str | Path | None, root: Path) -> None:
-    """Raise if a file cannot be opened safely, or lies outside `root` although another file, `owner`, refers to it."""
+    """Raise if a file cannot be opened safely, or if `owner`, another file, refers to it and it lies outside `root`."""
     if owner is not None:
         refuse_outside(path, owner, root)
     with readable(path).open("rb") as file:
@@ -131,7 +133,7 @@ def _look(path: Path, owner: str | Path | None, root: Path) -> None:
 
 
 def _refuse_depth(text: mmap.mmap, path: Path) -> None:
-    """Raise if prims in a text are nested so deeply that USD's parser runs out of stack.
+    """Raise if prims in the text of a file are nested so deeply that USD's parser runs out of stack.
 
     Raises:
         SceneError: Prims are nested too deeply.
@@ -143,7 +145,7 @@ def _refuse_depth(text: mmap.mmap, path: Path) -> None:
 
 
 def _refuse_arrays(text: mmap.mmap, path: Path) -> None:
-    """Raise if the elements of an array in a text do not match its type: USD would take hours to report it.
+    """Raise if elements of an array in the text of a file do not match its type: USD would take hours to report that.
 
     Raises:
         SceneError: There is such an array; the message names the first one.

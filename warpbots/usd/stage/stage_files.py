@@ -1,4 +1,4 @@
-"""USD files: opened with readable errors, and written completely or not at all."""
+"""Opens USD files with readable errors, and writes USD files completely or not at all."""
 
 import contextlib
 import os
@@ -68,7 +68,7 @@ def open_stage(
 
 
 def _refuse_without_stage(path: Path) -> None:
-    """Raise if a package does not begin with a layer, which is its stage, or unpacks to much more than its size.
+    """Raise if a package does not begin with a layer (the layer of its stage), or unpacks to much more than its size.
 
     Raises:
         SceneError: The package has no stage or unpacks to too much.
@@ -85,12 +85,15 @@ def _refuse_without_stage(path: Path) -> None:
 
 
 def open_again(path: str | os.PathLike) -> Usd.Stage:
-    """As `open_stage`, for a file that the user has read before: location and size are not limited."""
+    """The stage in a file that the user has read before; as `open_stage`, but without limits on location and size."""
     return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
 def sign(layer: Sdf.Layer) -> None:
-    """Store in `layer` the version of warpbots and of the table of attributes; the name of another creator is kept."""
+    """Store the versions of warpbots and of the table of attributes in `layer`.
+
+    If the layer names another program as its creator, that name is kept.
+    """
     said = layer.customLayerData
     foreign = not str(said.get("creator", "warpbots")).startswith("warpbots")
     name = said["creator"] if foreign else f"warpbots {_version()}"
@@ -99,7 +102,7 @@ def sign(layer: Sdf.Layer) -> None:
 
 @contextlib.contextmanager
 def replacing_layers(*paths: Path) -> Iterator[list[Path]]:
-    """As `replacing`, for USD files; layers that are open in this process are reloaded.
+    """The same as `replacing`, for USD files; layers that are open in this process are reloaded.
 
     Raises:
         ValueError: A file does not have an ending of USD.

@@ -20,13 +20,13 @@ def snap(matrix: np.ndarray) -> np.ndarray:
 
 
 def tidy(point: np.ndarray) -> np.ndarray:
-    """`point` rounded to 15 digits, so that a corner at 0.1 is at 0.1 again when computed from centre and width."""
+    """`point` rounded to 15 digits, so that a corner computed from centre and width is at 0.1 again, not next to it."""
     largest = float(np.abs(point).max())
     return point if largest == 0.0 else np.round(point, 14 - int(np.floor(np.log10(largest))))
 
 
 def rotation(matrix: np.ndarray) -> np.ndarray:
-    """Orthogonal part of the transform `matrix`, which may scale but not shear, shape (3, 3)."""
+    """Orthogonal part, shape (3, 3), of the transform `matrix`, which may scale but must not shear."""
     linear = matrix[:3, :3]
     return snap(linear / np.linalg.norm(linear, axis=0))
 
@@ -84,14 +84,14 @@ def quaternion_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
 
 
 def pose_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of the frame of a prim, and the rest of its transform: scale, mirroring and shear.
+    """Pose of the frame of a prim, and the remaining part of its transform: scale, mirroring and shear.
 
     Args:
         matrix: Transform from local coordinates of the prim to scene coordinates [m], shape (4, 4).
 
     Returns:
-        A rotation with a translation, and the transform from local coordinates to that frame, both of shape (4, 4).
-        Mirroring is along all three axes, as in UsdPhysics.
+        The pose (a rotation and a translation), and the transform from local coordinates to the frame with this pose,
+        both of shape (4, 4). A mirroring transform mirrors along all three axes, as in UsdPhysics.
     """
     linear = matrix[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)

@@ -1,9 +1,9 @@
 """Conversion from the units and axes of a stage to the units and axes of a scene.
 
 A scene is in SI units with z up (y up in 2D); the units and axes of a stage are given by `metersPerUnit`,
-`kilogramsPerUnit` and `upAxis`. A 2D scene (x, y) lies in the plane y = 0 of a z-up stage: (x, y) is (x, 0, y) there.
-*Lifted* scene coordinates are three-dimensional: coordinates of a 3D scene are unchanged, and those of a 2D scene lie
-in this plane.
+`kilogramsPerUnit` and `upAxis`. A 2D scene lies in the plane y = 0 of a z-up stage: the point (x, y) of the scene is
+the point (x, 0, y) of the stage. *Lifted* scene coordinates are three-dimensional: the coordinates of a 3D scene, or
+(x, 0, y) for a point (x, y) of a 2D scene.
 """
 
 import dataclasses

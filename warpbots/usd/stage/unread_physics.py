@@ -1,9 +1,9 @@
-"""Physics in a file that no reader asked for: it is reported, so that nothing is lost silently.
+"""Reports the physics in a file that no reader has read, so that nothing is lost silently.
 
 Physics means every authored attribute and relationship in the namespaces of physics schemas, and every applied physics
-schema. The ledger lists the properties that readers took. All other properties are reported with their values, on every
-prim and under any name, except those without effect: values that equal the fallback of their schema or change nothing
-here, and attributes that control how another program computes, such as tolerances and identifiers.
+schema. The ledger lists the properties that readers have read. All other properties of every prim are reported with
+their values, except properties without effect: values that equal the fallback of their schema or that change nothing in
+warpbots, and attributes that control how another program computes, such as tolerances and identifiers.
 """
 
 import functools
@@ -103,11 +103,11 @@ _SEVERAL = 3
 
 
 def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[tuple[str, str]]:
-    """Paths of prims, each with a description of physics that no reader asked for.
+    """Paths of prims, each with a description of physics on the prim that no reader has read.
 
     Args:
         stage: The stage.
-        ledger: Record of the properties that readers took from the stage.
+        ledger: Record of the properties that readers have read from the stage.
         settings: The PhysicsScene of the scene, or None.
     """
     found: list[tuple[str, str]] = []
@@ -142,13 +142,13 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
 
 
 def _own_schemas(prim: Usd.Prim) -> list[str]:
-    """Names of the physics schemas applied to `prim`, without the names of instances."""
+    """Names of the physics schemas applied to `prim`, without instance names of multiple-apply schemas."""
     applied = (schema.partition(":")[0] for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas())
     return list(dict.fromkeys(schema for schema in applied if _SCHEMA.match(schema)))
 
 
 def _roles(prim: Usd.Prim, ledger: Ledger) -> Iterator[str]:
-    """Roles that `prim` has by its schemas but not in the scene."""
+    """Sentences on roles that the schemas of `prim` give to the prim, but that it does not have in the scene."""
     soft = _above(prim, is_soft)
     if soft and soft != prim and is_soft(prim):
         yield f"a soft body inside the soft body {soft.GetPath()}; it is taken as part of that body"
@@ -168,7 +168,7 @@ def _above(prim: Usd.Prim, has: Any) -> Usd.Prim | None:
 
 
 def _changes_in_time(prim: Usd.Prim, name: str) -> Iterator[str]:
-    """A note if an attribute that was read has other values at later times."""
+    """Yields a note if an attribute that was read has other values at later times."""
     attribute = prim.GetAttribute(name)
     if not attribute or MOTION_API in schemas(prim) or not attribute.ValueMightBeTimeVarying():
         return
@@ -178,7 +178,7 @@ def _changes_in_time(prim: Usd.Prim, name: str) -> Iterator[str]:
 
 
 def _changes_nothing(prim: Usd.Prim, name: str, settings: Usd.Prim | None) -> bool:
-    """Whether a property that was not read is without effect here."""
+    """Whether a property that was not read has no effect on the scene."""
     if _NUMERICS.fullmatch(name):
         return True
     if name in _MASS and _is_static(prim):
@@ -202,7 +202,7 @@ def _changes_nothing(prim: Usd.Prim, name: str, settings: Usd.Prim | None) -> bo
 
 
 def _is_static(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a collider or a body that does not move and so needs no mass."""
+    """Whether `prim` is a collider or a body that does not move, and therefore needs no mass."""
     still = schemas(prim) & {"PhysicsCollisionAPI", "PhysicsRigidBodyAPI"} and not _above(prim, is_soft)
     return bool(still) and body_of(prim) is None
 
@@ -217,7 +217,7 @@ def _is_fallback(prim: Usd.Prim, name: str, value: Any) -> bool:
 
 @functools.cache
 def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
-    """Names and fallback values of the attributes of all registered physics schemas, applied schemas first."""
+    """Name patterns and fallback values of the attributes of all registered physics schemas, applied schemas first."""
     registry, applied, typed = Usd.SchemaRegistry(), [], []
     for kind in Tf.Type.FindByName("UsdSchemaBase").GetAllDerivedTypes():
         schema = registry.GetSchemaTypeName(kind)
@@ -233,13 +233,13 @@ def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
 
 
 def _value(prim: Usd.Prim, name: str) -> Any:
-    """The value of an attribute, or the targets of a relationship."""
+    """The value of the property `name`: the value of an attribute, or the targets of a relationship."""
     link = prim.GetRelationship(name)
     return [str(path) for path in link.GetForwardedTargets()] if link else prim.GetAttribute(name).Get(START)
 
 
 def _lines(name: str, where: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
-    """A note for each prim, with its value unless there are many different values."""
+    """A note on the property `name` for each prim, with its value unless there are many different values."""
     several = {_shown(value) for _, value in where}
     if len(several) > _SEVERAL:
         numbers = [value for _, value in where if isinstance(value, float | int)]
@@ -250,7 +250,7 @@ def _lines(name: str, where: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def _shown(value: Any) -> str:
-    """A value on a short line."""
+    """`value` as a text that fits on a short line."""
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, bool | int | str):
