@@ -1,4 +1,4 @@
-"""Masses and springs."""
+"""The mass-spring solver: lattices of masses and springs, their statics and their natural modes."""
 
 from typing import TYPE_CHECKING
 

@@ -26,15 +26,15 @@ _TWO_PI = wp.constant(wp.float64(2.0 * math.pi))
 
 
 class Signal(NamedTuple):
-    """Signal that rest lengths follow: a control signal, or an oscillation.
+    """A signal that rest lengths follow: a control signal or an oscillation.
 
-    A wave has two signals, a quarter of a period apart: sin(a - b) = cos b sin a - sin b sin(a + pi/2). So the phase
-    lag b of each spring is contained in its two gains.
+    A wave takes two signals that are a quarter of a period apart: sin(a - b) = cos b sin a - sin b sin(a + pi/2). Each
+    spring has a gain for either signal, and the two gains contain the phase lag b of the spring.
 
     Attributes:
-        channel: Control channel.
-        oscillation: Index among the oscillations of the scene, or -1 for a control signal.
-        ahead: Phase lead over the oscillation [rad].
+        channel: Number of the control channel.
+        oscillation: Index of the oscillation among all oscillations of the scene, or -1 for a control signal.
+        ahead: Phase lead of this signal over the oscillation [rad].
     """
 
     channel: int
@@ -43,7 +43,7 @@ class Signal(NamedTuple):
 
 
 def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
-    """The signals of all actuators of a scene."""
+    """List the signals of all actuators of a scene: two for a wave, one for any other actuator."""
     signals, oscillations = [], 0
     for channel, actuator in enumerate(actuators):
         if not isinstance(actuator, Oscillation):
@@ -57,17 +57,21 @@ def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
 
 @functools.cache
 def drive_arrays() -> type:
-    """Warp struct of the signals that drive each spring."""
+    """Warp struct type that lists the signals of each driven spring."""
 
     @wp.struct
     class DriveArrays:
-        """Signals of the driven springs, one compressed row for each such spring; the same in all worlds.
+        """Signals of the driven springs, as compressed rows: one row for each driven spring, one entry for each signal.
+
+        All worlds share the rows.
 
         spring: Numbers of the springs that follow signals, shape (n_driven,).
-        start: Index of the first entry of each driven spring, and the number of entries, shape (n_driven + 1,).
-        signal: Number of the signal of each entry, shape (n_entries,).
-        gain: Relative change of the rest length at signal 1 [1], shape (n_entries,).
-        stressed: 1 if the actuator prescribes a stress, 0 if it prescribes a strain, shape (n_entries,).
+        start: Index of the first entry of the row of each driven spring, followed by the total number of entries, shape
+            (n_driven + 1,).
+        signal: For each entry, the number of the signal, shape (n_entries,).
+        gain: For each entry, the relative change of the rest length that a signal of 1 causes [1], shape (n_entries,).
+        stressed: For each entry, 1 if the actuator prescribes a stress and 0 if it prescribes a strain, shape
+            (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
         oscillation: Index of the oscillation of each signal, or -1 for a control signal, shape (n_signals,).
         ahead: Phase lead of each signal over its oscillation [rad], shape (n_signals,).
@@ -86,7 +90,10 @@ def drive_arrays() -> type:
 
 
 def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
-    """`Lattice.drive`, shape (n_drives, 4), as a Warp struct."""
+    """Convert the table `drive`, shape (n_drives, 4), to a Warp struct (`drive_arrays`).
+
+    `Lattice.drive` describes the columns of the table.
+    """
     drive = drive[np.lexsort((drive[:, 1], drive[:, 0]))]
     signals = signals_of(actuators)
     arrays = drive_arrays()()
@@ -102,7 +109,7 @@ def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Devi
 
 @functools.cache
 def signal_kernel() -> wp.Kernel:
-    """Kernel over (worlds, signals): values of the signals of the actuators; differentiated by Warp."""
+    """Kernel over (worlds, signals): computes the values of the signals of all actuators; differentiated by Warp."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.signal"))
@@ -120,7 +127,11 @@ def signal_kernel() -> wp.Kernel:
         # out
         signal_out: wp.array2d[real],
     ):
-        """u for a control; (1 + u) amplitude sin(2 pi frequency t + phase), in double precision, for an oscillation."""
+        """The signal u of a control, or (1 + u) amplitude sin(2 pi frequency t + phase) of an oscillation.
+
+        t is `ahead` later than the time of the state, and the phase includes the phase lead of the signal. The sine
+        is computed in double precision.
+        """
         w, n = wp.tid()
         o = drive.oscillation[n]
         s = u[w, drive.channel[n]]
@@ -135,12 +146,15 @@ def signal_kernel() -> wp.Kernel:
 
 @functools.cache
 def _gain() -> wp.Function:
-    """Warp function gain(drive, ratio, w, s, e): the gain of entry e, which belongs to spring s, in world w."""
+    """Warp function gain(drive, ratio, w, s, e): gain of entry e, an entry of the row of spring s, in world w."""
     DriveArrays = drive_arrays()
 
     @wp.func
     def gain(drive: DriveArrays, ratio: wp.array2d[real], w: int, s: int, e: int):
-        """The gain; if the actuator prescribes a stress and moduli were replaced, the gain divided by `ratio`."""
+        """Gain of entry e, divided by the ratio of Young's moduli if the actuator prescribes a stress.
+
+        `ratio` is None if no moduli were replaced; then the function does not divide.
+        """
         g = drive.gain[e]
         if ratio:  # noqa: SIM102 (whether the array is given)
             if drive.stressed[e] == 1:
@@ -152,7 +166,10 @@ def _gain() -> wp.Function:
 
 @functools.cache
 def rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): rest lengths of driven springs; `ratio` is None if no moduli were replaced."""
+    """Kernel over (worlds, n_driven): computes the rest lengths of the driven springs from the signals.
+
+    The array `ratio` of the kernel is None if no Young's moduli were replaced.
+    """
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
@@ -166,7 +183,7 @@ def rest_length_kernel() -> wp.Kernel:
         # out
         length_out: wp.array2d[real],
     ):
-        """l0' = l0 (1 + sum gain signal)."""
+        """l0' = l0 (1 + sum of gain times signal over the entries of the spring)."""
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
@@ -179,7 +196,10 @@ def rest_length_kernel() -> wp.Kernel:
 
 @functools.cache
 def adj_rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, without l0* += l0'* (`add_kernel` adds this)."""
+    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, except for the term l0* += l0'*.
+
+    `add_kernel` adds this term.
+    """
     DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)
@@ -197,7 +217,11 @@ def adj_rest_length_kernel() -> wp.Kernel:
         ratio_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
-        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*, ratio* -= sum_stressed gain signal l0 l0'* / ratio."""
+        """signal* += gain l0 l0'*, l0* += S l0'*, ratio* -= S_stressed l0 l0'* / ratio.
+
+        S is the sum of gain times signal over all entries of the spring, S_stressed the sum over the entries whose
+        actuators prescribe a stress.
+        """
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
@@ -220,7 +244,7 @@ def adj_rest_length_kernel() -> wp.Kernel:
 
 @functools.cache
 def add_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): add one array to another."""
+    """Kernel over (worlds, springs): adds one array to another."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.add"), enable_backward=False)
     def add(a: wp.array2d[real], total_out: wp.array2d[real]):

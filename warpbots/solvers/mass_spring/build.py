@@ -219,7 +219,10 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
 
 
 def _too_stiff(across: float) -> str | None:
-    """Text of a warning if few cells across a body make its bending too stiff (docs/design/mass-spring.md), or None."""
+    """Text of a warning if a body is so few cells thick that its bending is too stiff, else None.
+
+    The error of the bending stiffness is derived in docs/design/mass-spring.md.
+    """
     excess = 1.2 / across**2
     return None if excess <= _ALLOWED else f"its bending is about {100.0 * excess:.0f} % too stiff"
 
@@ -235,7 +238,10 @@ def _warn_poissons_ratio(scene: Scene) -> None:
 
 
 def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """Freedom of every mass, shape (n,), and the direction of its constraint, shape (n, dim)."""
+    """Code of the constraint of each mass, shape (n,), and the direction of the constraint [1], shape (n, dim).
+
+    The code is an index in `FREEDOMS`, or `FREE` for a mass without a constraint.
+    """
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
     for constraint in scene.constraints:
         held = lattice.regions[constraint.region]
@@ -252,7 +258,10 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
 
 
 def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:
-    """Obstacles as solids; shapes without a closed form are sampled at twice the resolution of the masses."""
+    """Convert the obstacles of the scene to solids.
+
+    A shape without a closed form is sampled at half the distance between masses.
+    """
     forms = [
         closed_form(o.shape) or linear_samples(o.shape, *_sampled_box(scene, o.shape, spacing), 0.5 * spacing, o.name)
         for o in scene.obstacles
@@ -261,11 +270,11 @@ def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:
 
 
 def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The box in which an obstacle is sampled [m].
+    """Lower and upper corner of the box in which an obstacle is sampled [m], each of shape (dim,).
 
-    This is the domain of the scene. If the scene has no domain, it is the bounding box of the obstacle, so that the
-    samples do not depend on where bodies are. Where the bounding box of the obstacle is unbounded, the bounding box of
-    the bodies, extended by its largest edge, bounds it.
+    The box is the domain of the scene if the scene has a domain. Otherwise the box is the bounding box of the obstacle,
+    so that the samples do not depend on the positions of the bodies. In a direction in which the obstacle is unbounded,
+    the box ends with the bounding box of the bodies, extended by its largest edge.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])

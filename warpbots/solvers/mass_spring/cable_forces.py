@@ -12,7 +12,10 @@ __all__ = ["add_cable_forces", "adj_cable_forces", "scatter_kernel"]
 
 @functools.cache
 def scatter_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_waypoints): add the forces at waypoints to the masses there; differentiated by Warp."""
+    """Kernel over (worlds, n_waypoints): adds the force at each waypoint to the mass of the waypoint.
+
+    Warp differentiates the kernel.
+    """
 
     @wp.kernel(module=wp.get_module("warpbots.springs.scatter"))
     def scatter(
@@ -23,7 +26,7 @@ def scatter_kernel() -> wp.Kernel:
         # out
         force_out: wp.array2d[NODE],
     ):
-        """f_particle += f (atomic: a mass may be a waypoint of several cables)."""
+        """Add the force at a waypoint to the force on its mass, atomically: several cables may pass one mass."""
         w, i = wp.tid()
         wp.atomic_add(force_out, w, particle[i], force[w, i])
 
@@ -47,9 +50,10 @@ def add_cable_forces(cables: object, work: CableWorkspace, control: wp.array, x:
 def adj_cable_forces(
     cables: object, work: CableWorkspace, control: wp.array, x: wp.array, x_adj: wp.array, force_adj: wp.array
 ) -> None:
-    """Adjoint of `add_cable_forces`: add to `x_adj` and the gradients of the controls, from `force_adj`.
+    """Adjoint of `add_cable_forces`: add to `x_adj` and to the gradients with respect to the controls.
 
-    The function evaluates the cables again, because other stages have overwritten `work`.
+    `force_adj` is the gradient with respect to the forces. The function evaluates the cables again, because other
+    stages have overwritten `work`.
     """
     work.length.zero_()
     steps = _launches(cables, work, control, x, force_adj)
@@ -61,7 +65,7 @@ def adj_cable_forces(
 
 
 def _launches(cables: object, work: CableWorkspace, control: wp.array, x: wp.array, force: wp.array) -> list[Launch]:
-    """Kernel, size, inputs and outputs of every launch."""
+    """List the kernel launches in the order in which they run: kernel, size, inputs and outputs of each."""
     x, force = _by_world(x, work), _by_world(force, work)
     scatter = scatter_kernel(), work.force.shape, [cables.particle, work.force], [force]
     return [*cable_launches(cables, work, control, x), scatter]

@@ -1,4 +1,6 @@
-"""Projections onto constraints, of forces and of the motion at the end of a step; a projection is its own adjoint.
+"""Projections of forces, and of the motion at the end of a step, onto the directions that constraints allow.
+
+A projection is its own adjoint.
 
 Forces are projected at every stage, so that a scheme keeps its order of accuracy. Positions and velocities are
 projected at the end of a step, because contact or the initial velocity may have moved masses off their constraints.
@@ -20,7 +22,7 @@ FREE = len(FREEDOMS)
 
 @functools.cache
 def project_forces_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held masses): projection of forces, or of gradients with respect to forces."""
+    """Kernel over (worlds, held masses): projects forces, or gradients with respect to forces, in place."""
     vec, project = vector(dim), projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_forces_{dim}d"), enable_backward=False)
@@ -32,7 +34,7 @@ def project_forces_kernel(dim: int) -> wp.Kernel:
         # out
         force_out: wp.array[NODE],
     ):
-        """f = project(f)."""
+        """f = project(f) for each held mass, onto the directions in which its constraint allows motion."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n
@@ -50,7 +52,7 @@ def project_forces_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def project_end_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held masses): projection of a displacement and a velocity."""
+    """Kernel over (worlds, held masses): projects the displacement and the velocity at the end of a step, in place."""
     vec, project = vector(dim), projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_end_{dim}d"), enable_backward=False)
@@ -65,7 +67,7 @@ def project_end_kernel(dim: int) -> wp.Kernel:
         x_out: wp.array[vec],
         v_out: wp.array[vec],
     ):
-        """x' = x + project(x' - x), v' = project(v'): the position of a fixed mass does not change by a single bit."""
+        """x' = x + project(x' - x), v' = project(v'); a fixed mass keeps its position to the last bit."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n

@@ -19,14 +19,14 @@ __all__ = ["SCHEMES", "Scheme"]
 
 @dataclasses.dataclass(frozen=True)
 class Scheme:
-    """An explicit scheme of at most four stages, with the symbols of the formulas of this module.
+    """An explicit scheme of at most four stages; the symbols are those of the formulas in this module's docstring.
 
     Attributes:
-        c: Times of the stages after the start of the step [steps], shape (n,).
+        c: Time from the start of the step to each stage, divided by the length of the step [1], shape (n,).
         A: Weights A_sj of the accelerations of earlier stages j in the positions of stage s, shape (n, n).
         B: Weights B_sj of the accelerations of earlier stages j in the velocities of stage s, shape (n, n).
-        p: Weights of the accelerations of all stages in the positions at the end, shape (n,).
-        q: Weights of the accelerations of all stages in the velocities at the end, shape (n,).
+        p: Weights of the accelerations of all stages in the positions at the end of the step, shape (n,).
+        q: Weights of the accelerations of all stages in the velocities at the end of the step, shape (n,).
     """
 
     c: tuple[float, ...]
@@ -37,7 +37,7 @@ class Scheme:
 
     @property
     def stages(self) -> int:
-        """Number of stages, which is the number of evaluations of the acceleration in a step."""
+        """Number of stages of a step; each stage evaluates the acceleration once."""
         return len(self.c)
 
     def stable_step(self, damping: float = 0.0) -> float:

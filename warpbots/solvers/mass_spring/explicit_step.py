@@ -27,7 +27,7 @@ __all__ = ["ExplicitStep"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExplicitStep:
-    """A step from one state to the next.
+    """An explicit step from one state to the next, with its adjoint.
 
     Attributes:
         model: The model.
@@ -37,7 +37,8 @@ class ExplicitStep:
         h: Length of the step [s].
         scheme: The integrator.
         contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
-        thinnest: Smallest thickness of an obstacle at which masses that pass through it are detected [m].
+        thinnest: Smallest thickness of all obstacles [m]; a mass that passes through an obstacle of this thickness is
+            still detected.
     """
 
     model: MassSpringModel
@@ -70,7 +71,10 @@ class ExplicitStep:
             self._constrain(ended)
 
     def adjoint(self) -> None:
-        """Adjoint of `run`, from the gradients of `state_out`: the end of the step, then its stages in reverse."""
+        """Adjoint of `run`: propagate the gradients of `state_out` to the state, the control and the model.
+
+        The method goes backwards through the end of the step and then through its stages, the last stage first.
+        """
         model, state, work = self.model, self.state, self.model.workspace
         force, force_adj = work.stage.force(self.state_out), work.stage.force_adj
         motion_adj = state.motion_adj()
@@ -109,7 +113,11 @@ class ExplicitStep:
             model.scaled.adjoint()
 
     def _begin_stage(self, stage: int, force: wp.array, force_out: wp.array) -> None:
-        """Compute positions and velocities of a stage, its weight, load and drag, and rest lengths under actuators."""
+        """Compute positions, velocities, body forces and actuated rest lengths of a stage.
+
+        `force` holds the forces of all earlier stages; the weight, load and drag of this stage are written to
+        `force_out`.
+        """
         model, work = self.model, self.model.workspace.stage
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
@@ -118,7 +126,10 @@ class ExplicitStep:
             drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 
     def _adj_stage(self, stage: int, force: wp.array, force_adj: wp.array) -> None:
-        """Gradients with respect to the positions, velocities and rest lengths of a stage, and to the model."""
+        """Compute the gradients with respect to positions, velocities and rest lengths of a stage from `force_adj`.
+
+        The method also adds to the gradients with respect to the state, the control and the model.
+        """
         model, work, rest_length = self.model, self.model.workspace.stage, self.model.workspace.rest_length
         self._begin_stage(stage, force, work.spare)
         work.x_adj.zero_()
@@ -137,18 +148,21 @@ class ExplicitStep:
             adj_drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 
     def _at(self, stage: int, force: wp.array) -> wp.array:
-        """The forces of one stage, as a slice of the array `force` of all stages."""
+        """The slice of the array `force` that holds the forces of this stage."""
         n = self.model.all_masses
         return force[stage * n : (stage + 1) * n]
 
     def _end(self, ended: list[wp.array], force: wp.array) -> None:
-        """Write position, velocity and time at the end of the step, without contact and constraints, to `ended`."""
+        """Write the position, velocity and time at the end of a step without contact and constraints to `ended`."""
         model = self.model
         inputs = [*self._end_weights(), *self.state.motion(), self.state.time, force]
         launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
 
     def _contact(self, ended: list[wp.array]) -> None:
-        """Apply contact with obstacles; masses that pass through an obstacle get the position NaN."""
+        """Apply contact with obstacles to the positions and velocities `ended`.
+
+        A mass that passes through an obstacle gets the position NaN.
+        """
         model = self.model
         inputs = self._contact_inputs(model.friction, 1)
         launch(self._contact_kernel(), model.all_masses, inputs, ended, model.device)
@@ -159,7 +173,10 @@ class ExplicitStep:
     def _adj_contact(
         self, ended_adj: list[wp.array], force: wp.array, mass_adj: wp.array | None, motion_adj: list[wp.array]
     ) -> list[wp.array]:
-        """Gradients with respect to the end of the step before contact, from the gradients `ended_adj` after it."""
+        """Gradients with respect to the positions and velocities at the end of the step before contact.
+
+        `ended_adj` holds the gradients with respect to the positions and velocities after contact.
+        """
         model, end, copies = self.model, self.model.workspace.end, self.model.workspace.copies
         self._end([*end.free, end.free_time], force)
         for array in end.free_adj:
@@ -189,13 +206,16 @@ class ExplicitStep:
         ]  # fmt: skip
 
     def _constrain(self, ended: list[wp.array]) -> None:
-        """Project displacements and velocities onto the constraints."""
+        """Project displacements and velocities onto the directions that the constraints allow."""
         model = self.model
         inputs = [*model.constraints, self.state.position.flatten()]
         launch(project_end_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
 
     def _adj_constrain(self, ended_adj: list[wp.array], x_adj: wp.array) -> list[wp.array]:
-        """Gradients with respect to the motion before constraints are applied, from the gradients `ended_adj` after."""
+        """Gradients with respect to the positions and velocities before the constraints are applied.
+
+        `ended_adj` holds the gradients with respect to the positions and velocities after that.
+        """
         model, before = self.model, self.model.workspace.end.before_constraints_adj
         for own, array in zip(before, ended_adj, strict=True):
             copy(own, array)
@@ -213,10 +233,10 @@ class ExplicitStep:
 
 
 def _weights(factor: float, row: tuple[float, ...]) -> NODE:
-    """A row of at most four weights of a scheme, times `factor`, padded with zeros."""
+    """Multiply a row of at most four weights of a scheme by `factor`, and pad the row with zeros."""
     return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
 
 
 def _flat(arrays: list[wp.array]) -> list[wp.array]:
-    """The arrays with all worlds in one row."""
+    """Flatten each array, so that all worlds are in one row."""
     return [a.flatten() for a in arrays]

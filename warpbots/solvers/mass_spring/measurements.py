@@ -40,23 +40,24 @@ __all__ = ["MassSpringMeasurement", "MassSpringReadings", "readings"]
 class MassSpringReadings(ArrayFields[Array]):
     """Measurements of a state.
 
-    The contact force on an obstacle is the mean force in a step of length `ReadingWorkspace.contact_interval` from this
-    state. If matter rests or slides on an obstacle, the length of the interval has no effect; of an impact, only the
-    impulse within the interval counts.
+    The contact force on an obstacle is the mean force during a step of length `ReadingWorkspace.contact_interval` that
+    starts from this state. If matter rests or slides on an obstacle, the length of the interval has no effect. In an
+    impact, the force includes only the impulse within the interval.
 
     Attributes:
         kinetic_energy: Kinetic energy of the masses [J], shape (worlds,).
-        elastic_energy: Elastic energy stored in the springs; yielding and breaking dissipate part of it [J], shape
-            (worlds,).
+        elastic_energy: Elastic energy stored in the springs; yielding and breaking dissipate part of this energy [J],
+            shape (worlds,).
         potential_energy: Potential energy of the masses in the field of gravity, 0 at the origin [J], shape (worlds,).
-        momentum: Momentum [kg m/s], shape (worlds,), vector.
-        angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
-        strain: Elongations of the springs relative to their rest lengths, which include actuators and plastic strains
-            [1], shape (worlds, n_springs).
-        tension: Forces of the springs, including damping; negative in compression [N], shape (worlds, n_springs).
-        stress: Cauchy stress of the masses, from tensions (`virial`); the shear stress is inaccurate at edges of a
-            body, where springs are on one side only [Pa], shape (worlds, n_masses), matrix.
-        contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
+        momentum: Total momentum of the masses [kg m/s], shape (worlds,), vector.
+        angular_momentum: Total angular momentum of the masses about the origin [kg m^2/s], shape (worlds,): a number in
+            2D, a vector in 3D.
+        strain: Elongation of each spring divided by its rest length [1], shape (worlds, n_springs). The rest length
+            includes actuators and plastic strains.
+        tension: Force of each spring, including damping, negative in compression [N], shape (worlds, n_springs).
+        stress: Cauchy stress at each mass, computed from the tensions (`virial`) [Pa], shape (worlds, n_masses),
+            matrix. The shear stress is inaccurate at the edges of a body, where springs are on one side only.
+        contact_force: Force of all matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
     kinetic_energy: Array
@@ -75,7 +76,7 @@ class MassSpringReadings(ArrayFields[Array]):
 
 
 def readings(model: MassSpringModel, requires_grad: bool = False) -> MassSpringReadings:
-    """Fresh arrays for `MassSpringMeasurement`."""
+    """New arrays to which `MassSpringMeasurement` writes."""
     dim, worlds, springs = model.dim, model.worlds, (model.worlds, len(model.lattice.ends))
 
     def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
@@ -96,7 +97,7 @@ class MassSpringMeasurement:
         model: The model.
         state: State to measure.
         control: Control signals in [-1, 1], shape (worlds, channels).
-        readings_out: Readings to write.
+        readings_out: Readings to which the measurement is written.
         contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
     """
 
@@ -107,13 +108,17 @@ class MassSpringMeasurement:
     contact_damping: float
 
     def run(self) -> None:
-        """Measure; records its adjoint on the active tape."""
+        """Measure the state, and record the adjoint on the active tape."""
         self._measure()
         reads = [*self.state.fields(), self.control, *self.model.parameter_arrays()]
         record(self._adjoint, reads, self.readings_out.fields())
 
     def _measure(self) -> wp.array | None:
-        """Fill the readings; return the forces on masses except contact with obstacles, or None without obstacles."""
+        """Fill the readings.
+
+        Returns:
+            The forces on the masses without contact with obstacles, or None if the scene has no obstacles.
+        """
         model, force = self.model, None
         rest_at(model, self.state, self.control)
         launch_all(self._parts(), model.device)
@@ -126,7 +131,10 @@ class MassSpringMeasurement:
         return force
 
     def _adjoint(self) -> None:
-        """Adjoint of `run`: gradients of the state, the control and the model, from the gradients of the readings."""
+        """Adjoint of `run`: add to the gradients of the state, the control and the model.
+
+        The method starts from the gradients of the readings.
+        """
         model, state, to = self.model, self.state, self.readings_out
         refuse_states_without_gradient("MassSpring", state=state.fields(), readings_out=to.fields())
         force, force_adj = self._measure(), clear_stage_gradients(model)
@@ -144,7 +152,7 @@ class MassSpringMeasurement:
         return self.state.position.shape
 
     def _parts(self) -> list[Launch]:
-        """Kernel launches that measure each spring and each mass, in the order in which they run."""
+        """List the kernel launches that measure each spring and each mass, in the order in which they run."""
         model, state, to, work = self.model, self.state, self.readings_out, self.model.workspace.reading
         motion, (stiffness, damping), near = [state.position, state.velocity], model.constants, work.neighbours
         return [
@@ -168,7 +176,7 @@ class MassSpringMeasurement:
         ]  # fmt: skip
 
     def _sums(self) -> list[tuple[wp.array, wp.array]]:
-        """Pairs of arrays: rows of contributions, and the sums of these rows."""
+        """Pairs of arrays: an array of contributions, and the array to which the sum of each row is written."""
         work, to = self.model.workspace.reading, self.readings_out
         sums = [
             (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
@@ -189,7 +197,7 @@ class MassSpringMeasurement:
         return [*surface, interval, state.position, state.velocity, force.reshape(self._masses)]
 
     def _adj_contact(self, force: wp.array, force_adj: wp.array) -> None:
-        """Add to the gradients of state, control, model and rest lengths, from the gradients of the contact forces."""
+        """Propagate the gradients of the contact forces to the state, the control, the model and the rest lengths."""
         model, state = self.model, self.state
         copies, contact = model.workspace.copies.wanted(model.friction), model.workspace.reading.contact
         launch_adjoint(

@@ -1,4 +1,4 @@
-"""Linear analysis of a lattice at rest: its stiffness matrix, natural frequencies and modes; on the host."""
+"""Linear analysis of a lattice: its stiffness matrix, natural frequencies and modes; computed on the host."""
 
 import numpy as np
 from scipy.linalg import eigh
@@ -90,13 +90,13 @@ def natural_modes(
 
     Args:
         model: Model to analyse.
-        count: Number of modes; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
+        count: Number of modes to compute; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
         world: Number of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
 
     Returns:
-        Frequencies [Hz], increasing, shape (count,), and mode shapes [kg^-1/2], shape (count, n_masses, dim), with unit
-        modal mass and a positive largest entry.
+        Frequencies [Hz], in increasing order, shape (count,), and mode shapes [kg^-1/2], shape (count, n_masses, dim).
+        Each mode shape has unit modal mass, and its entry of largest magnitude is positive.
 
     Raises:
         ValueError: `count` is above the number of motions that the constraints allow.
@@ -123,13 +123,13 @@ def natural_modes(
 
 
 def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
-    """Largest angular frequency [rad/s] of small motions about rest in all worlds, and its damping ratio [1].
+    """Highest natural frequency [rad/s] about rest, the largest of all worlds, and its damping ratio [1].
 
-    Both are 0 if the constraints allow no motion.
+    Both numbers are 0 if the constraints allow no motion.
 
-    The residual of the Lanczos method on M^-1/2 K M^-1/2 is added, so that the result is an upper bound, up to
-    rounding. If the damping along the springs is proportional to their stiffness, the damping ratio is largest at this
-    frequency, too.
+    The residual of the Lanczos method on M^-1/2 K M^-1/2 is added to the eigenvalue, so that the frequency is an upper
+    bound, up to rounding. If the damping along the springs is proportional to their stiffness, the damping ratio is
+    also largest at this frequency.
     """
     found = (0.0, 0.0)
     K0 = None
@@ -144,10 +144,11 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
 
 def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
-    """Upper bounds of the results of `highest_frequency`, at a fraction of the cost.
+    """Upper bounds of the two results of `highest_frequency`, at a fraction of the cost.
 
-    In the energy of every spring (a - b)^2 <= 2 a^2 + 2 b^2. So the block diagonal matrix of B_i = 2 sum_j k_ij n n^T,
-    one block for each mass, is an upper bound of K, and w^2 is at most the largest eigenvalue of any B_i / m_i.
+    With the displacements a and b of the ends of a spring along its direction n, (a - b)^2 <= 2 a^2 + 2 b^2. So the
+    block diagonal matrix with one block B_i = 2 sum_j k_ij n n^T for each mass is an upper bound of K, and w^2 is at
+    most the largest eigenvalue of all B_i / m_i.
     """
     (i, j), count, dim = model.lattice.ends.T, len(model.lattice), model.dim
     d = model.lattice.position[j] - model.lattice.position[i]

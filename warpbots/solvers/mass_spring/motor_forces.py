@@ -1,13 +1,13 @@
 """Forces of motors: torques between two regions about the axis of their attachment; differentiated by Warp.
 
-A motor has two sides, 0 the stator and 1 the rotor. About its centre of mass c, which moves at v_c, and about the axis
-n, a side has the moment of inertia and the angular velocity
+A motor has two sides: side 0 is the stator, side 1 the rotor. Let c be the centre of mass of a side and v_c its
+velocity. About the axis through c along the unit vector n, the side has the moment of inertia and the angular velocity
 
-    I = sum m |n x r|^2,   w = 1/I sum m (n x r) . (v - v_c),   r = x - c,
+    I = sum m |n x r|^2,   w = 1/I sum m (n x r) . (v - v_c),   r = x - c.
 
-and a torque T is applied as the forces f = (T / I) m n x r on its masses, which have no net force and the torque T
-along n. Both sides use the axis of the attachment in its current position, so that momentum, and angular momentum along
-the axis, are conserved.
+A torque T on the side is applied as the forces f = (T / I) m n x r on its masses. The sum of these forces is zero, and
+their torque along n is T. Both sides use the current axis of the attachment, so that momentum, and angular momentum
+along the axis, are conserved.
 
 Vectors are padded with zeros (`NODE`); in 2D the axis is z. Loops have dynamic bounds and only add up terms, as Warp's
 backward pass requires; each nonlinear function of the sums is in a separate kernel.
@@ -24,15 +24,15 @@ __all__ = ["MotorWorkspace", "add_motor_forces", "adj_motor_forces", "motor_kern
 
 
 class MotorWorkspace:
-    """Sums over the masses of each side of each motor, with gradients; every stage fills them anew.
+    """Sums over the masses of each side of each motor; every stage fills the arrays anew, and all have gradients.
 
     Attributes:
-        mass: Masses [kg], shape (worlds, n_sides).
-        moment: Sums of mass times position [kg m], shape (worlds, n_sides).
-        momentum: Sums of mass times velocity [kg m/s], shape (worlds, n_sides).
-        inertia: Moments of inertia [kg m^2], shape (worlds, n_sides).
-        spin: Angular momenta about the axis [kg m^2/s], shape (worlds, n_sides).
-        torque: Torques on the sides [N m], shape (worlds, n_sides).
+        mass: Total mass of each side [kg], shape (worlds, n_sides).
+        moment: Sum of mass times position of each side [kg m], shape (worlds, n_sides).
+        momentum: Momentum of each side [kg m/s], shape (worlds, n_sides).
+        inertia: Moment of inertia of each side about the axis of the motor [kg m^2], shape (worlds, n_sides).
+        spin: Angular momentum of each side about the axis of the motor [kg m^2/s], shape (worlds, n_sides).
+        torque: Torque on each side [N m], shape (worlds, n_sides).
     """
 
     def __init__(self, worlds: int, motors: int, device: wp.Device):
@@ -60,7 +60,7 @@ def _rotation() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def cross(n: NODE, r: NODE):
-        """n x r."""
+        """Cross product n x r of the first three components; the fourth component is 0."""
         return NODE(n[1] * r[2] - n[2] * r[1], n[2] * r[0] - n[0] * r[2], n[0] * r[1] - n[1] * r[0], real(0.0))
 
     return axis, cross
@@ -68,7 +68,7 @@ def _rotation() -> tuple[wp.Function, wp.Function]:
 
 @functools.cache
 def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
-    """Kernels (sum_sides, inertia, torque, force), in the order in which they run."""
+    """The four kernels of motors, in the order in which they run: sums, inertias, torques and forces."""
     MotorArrays = motor_arrays()
     axis, cross = _rotation()
     module = wp.get_module("warpbots.springs.motors")
@@ -86,7 +86,7 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         moment_out: wp.array2d[NODE],
         momentum_out: wp.array2d[NODE],
     ):
-        """Sums of m, m x and m v over a side."""
+        """Sums of m, m x and m v over the masses of a side; launched over (worlds, sides)."""
         w, s = wp.tid()
         total = real(0.0)
         moment = NODE()
@@ -116,7 +116,10 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         inertia_out: wp.array2d[real],
         spin_out: wp.array2d[real],
     ):
-        """I = sum m |n x r|^2, L = sum m (n x r) . (v - v_c)."""
+        """I = sum m |n x r|^2, L = sum m (n x r) . (v - v_c) over the masses of a side; launched over (worlds, sides).
+
+        The array `whole` holds the total mass of each side.
+        """
         w, s = wp.tid()
         first = w * motors.masses
         n = axis(motors, x, first, s // 2)
@@ -146,7 +149,10 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         # out
         torque_out: wp.array2d[real],
     ):
-        """T = T_max (u - w / w_max) on the rotor, -T on the stator."""
+        """T = T_max (u - w / w_max) on the rotor and -T on the stator; launched over (worlds, motors).
+
+        w is the angular velocity of the rotor relative to the stator, w_max the speed of the motor without load.
+        """
         w, k = wp.tid()
         relative = spin[w, 2 * k + 1] / inertia[w, 2 * k + 1] - spin[w, 2 * k] / inertia[w, 2 * k]
         T = torque[w, k] * (u[w, motors.channel[k]] - relative / speed[w, k])
@@ -168,7 +174,10 @@ def motor_kernels() -> tuple[wp.Kernel, wp.Kernel, wp.Kernel, wp.Kernel]:
         # out
         force_out: wp.array[NODE],
     ):
-        """f += (T / I) m n x r, summed over the sides to which a mass belongs; each mass has one thread."""
+        """f += sum of (T / I) m n x r over all sides to which a mass belongs; launched over (worlds, n_driven).
+
+        The array `whole` holds the total mass of each side.
+        """
         w, t = wp.tid()
         first = w * motors.masses
         i = motors.driven[t]
@@ -195,9 +204,10 @@ def add_motor_forces(
     """Add the forces of all motors to the forces at a stage.
 
     Args:
-        motors: From `motors_of`.
-        sums: Sums over the sides; the function fills them.
-        parameters: Masses [kg], shape (worlds, n_masses), torques [N m] and speeds [rad/s], shape (worlds, n_motors).
+        motors: Motors as a Warp struct, from `motors_of`.
+        sums: Sums over the masses of each side; the function fills them.
+        parameters: Three arrays: the masses [kg], shape (worlds, n_masses), and the torques [N m] and speeds [rad/s]
+            of the motors, each of shape (worlds, n_motors).
         control: Control signals, shape (worlds, channels).
         x: Positions of the stage, shape (worlds * n_masses,).
         v: Velocities of the stage, shape (worlds * n_masses,).
@@ -217,7 +227,10 @@ def adj_motor_forces(
     v_adj: wp.array,
     force_adj: wp.array,
 ) -> None:
-    """Adjoint of `add_motor_forces`: compute the sums again and add to gradients of the inputs, from `force_adj`."""
+    """Adjoint of `add_motor_forces`: add to the gradients of the inputs, from the gradient `force_adj` of the forces.
+
+    The function computes the sums again.
+    """
     mass, torque, speed = parameters
     steps = _launches(motors, sums, parameters, control, x, v, force_adj)
     launch_all(steps[:3], x.device)
@@ -247,7 +260,7 @@ def _launches(
     v: wp.array,
     force: wp.array,
 ) -> list[Launch]:
-    """Kernel, size, inputs and outputs of every launch."""
+    """List the kernel launches in the order in which they run: kernel, size, inputs and outputs of each."""
     mass, torque, speed = parameters
     sum_sides, inertia, drive, push = motor_kernels()
     sides, each = sums.mass.shape, torque.shape

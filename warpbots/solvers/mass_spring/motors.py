@@ -1,4 +1,4 @@
-"""Motors of a scene on a lattice: the masses that they drive, and the rate at which motors slow down at u = 0."""
+"""Motors on a lattice: the masses that each motor drives, and the rate at which a motor slows down at u = 0."""
 
 import functools
 
@@ -14,19 +14,24 @@ __all__ = ["fastest_decay", "motor_arrays", "motors_of"]
 
 @functools.cache
 def motor_arrays() -> type:
-    """Warp struct of the motors and the masses that they drive."""
+    """Warp struct type of the motors and the masses that they drive."""
 
     @wp.struct
     class MotorArrays:
-        """Motors of a scene; the same in all worlds.
+        """Motors of a scene and the masses of their sides; all worlds share the arrays.
 
-        start: Index of the first entry of each side, two sides for each motor, and the number of entries, shape (2
-            n_motors + 1,).
-        mass: Number of the mass of each entry, shape (n_entries,).
-        driven: Numbers of the masses that any motor drives, shape (n_driven,).
-        row: Index in `side` of the first entry of each driven mass, and the number of entries, shape (n_driven + 1,).
-        side: Sides that a driven mass belongs to, shape (n_entries,).
-        axis: Numbers of the masses at the start and the end of each axis, equal in 2D, shape (n_motors, 2).
+        Motor k has two sides: the stator is side 2 k, the rotor is side 2 k + 1. An entry is a mass of a side.
+
+        start: Index in `mass` of the first entry of each side, followed by the total number of entries,
+            shape (2 n_motors + 1,).
+        mass: Numbers of the masses of the sides, side after side, shape (n_entries,).
+        driven: Numbers of the masses that belong to at least one side, shape (n_driven,).
+        row: Index in `side` of the first entry of each driven mass, followed by the total number of entries, shape
+            (n_driven + 1,).
+        side: Numbers of the sides to which each driven mass belongs, driven mass after driven mass, shape
+            (n_entries,).
+        axis: Numbers of the masses at the start and the end of each axis, shape (n_motors, 2); in 2D both numbers are
+            equal.
         channel: Control channel of each motor, shape (n_motors,).
         masses: Number of masses of one world.
         """
@@ -47,7 +52,7 @@ def motors_of(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
     """The motors of `scene` as a Warp struct.
 
     Raises:
-        SceneError: A side has no moment of inertia about the axis.
+        SceneError: The stator or the rotor of a motor has no moment of inertia about the axis.
     """
     motors = [(c, a) for c, a in enumerate(scene.actuators) if isinstance(a, Motor)]
     points = {a.name: a.points for a in scene.attachments}
@@ -82,9 +87,9 @@ def motors_of(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
 
 
 def _inertia(lattice: Lattice, side: np.ndarray, ends: list[int]) -> float:
-    """Moment of inertia [kg m^2] of the masses `side` at rest, about an axis through their centre of mass.
+    """Moment of inertia [kg m^2] of a side of a motor at rest, about an axis through the centre of mass of the side.
 
-    `ends` are the two masses that give the direction of the axis.
+    `side` lists the masses of the side; `ends` are the two masses that give the direction of the axis.
     """
     x, m = lattice.position[side], lattice.mass[side]
     r = x - (m @ x) / m.sum()
@@ -95,7 +100,10 @@ def _inertia(lattice: Lattice, side: np.ndarray, ends: list[int]) -> float:
 
 
 def fastest_decay(lattice: Lattice, motors: object, torque: np.ndarray, speed: np.ndarray) -> float:
-    """Largest rate [1/s], in all worlds, at which a motor at u = 0 slows down: T / w (1 / I_0 + 1 / I_1)."""
+    """Largest rate [1/s] at which a motor of any world slows down at u = 0: T / w (1 / I_0 + 1 / I_1).
+
+    T is the torque and w the speed of the motor, I_0 and I_1 are the moments of inertia of its stator and rotor.
+    """
     axis, start, mass = (a.numpy() for a in (motors.axis, motors.start, motors.mass))
     inertia = [_inertia(lattice, mass[start[s] : start[s + 1]], list(axis[s // 2])) for s in range(2 * len(axis))]
     compliance = (1.0 / np.reshape(inertia, (-1, 2))).sum(axis=1)

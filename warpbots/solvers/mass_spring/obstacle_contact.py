@@ -1,10 +1,10 @@
-"""Contact with obstacles; differentiated by Warp.
+"""Contact of masses with obstacles; differentiated by Warp.
 
 Contact changes the velocity at the end of a step, and the position follows from this velocity. If a mass is in contact
 with several obstacles, the velocity after one contact is the input of the next contact. Between the stages of a step,
 masses move as if there were no obstacles; so the displacement of a mass in contact is computed only from its velocities
 at the start and the end of the step. The loop over obstacles has constant bounds and is unrolled: Warp's backward pass
-does not replay a dynamic loop, and in later nonlinear operations it would read the accumulated values as zero.
+does not replay a dynamic loop, so it would read the accumulated values as zero in later nonlinear operations.
 """
 
 import functools
@@ -23,7 +23,7 @@ _PARTS = wp.constant(8)
 
 @functools.cache
 def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions from a vector of `dim` components to one in 3D in double precision, and back."""
+    """Warp functions that map a vector of `dim` components to a vector in 3D in double precision, and back."""
     vec = vector(dim)
 
     @wp.func
@@ -36,7 +36,7 @@ def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def from_space(y: wp.vec3d):
-        """The components of y in `dim` dimensions."""
+        """The first `dim` components of y."""
         x = vec()
         for a in range(dim):
             x[a] = real(y[a])
@@ -51,7 +51,10 @@ def _surface(dim: int) -> wp.Function:
 
     @wp.func
     def surface(solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, x: vec):
-        """Signed distance [m] of x to obstacle o with the axes R and the origin p, and its outward unit normal."""
+        """Signed distance [m] from x to obstacle o, and the outward unit normal of the obstacle.
+
+        The columns of R are the axes of the obstacle, and p is its origin.
+        """
         d, n = solid_distance(solids, 0, o, R, p, in_space(x))
         if solids.kind[o] >= LINEAR:
             n = wp.normalize(n)
@@ -62,12 +65,12 @@ def _surface(dim: int) -> wp.Function:
 
 @functools.cache
 def meeting(dim: int) -> wp.Function:
-    """Warp function that returns (v', depth) for a mass of velocity v at x and an obstacle with a pose and a velocity.
+    """Warp function meet(...): velocity of a mass after contact with one obstacle, and its depth in the obstacle.
 
-    A surface is rigid if its stiffness K is 0. Otherwise its pressure is K d (1 - a v . n), with the depth d, the
-    outward normal n, the damping a and the velocity v relative to the surface. This is the law of Hunt and Crossley
-    (1975) with an exponent of 1: the pressure is continuous as contact begins, and never negative. Without contact the
-    depth is 0 or less, and v' = v.
+    The obstacle has a pose and a velocity. Its surface is rigid if the stiffness K is 0. Otherwise the pressure of the
+    surface is K d (1 - a v . n), with the depth d, the outward normal n, the damping a and the velocity v relative to
+    the surface. This is the law of Hunt and Crossley (1975) with an exponent of 1: the pressure is continuous as
+    contact begins, and never negative. Without contact the depth is 0 or less, and v' = v.
     """
     vec, surface, constrain_velocity, (in_space, from_space) = vector(dim), _surface(dim), constrain(dim), _maps(dim)
 
@@ -76,7 +79,11 @@ def meeting(dim: int) -> wp.Function:
         solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, linear: wp.vec3d, angular: wp.vec3d, condition: int,
         mu: real, extra: real, stiffness: real, damping: real, h: real, mass: real, x: vec, v: vec,
     ):  # fmt: skip
-        """Velocity of the mass after contact for the time h [m/s], and depth of the mass in the obstacle [m]."""
+        """Velocity of the mass after contact with obstacle o for the time h [m/s], and depth of the mass in o [m].
+
+        The obstacle has the axes R and the origin p. The origin moves with the velocity `linear`, and the obstacle
+        turns with `angular`. `mu` is the coefficient of sliding friction; static friction is larger by `extra`.
+        """
         d, n = surface(solids, o, R, p, x)
         allowed = v
         if d < real(0.0):
@@ -93,14 +100,14 @@ def meeting(dim: int) -> wp.Function:
 
 @functools.cache
 def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: contact of each mass that is inside an obstacle at the first stage.
+    """Kernel over the masses of all worlds: applies contact to each mass that is inside an obstacle at the first stage.
 
-    Each world may have several `copies` of the friction coefficients (`warpbots.numerics.Copies`).
+    The array of friction coefficients may have several `copies` of the row of each world (`warpbots.numerics.Copies`).
 
     Args:
         dim: 2 or 3.
-        obstacle_count: Obstacles of the scene.
-        stages: Stages of the scheme.
+        obstacle_count: Number of obstacles of the scene.
+        stages: Number of stages of the integration scheme.
     """
     vec, meet, (in_space, _) = vector(dim), meeting(dim), _maps(dim)
 
@@ -133,10 +140,10 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         x_out: wp.array[vec],
         v_out: wp.array[vec],
     ):
-        """v' = constrain(V), x' = X + follow (v' - V) for the end (X, V) of the free step.
+        """v' = constrain(V), x' = X + follow (v' - V), with the end (X, V) of the step without contact.
 
-        With several stages, x' = x + (h - follow) v + follow v' for a mass in contact; with a single stage both
-        formulas give the same x'.
+        If the scheme has several stages, a mass in contact gets x' = x + (h - follow) v + follow v'; with a single
+        stage both formulas give the same x'. `follow` is h times the sum of the weights p of the scheme.
         """
         i = wp.tid()
         w = i // count
@@ -167,11 +174,13 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
 
 @functools.cache
 def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): mean force of a mass on each obstacle over the time h, as in `contact_kernel`.
+    """Kernel over (worlds, masses): computes the force of each mass on each obstacle.
+
+    The force is the mean over the time h, with the contact law of `contact_kernel`.
 
     Args:
         dim: 2 or 3.
-        obstacle_count: Obstacles of the scene.
+        obstacle_count: Number of obstacles of the scene.
     """
     vec = vector(dim)
     meet = meeting(dim)
@@ -200,7 +209,10 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         # out
         force_out: wp.array3d[vec],
     ):
-        """m (V - constrain(V)) / h for V = v + h f / m; V = constrain(V) before the next obstacle."""
+        """Force m (V - constrain(V)) / h on each obstacle, beginning with the free velocity V = v + h f / m.
+
+        After each obstacle V is replaced by constrain(V).
+        """
         w, i = wp.tid()
         m = mass[w, i]
         row = w * copies + (i & (copies - 1))
@@ -221,12 +233,12 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
 
 @functools.cache
 def stop_kernel(dim: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: write the position NaN, which ends the run, if a mass passes an obstacle.
+    """Kernel over the masses of all worlds: sets the position of a mass that passes through an obstacle to NaN.
 
-    A mass that is inside an obstacle passes through it if at the end of the step it is below the opposite face, which
-    would push it out on the far side, or if it is outside again after a displacement of more than `half` (half of the
-    smallest thickness) into the face. Whether a mass is inside is tested at the start of the step and, for a
-    displacement longer than `half`, at points along the displacement.
+    A NaN ends the run. A mass inside an obstacle passes through the obstacle in two cases: at the end of the step the
+    mass is below the opposite face, which would push it out on the far side; or the mass is outside again after a
+    displacement of more than `half` (half of the smallest thickness) into the face. The kernel tests whether a mass is
+    inside at the start of the step and, for a displacement longer than `half`, at points along the displacement.
     """
     vec = vector(dim)
     surface, (in_space, _) = _surface(dim), _maps(dim)

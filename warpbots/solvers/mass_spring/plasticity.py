@@ -1,12 +1,12 @@
 """Plasticity and fracture of single springs.
 
-With l0 the initial length of a spring, r its rest length under the actuators and p its plastic strain, the rest length
-is r + p l0 and the elastic strain e = (l - r) / l0 - p. While a spring yields, |e| stays at its yield strain and p
-follows the length l (perfect plasticity in one dimension). A spring breaks permanently if its total strain (l - r) / l0
-exceeds the breaking strain. Both happen once in a step, at its first stage.
+A spring has the initial length l0, the length l, the rest length r under the actuators and the plastic strain p. Its
+rest length is r + p l0, and its elastic strain is e = (l - r) / l0 - p. While a spring yields, |e| stays at the yield
+strain and p follows the length l (perfect plasticity in one dimension). A spring breaks permanently if its total strain
+(l - r) / l0 exceeds the breaking strain. Springs yield and break once in a step, at its first stage.
 
-Derivatives are those of the branch taken: they include how the plastic strain changes, but not that a small change of
-the inputs may break a spring.
+Gradients follow the branch taken: they include the change of the plastic strain, but not that a small change of the
+inputs may break a spring.
 """
 
 import functools
@@ -23,11 +23,11 @@ NEVER = 1e6
 
 @functools.cache
 def fracture_arrays() -> type:
-    """Warp struct of the breaking strains of springs."""
+    """Warp struct type of the breaking strains of springs."""
 
     @wp.struct
     class FractureArrays:
-        """Breaking strains of springs, the same in all worlds.
+        """Ends and breaking strains of the springs; all worlds share the arrays.
 
         ends: Numbers of the masses that each spring joins, shape (n_springs,), vec2i.
         breaking_strain: Strain at which each spring breaks [1], shape (n_springs,).
@@ -43,7 +43,10 @@ def fracture_arrays() -> type:
 
 @functools.cache
 def yield_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): plastic strains and broken springs after a step; differentiated by Warp."""
+    """Kernel over (worlds, springs): computes the plastic strain of each spring and whether the spring is broken.
+
+    Warp differentiates the kernel.
+    """
     FractureArrays = fracture_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.yield"))
@@ -61,7 +64,10 @@ def yield_kernel() -> wp.Kernel:
         plastic_out: wp.array2d[real],
         broken_out: wp.array2d[real],
     ):
-        """p' = p + max(0, |e| - yield) sign e; a spring breaks if (l - r) / l0 > breaking strain."""
+        """p' = p + max(0, |e| - yield strain) sign e; a spring breaks if (l - r) / l0 exceeds its breaking strain.
+
+        The module docstring defines the symbols. A broken spring keeps its plastic strain.
+        """
         w, s = wp.tid()
         i = w * fracture.masses + fracture.ends[s][0]
         j = w * fracture.masses + fracture.ends[s][1]
@@ -84,7 +90,7 @@ def yield_kernel() -> wp.Kernel:
 
 @functools.cache
 def plastic_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): rest lengths with the plastic strains; differentiated by Warp."""
+    """Kernel over (worlds, springs): computes rest lengths that include plastic strains; differentiated by Warp."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.plastic_length"))
     def plastic_length(
@@ -96,7 +102,7 @@ def plastic_length_kernel() -> wp.Kernel:
         # out
         length_out: wp.array2d[real],
     ):
-        """r + p l0."""
+        """Rest length r + p l0 of a spring with the plastic strain p."""
         w, s = wp.tid()
         length_out[w, s] = r[w, s] + plastic[w, s] * l0[w, s]
 

@@ -24,7 +24,10 @@ __all__ = [
 
 
 def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Write rest lengths under the signals, `ahead` [s] after `state`, to ``model.workspace.rest_length.driven``."""
+    """Write the rest lengths that follow from the signals to ``model.workspace.rest_length.driven``.
+
+    The signals are evaluated at the time `ahead` [s] after the time of `state`.
+    """
     work, device = model.workspace.rest_length, model.device
     inputs = _signal_inputs(model, state, control, ahead)
     launch(signal_kernel(), work.signal.shape, inputs, [work.signal], device)
@@ -34,7 +37,7 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
 
 
 def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Adjoint of `drive`: add to the gradients with respect to controls, time and the model."""
+    """Adjoint of `drive`: add to the gradients with respect to the control, the time and the model."""
     work, copies, device, ratio = model.workspace.rest_length, model.workspace.copies, model.device, _ratio(model)
     work.signal.grad.zero_()
     if model.rest_length.grad is not None:
@@ -56,7 +59,7 @@ def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array,
 
 
 def _ratio(model: MassSpringModel) -> wp.array | None:
-    """Ratio of Young's moduli to the moduli of the scene if they were replaced, else None."""
+    """Ratio of the new Young's moduli to the moduli of the scene, or None if the moduli were not replaced."""
     return None if model.scaled is None else model.scaled.ratio
 
 
@@ -65,13 +68,13 @@ def _signal_inputs(model: MassSpringModel, state: MassSpringState, control: wp.a
 
 
 def yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Write plastic strains and broken springs after the first stage to `state_out`."""
+    """Write the plastic strains and the broken springs that follow from the first stage to `state_out`."""
     outputs = [state_out.plastic, state_out.broken]
     launch(yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), outputs, model.device)
 
 
 def adj_yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Adjoint of `yield_and_break`: add to the gradients with respect to the first stage, the state and the model."""
+    """Adjoint of `yield_and_break`: add to the gradients of the first stage, of the state and of the model."""
     work = model.workspace
     launch_adjoint(
         yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), [state_out.plastic, state_out.broken],
@@ -89,14 +92,14 @@ def _yield_inputs(model: MassSpringModel, state: MassSpringState) -> list:
 
 
 def add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Write rest lengths with the plastic strains to ``model.workspace.rest_length.plastic``."""
+    """Write the rest lengths that include the plastic strains to ``model.workspace.rest_length.plastic``."""
     inputs = [model.rest_length, model.elastic_length, state_out.plastic]
     outputs = [model.workspace.rest_length.plastic]
     launch(plastic_length_kernel(), model.rest_length.shape, inputs, outputs, model.device)
 
 
 def adj_add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Adjoint of `add_plastic_strain`: add to the gradients with respect to plastic strains and elastic lengths."""
+    """Adjoint of `add_plastic_strain`: add to the gradients of the plastic strains and of the elastic rest lengths."""
     work = model.workspace.rest_length
     launch_adjoint(
         plastic_length_kernel(), model.rest_length.shape,

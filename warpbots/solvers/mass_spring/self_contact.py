@@ -1,8 +1,8 @@
-"""Contact between masses, of one body or of several.
+"""Contact between two masses, of the same body or of two bodies.
 
-A contact is a spring that acts only in compression: masses i and j closer than r_i + r_j repel each other with
-k (r_i + r_j - l), where k is the mean of their stiffnesses and l their distance; two masses at the same place exert no
-force, because the direction is undefined. Neighbours are found with a hash grid, which is built anew at every stage.
+A contact is a spring that acts only in compression. Masses i and j closer than r_i + r_j repel each other with the
+force k (r_i + r_j - l), with their distance l and the mean k of their stiffnesses. Two masses at the same point exert
+no force, because the direction is undefined. Neighbours are found with a hash grid, which is built anew at every stage.
 Each mass gathers the forces of its neighbours, so that no two threads write to the same place; the adjoint runs over
 the same pairs.
 """
@@ -40,9 +40,9 @@ def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
     """Warn if bodies are so close to each other at rest that their masses can slip between one another.
 
     Args:
-        scene: Scene of the bodies.
-        lattice: Masses of the bodies.
-        radius: From `radii` [m].
+        scene: Scene with the bodies.
+        lattice: Lattice of the scene.
+        radius: Radius of each mass (`radii`) [m], shape (n,).
     """
     for k, body in enumerate(scene.bodies):
         own = np.flatnonzero(lattice.body == k)
@@ -60,18 +60,18 @@ def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
 
 
 def stiffnesses(lattice: Lattice) -> np.ndarray:
-    """Mean stiffness of the springs of every mass [N/m], shape (n,)."""
+    """Mean stiffness of the springs at each mass [N/m], shape (n,)."""
     n, ends = len(lattice), lattice.ends.ravel()
     return np.bincount(ends, np.repeat(lattice.stiffness, 2), n) / np.bincount(ends, minlength=n)
 
 
 @functools.cache
 def point_kernel() -> wp.Kernel:
-    """Kernel over the masses of all worlds: positions in single precision, for the hash grid."""
+    """Kernel over the masses of all worlds: converts positions to single precision, for the hash grid."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.points"), enable_backward=False)
     def points(x: wp.array[NODE], point_out: wp.array[wp.vec3]):
-        """x."""
+        """The first three components of x in single precision."""
         i = wp.tid()
         point_out[i] = wp.vec3(wp.float32(x[i][0]), wp.float32(x[i][1]), wp.float32(x[i][2]))
 
@@ -80,7 +80,7 @@ def point_kernel() -> wp.Kernel:
 
 @functools.cache
 def contact_kernel() -> wp.Kernel:
-    """Kernel over the masses of all worlds: add the contact forces."""
+    """Kernel over the masses of all worlds: adds the contact forces to the forces on the masses."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.contact"), enable_backward=False)
     def contact(
@@ -97,7 +97,7 @@ def contact_kernel() -> wp.Kernel:
         # out
         force_out: wp.array[NODE],
     ):
-        """f_i += k (1 - l0 / l) (x_j - x_i) for all j closer than l0 = r_i + r_j in the same world."""
+        """f_i += sum of k (1 - l0 / l) (x_j - x_i) over all masses j of the same world closer than l0 = r_i + r_j."""
         i = wp.tid()
         w = i // count
         mass = i - w * count
@@ -137,7 +137,10 @@ def adj_contact_kernel() -> wp.Kernel:
         # out
         x_adj_out: wp.array[NODE],
     ):
-        """x_i* -= k (1 - l0/l) m + k l0/l q/l d, with m, q, d as in `warpbots.solvers.mass_spring.springs`."""
+        """x_i* -= sum of k (1 - l0/l) m + k l0/l q/l d over all masses j in contact with mass i.
+
+        The docstring of `warpbots.solvers.mass_spring.springs` defines m, q and d.
+        """
         i = wp.tid()
         w = i // count
         mass = i - w * count

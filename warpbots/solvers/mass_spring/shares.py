@@ -1,4 +1,4 @@
-"""Contributions of each spring and each mass to readings; differentiated by Warp."""
+"""Kernels that compute the contribution of each spring and each mass to readings; differentiated by Warp."""
 
 import functools
 
@@ -18,7 +18,7 @@ def spin_type(dim: int) -> type:
 
 @functools.cache
 def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
-    """Kernel over (worlds, springs): strain, tension and elastic energy of each spring.
+    """Kernel over (worlds, springs): computes the strain, tension and elastic energy of each spring.
 
     Args:
         dim: 2 or 3.
@@ -43,7 +43,10 @@ def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
         tension_out: wp.array2d[real],
         energy_out: wp.array2d[real],
     ):
-        """e = (l - r) / r, t = k (l - r) + c dl/dt and k (l - r)^2 / 2; the last two are 0 for a broken spring."""
+        """Strain (l - r) / r, tension k (l - r) + c dl/dt and energy k (l - r)^2 / 2 of a spring.
+
+        l is the length and r the rest length. Tension and energy of a broken spring are 0.
+        """
         w, s = wp.tid()
         i = ends[s][0]
         j = ends[s][1]
@@ -67,7 +70,7 @@ def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
 
 @functools.cache
 def mass_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): energies and momenta of each mass."""
+    """Kernel over (worlds, masses): computes the energies and momenta of each mass."""
     vec, spin = vector(dim), spin_type(dim)
 
     if dim == 2:
@@ -98,7 +101,7 @@ def mass_kernel(dim: int) -> wp.Kernel:
         momentum_out: wp.array2d[vec],
         spin_out: wp.array2d[spin],
     ):
-        """m v^2 / 2, -m g . x, m v and x × m v."""
+        """Kinetic energy m v^2 / 2, potential energy -m g . x, momentum m v and angular momentum x × m v."""
         w, i = wp.tid()
         m = mass[w, i]
         p = m * v[w, i]

@@ -1,4 +1,4 @@
-"""The mass-spring solver: its options, and the methods of a solver that senses."""
+"""The mass-spring solver: its options and its methods."""
 
 import dataclasses
 import math
@@ -33,30 +33,31 @@ _CELLS = 10_000
 class MassSpring:
     """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).
 
-    A lattice of springs is not the material of the body: it has the Young's modulus of the body, but Poisson's ratio
+    A lattice of springs has the Young's modulus of the material, but not all its other properties: Poisson's ratio is
     1/4, and at large strain the springs stay linear instead of following the law of the material.
 
     Attributes:
-        margin: Longest safe step for matter in motion, as a fraction of the stability bound [1]; large deformation and
-            impacts lower the bound, as measured on robots and falling cubes.
+        margin: Longest safe step for moving matter, divided by the stability bound at rest [1]. Large deformation and
+            impacts lower the bound; the value was measured on robots and falling cubes.
         spacing: Distance between neighbouring masses [m]; None to choose it for a scene (`sized`).
         lattice: ``"voxel"``, boxes with face and space diagonals, or ``"random"``, quasi-uniform points joined by
             tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
-        damping: Time of Kelvin-Voigt damping of all springs [s], added to the damping of their materials; without
-            damping, lattices keep vibrating.
-        drag: Drag force per mass and speed, opposite to the velocity [1/s]; 0 for none.
-        contact_stiffness: Pressure of obstacles per depth [Pa/m]; on a mass of volume V it acts on an area of V^(2/3)
-            (in 2D V^(1/2)). 0 for rigid surfaces, which are realistic for hard ground; but then a foot stops in a
-            single step, and gradients through many contacts are noisy. For training choose a stiffness at which the
-            robot sinks in by millimetres.
+        damping: Time constant of Kelvin-Voigt damping [s], which every spring has in addition to the damping of its
+            material; without damping, lattices keep vibrating.
+        drag: Coefficient of drag [1/s]: the drag force divided by mass and speed, opposite to the velocity; 0 for no
+            drag.
+        contact_stiffness: Pressure of obstacles per depth [Pa/m]; on a mass of volume V the pressure acts on an area of
+            V^(2/3) (in 2D V^(1/2)). With 0 surfaces are rigid, which is realistic for hard ground; but then a foot
+            stops in a single step, and gradients through many contacts are noisy. For training choose a stiffness at
+            which the robot sinks in by millimetres.
         contact_damping: Relative increase of the pressure of a compliant surface per speed of approach, and relative
             decrease per speed of separation [s/m]; a body that falls on the surface at speed v rebounds at about v (1 -
-            2/3 contact_damping v). 0 for none.
-        collision: Stiffness of contact between masses, of one body or of several, relative to the mean stiffness of
-            their springs [1]; contact begins at 0.9 of the distance between a mass and its nearest neighbour at rest. 1
-            is enough for slow contact, 4 for an impact at a tenth of the speed of sound. With 0, masses pass through
-            one another.
+            2/3 contact_damping v). With 0 contact has no damping.
+        collision: Stiffness of contact between two masses, of one body or of two, relative to the mean stiffness of
+            their springs [1]. Contact begins at 0.9 of the distance between a mass and its nearest neighbour at rest. A
+            value of 1 is enough for slow contact, and 4 for an impact at a tenth of the speed of sound. With 0, masses
+            pass through one another.
         seed: Seed of a random lattice.
 
     Raises:
@@ -94,14 +95,14 @@ class MassSpring:
 
     @property
     def lost_gradient(self) -> str:
-        """Text on why gradients can become infinite or NaN within a step, and what helps."""
+        """Text that explains why gradients can become infinite or NaN within a step, and how to prevent this."""
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MassSpring":
-        """The solver with `spacing` chosen: its own, else that of the scene's task, else 1/4 of the least body width.
+        """Return a solver whose `spacing` is set: this solver if it has a spacing, else a copy with a chosen spacing.
 
-        `warpbots.contact.width` gives the width. The spacing is larger if filling all bodies would take more than
-        10,000 cells.
+        The chosen spacing is the spacing of the scene's task if the task gives one, else a quarter of the width of the
+        narrowest body (`warpbots.contact.width`). It is larger if filling all bodies would take more than 10,000 cells.
         """
         return self if self.spacing else dataclasses.replace(self, spacing=cell_size_for(scene, 4.0, _CELLS))
 
@@ -118,7 +119,7 @@ class MassSpring:
         return build(scene, worlds, warp_device(device), self.scheme.stages, **options)
 
     def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState[wp.array]:
-        """Fresh arrays: every mass at its rest position with the initial velocity of its body, at time 0."""
+        """New state at time 0, with every mass at its rest position and with the initial velocity of its body."""
 
         def motion(values: np.ndarray) -> wp.array:
             return tiled(values, model.worlds, model.device, vector(model.dim), requires_grad)
@@ -135,9 +136,9 @@ class MassSpring:
     def max_time_step(self, model: MassSpringModel, enough: float = math.inf) -> float:
         """Stability bound [s]: s / w_max with the highest natural frequency w_max of the lattice at rest.
 
-        s is the bound of the scheme at the damping ratio z of that frequency: 2 for semi-implicit Euler and Verlet
-        without damping, 2 (sqrt(1 + z^2) - z) with damping, and 2 sqrt 2 for Runge-Kutta without damping. A surface of
-        stiffness K against a mass m adds K / m to w_max^2, self-contact and cables of stiffness K add 4 K / m. A motor
+        s is the bound of the scheme at the damping ratio z of w_max: 2 for semi-implicit Euler and Verlet without
+        damping, 2 (sqrt(1 + z^2) - z) with damping, and 2 sqrt 2 for Runge-Kutta without damping. A surface of
+        stiffness K against a mass m adds K / m to w_max^2; self-contact and cables of stiffness K add 4 K / m. A motor
         of torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
 
         If a cheap upper bound of w_max already gives a step above `enough`, the method returns this step.
@@ -145,12 +146,12 @@ class MassSpring:
         return largest_step(model, self.scheme, enough)
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
-        """Explain in one sentence why `after`, one step after `before`, is not finite: field, index and cause.
+        """Explain in one sentence why a state is not finite: the field, the index of the entry and the cause.
 
         Args:
             model: From `build`.
             before: Fields of the state before the step, as NumPy arrays.
-            after: Fields of the state that is not finite, as NumPy arrays.
+            after: Fields of the state after the step, which is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         moved = {name: np.isfinite(after[name]).all(axis=-1) for name in ("position", "velocity")}
@@ -179,7 +180,7 @@ class MassSpring:
         return "time is not finite: the state at the start of the motion was not finite"
 
     def readings(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringReadings:
-        """Fresh arrays for `sense`."""
+        """New arrays to which `sense` writes."""
         return readings(model, requires_grad)
 
     def sense(

@@ -1,4 +1,4 @@
-"""The spectrum of a recorded motion, for comparison with natural frequencies of the lattice."""
+"""Amplitude spectrum of a recorded motion, for comparison with the natural frequencies of a lattice."""
 
 import dataclasses
 from typing import Any
@@ -16,18 +16,20 @@ class Spectrum:
     """Amplitude spectrum of a motion.
 
     Attributes:
-        frequency: Frequencies [Hz], 0 to half the sampling rate, shape (n,).
-        amplitude: Amplitude of a sine of that frequency, in the unit of the record, shape (n,).
+        frequency: Frequencies from 0 to half the sampling rate [Hz], shape (n,).
+        amplitude: Amplitude of the sine at each frequency, in the unit of the record, shape (n,).
     """
 
     frequency: np.ndarray
     amplitude: np.ndarray
 
     def peaks(self, count: int) -> np.ndarray:
-        """Frequencies of the `count` highest peaks [Hz], increasing, interpolated by parabolas through logarithms.
+        """Frequencies of the `count` highest peaks [Hz], in increasing order.
+
+        Each frequency is interpolated with a parabola through the logarithms of the amplitudes.
 
         Raises:
-            ValueError: The spectrum has fewer peaks.
+            ValueError: The spectrum has fewer than `count` peaks.
         """
         from scipy.signal import find_peaks
 
@@ -41,12 +43,14 @@ class Spectrum:
 
 
 def spectrum(record: Any, interval: float) -> Spectrum:
-    """Amplitude spectrum of a motion minus its mean, with a Blackman-Harris window (side lobes 92 dB down).
+    """Amplitude spectrum of a motion after its mean is subtracted.
+
+    The motion is multiplied by a Blackman-Harris window, whose side lobes are 92 dB below the main lobe.
 
     Args:
-        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Oscillations with
-            fewer than about eight periods in the record merge with the mean and with one another.
-        interval: Time between values [s].
+        record: Values of the motion at equal intervals, such as a displacement, shape (n,), as an array or a tensor.
+            Oscillations with fewer than about eight periods in the record merge with the mean and with one another.
+        interval: Time between two values [s].
 
     Raises:
         ValueError: The record is not a row of at least 8 finite values, or `interval` is not positive.

@@ -4,14 +4,15 @@ A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass 
 
     f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
 
-and j with -f; a spring whose ends coincide has no direction, and f = 0. For a loss L let m = dL/df_i - dL/df_j. Then
-with q = m . d / l
+and mass j with -f; a spring whose ends coincide has no direction, and f = 0. For a loss L let m = dL/df_i - dL/df_j.
+Then with q = m . d / l
 
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
 
-and the negative of dL/dx_j and dL/dv_j for i. So the adjoint of a spring has the form of a spring. A spring exerts (1 -
-b) f, with b = 1 if it is broken; so m becomes (1 - b) m, and dL/db = -m . f.
+and dL/dx_i = -dL/dx_j, dL/dv_i = -dL/dv_j. So the adjoint of a spring has the form of a spring. If springs can break, a
+spring exerts (1 - b) f, with b = 1 for a broken spring and b = 0 for any other; so m becomes (1 - b) m, and dL/db =
+-m . f.
 
 Both kernels run over rows; each mass has a row of springs. On a CPU, where a launch is one thread, a row holds only the
 springs to masses of higher number, and each spring is visited once and adds to both its ends. On a GPU a row holds all
@@ -33,15 +34,18 @@ __all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_ar
 
 @functools.cache
 def row_arrays() -> type:
-    """Warp struct of the springs at each mass."""
+    """Warp struct type that lists the springs at each mass."""
 
     @wp.struct
     class RowArrays:
-        """Springs at each mass, as compressed rows; the same in all worlds.
+        """Springs at each mass, as compressed rows: one row for each mass, one entry for each spring of the row.
 
-        start: Index of the first entry of each mass, and the number of entries, shape (n_masses + 1,).
-        other: Number of the mass at the other end of the spring of each entry, shape (n_entries,).
-        spring: Number of the spring of each entry, shape (n_entries,); empty if entry i is spring i.
+        All worlds share the rows.
+
+        start: Index of the first entry of the row of each mass, followed by the total number of entries, shape
+            (n_masses + 1,).
+        other: For each entry, the number of the mass at the other end of the spring, shape (n_entries,).
+        spring: For each entry, the number of the spring, shape (n_entries,); an empty array if entry i is spring i.
         masses: Number of masses of one world.
         springs: Number of springs of one world.
         """
@@ -57,15 +61,15 @@ def row_arrays() -> type:
 
 @functools.cache
 def spring_arrays() -> type:
-    """Warp struct of the constants of springs."""
+    """Warp struct type of the constants of springs."""
 
     @wp.struct
     class SpringArrays:
-        """Constants of the springs; each array has shape (worlds * n_springs,).
+        """Constants of the springs of all worlds; each array has shape (worlds * n_springs,).
 
-        k: Stiffness [N/m].
-        l0: Rest length [m].
-        c: Damping along the spring [N s/m]; not read if no spring of the model has damping.
+        k: Stiffness of each spring [N/m].
+        l0: Rest length of each spring [m].
+        c: Damping along each spring [N s/m]; kernels do not read this array if no spring of the model has damping.
         """
 
         k: wp.array[real]
@@ -76,13 +80,15 @@ def spring_arrays() -> type:
 
 
 def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> object:
-    """Rows of the springs at each mass; `ends`, shape (n_springs, 2), is sorted by the first mass, which is the lower.
+    """List the springs at each mass in a Warp struct (`row_arrays`).
 
     Args:
-        ends: Numbers of the masses that each spring joins, the lower number first.
+        ends: Numbers of the two masses that each spring joins, the lower number first, shape (n_springs, 2). The
+            springs are sorted by their first mass.
         masses: Number of masses.
         device: Device of the arrays.
-        gather: Whether the row of a mass holds all its springs, or else only springs to masses of higher number.
+        gather: If true, the row of a mass holds all springs of the mass; if false, only its springs to masses with a
+            higher number.
     """
     row, other, spring = ends[:, 0], ends[:, 1], np.zeros(0, dtype=int)
     if gather:
@@ -99,11 +105,11 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
 
 @functools.cache
 def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
-    """Kernel over the masses of all worlds: add the forces of the springs.
+    """Kernel over the masses of all worlds: adds the forces of the springs to the forces on the masses.
 
     Args:
         damped: Whether springs have damping.
-        gather: Whether rows hold all springs of a mass.
+        gather: Whether the row of a mass holds all its springs (`rows_of`).
         breaks: Whether springs can be broken.
     """
     RowArrays, SpringArrays = row_arrays(), spring_arrays()
@@ -120,7 +126,10 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
         # out
         force_out: wp.array[NODE],
     ):
-        """f_i += f, f_j -= f."""
+        """f_i += f and f_j -= f for each spring of row i, with the force f of the spring (see the module docstring).
+
+        If rows hold all springs of a mass, the kernel adds to f_i only.
+        """
         i = wp.tid()
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs
@@ -155,9 +164,9 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
 
     Args:
         damped: Whether springs have damping.
-        gather: Whether rows hold all springs of a mass.
+        gather: Whether the row of a mass holds all its springs (`rows_of`).
         breaks: Whether springs can be broken.
-        constants: Whether gradients with respect to the springs' constants are wanted.
+        constants: Whether the kernel adds to the gradients with respect to the constants of the springs.
     """
     RowArrays, SpringArrays = row_arrays(), spring_arrays()
     variant = f"{damped:d}{gather:d}{breaks:d}{constants:d}"
@@ -178,7 +187,11 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         x_adj_out: wp.array[NODE],
         v_adj_out: wp.array[NODE],
     ):
-        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* if `constants`; b* if `breaks`."""
+        """x_j* += dL/dx_j and x_i* -= dL/dx_j for each spring, with dL/dx_j from the module docstring.
+
+        The gradients with respect to the velocities follow in the same way. With `constants` the kernel also adds to
+        the gradients with respect to k, l0 and c, and with `breaks` to the gradient with respect to `broken`.
+        """
         i = wp.tid()
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs

@@ -16,7 +16,7 @@ def largest_step(model: MassSpringModel, scheme: Scheme, enough: float = math.in
     Args:
         model: The model.
         scheme: The integrator.
-        enough: Time step that the caller needs [s]; if a cheap lower bound of the result exceeds it, the function
+        enough: Time step that the caller needs [s]; if a cheap lower bound of the result exceeds `enough`, the function
             returns the cheap bound.
     """
     bound = _bound(model, scheme, *frequency_limit(model))
@@ -24,7 +24,7 @@ def largest_step(model: MassSpringModel, scheme: Scheme, enough: float = math.in
 
 
 def _bound(model: MassSpringModel, scheme: Scheme, omega: float, ratio: float) -> float:
-    """Stability bound [s] if the highest frequency of the springs is `omega` [rad/s], with damping `ratio` [1]."""
+    """Stability bound [s] for springs with the highest angular frequency `omega` [rad/s] and damping `ratio` [1]."""
     mass = model.mass.numpy()
     stiffest = float((model.contact.numpy() / mass).max()) if model.scene.obstacles else 0.0
     if model.cables.stiffness.size:  # both parts of a cable pull a mass between them, and both neighbours move

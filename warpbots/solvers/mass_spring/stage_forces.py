@@ -1,4 +1,7 @@
-"""Forces on the masses at a stage except weight, load and drag: springs, self-contact, motors, cables, constraints."""
+"""Forces on the masses at a stage: springs, self-contact, motors, cables and constraints.
+
+Weight, load and drag are computed in `stages`.
+"""
 
 import warp as wp
 
@@ -14,13 +17,15 @@ __all__ = ["add_forces", "adj_add_forces", "refuse_captured_grid"]
 
 
 def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force: wp.array) -> None:
-    """Add all forces at ``model.workspace.stage`` and project the sum onto the constraints.
+    """Add the forces at the positions and velocities of ``model.workspace.stage``, then project the sum.
+
+    The projection onto the constraints removes the components along which a constraint allows no motion.
 
     Args:
         model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: State at the end of the step, with the broken springs.
-        force: Forces of the stage [N], shape (worlds * n_masses,).
+        state_out: State at the end of the step; the function reads its broken springs.
+        force: Forces of the stage to add to [N], shape (worlds * n_masses,).
     """
     work, stage = model.workspace, model.workspace.stage
     inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten()]
@@ -41,9 +46,9 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
     Args:
         model: The model.
         control: Control signals, shape (worlds, channels).
-        state_out: State at the end of the step, with the broken springs.
+        state_out: State at the end of the step; the function reads its broken springs.
         force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); the function projects
-            it onto the constraints in place.
+            this gradient onto the constraints in place.
     """
     work, stage = model.workspace, model.workspace.stage
     _project(model, force_adj)
@@ -70,7 +75,7 @@ def _project(model: MassSpringModel, force: wp.array) -> None:
 
 
 def _near(model: MassSpringModel) -> list:
-    """Inputs of the kernels of self-contact, after building the hash grid for the positions of the stage."""
+    """Build the hash grid for the positions of the stage, and return the inputs of the kernels of self-contact."""
     stage = model.workspace.stage
     launch(point_kernel(), model.all_masses, [stage.x], [stage.point], model.device)
     refuse_captured_grid(model.device)
@@ -80,11 +85,11 @@ def _near(model: MassSpringModel) -> list:
 
 
 def refuse_captured_grid(device: wp.Device) -> None:
-    """Raise if a CUDA graph is being captured, so that the step runs without a graph, which would not keep its grid.
+    """Raise an error if a CUDA graph is being captured; the step then runs without a graph.
 
-    Warp copies the description of a grid to the device from a host buffer that all grids share
-    (``hash_grid_update_device_impl``). A graph reads this buffer when it is replayed, and by then another simulation
-    may have written the description of its grid there.
+    A graph cannot contain a hash grid. Warp copies the description of a grid to the device from a host buffer that all
+    grids share (``hash_grid_update_device_impl``). A graph reads this buffer when it is replayed, and by then another
+    simulation may have written the description of another grid to the buffer.
 
     Raises:
         RuntimeError: `device` is a GPU that is capturing.

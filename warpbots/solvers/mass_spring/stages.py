@@ -46,7 +46,10 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def _world(i: int, count: int, total: int):
-    """World of mass i, for `count` masses in each world and `total` in all; a single world takes no division."""
+    """Number of the world of mass i, with `count` masses in each world and `total` masses in all worlds.
+
+    With a single world the function returns 0 without a division.
+    """
     w = 0
     if count < total:
         w = i // count
@@ -55,7 +58,9 @@ def _world(i: int, count: int, total: int):
 
 @functools.cache
 def stage_kernel(dim: int, number: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: positions, velocities, and forces by weight, load and drag at a stage.
+    """Kernel over the masses of all worlds: computes positions, velocities and body forces of one stage.
+
+    The body forces are weight, load and drag.
 
     Args:
         dim: 2 or 3.
@@ -86,7 +91,11 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
         v_out: wp.array[NODE],
         force_out: wp.array[NODE],
     ):
-        """X = x + c h v + h^2 sum A_j f_j / m, V = v + h sum B_j f_j / m, f = m g + load - drag V."""
+        """X = x + drift v + sum_j A_j f_j / m, V = v + sum_j B_j f_j / m, f = m g + load - drag V.
+
+        The sums run over the forces f_j of earlier stages. The weights contain the length h of the step: `drift` is c
+        h, `A` is h^2 times a row of the matrix A of the scheme, and `B` is h times a row of the matrix B.
+        """
         i = wp.tid()
         m = mass[i]
         V = v[i]
@@ -135,7 +144,11 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         v_adj_out: wp.array[vec],
         force_adj_out: wp.array[NODE],
     ):
-        """V* -= drag f*, x* += X*, v* += V* + c h X*, f_j* += (h^2 A_j X* + h B_j V*) / m; m*, drag*, load* and g*."""
+        """V* -= drag f*, x* += X*, v* += V* + drift X*, f_j* += (A_j X* + B_j V*) / m, in this order.
+
+        The kernel also adds to the gradients with respect to mass, drag, load and gravity; an array that is None is
+        left out.
+        """
         i = wp.tid()
         n = x_adj_out.shape[0]
         m = mass[i]
@@ -164,7 +177,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
 
 @functools.cache
 def end_kernel(dim: int, stages: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: the end of a step without contact, from the forces at its stages.
+    """Kernel over the masses of all worlds: computes the end of a step without contact from the forces of its stages.
 
     Args:
         dim: 2 or 3.
@@ -193,7 +206,11 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         v_out: wp.array[vec],
         time_out: wp.array[wp.float64],
     ):
-        """x' = x + h v + h^2 sum p_s f_s / m, v' = v + h sum q_s f_s / m, t' = t + h."""
+        """x' = x + h v + sum_s p_s f_s / m, v' = v + sum_s q_s f_s / m, t' = t + h.
+
+        The sums run over the forces f_s of all stages s. `p` and `q` are the weights of the scheme, multiplied by h^2
+        and by h.
+        """
         i = wp.tid()
         V = v[i]
         X = x[i] + h * V
@@ -239,7 +256,10 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
         time_adj_out: wp.array[wp.float64],
         force_adj_out: wp.array[NODE],
     ):
-        """x* += x'*, v* += v'* + h x'*, f_s* = (h^2 p_s x'* + h q_s v'*) / m, t* += t'*; m*."""
+        """x* += x'*, v* += v'* + h x'*, f_s* = (p_s x'* + q_s v'*) / m, t* += t'*.
+
+        The kernel also adds to the gradient with respect to the masses, unless `mass_adj_out` is None.
+        """
         i = wp.tid()
         n = x_adj_out.shape[0]
         x_adj = ended_x_adj[i]

@@ -1,4 +1,4 @@
-"""Rest lengths and forces at a state, computed as a stage of a step of length zero, and the adjoint."""
+"""Rest lengths and forces at a state, computed as a stage of a step of length zero, and their adjoints."""
 
 import warp as wp
 
@@ -13,7 +13,10 @@ __all__ = ["adj_evaluate_forces", "adj_rest_at", "clear_stage_gradients", "evalu
 
 
 def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
-    """Compute spring constants from Young's moduli, and rest lengths from controls, time and plastic strains."""
+    """Compute spring constants from Young's moduli, and rest lengths from controls, time and plastic strains.
+
+    The results are written to the workspace of the model.
+    """
     if model.scaled:
         model.scaled.fill()
     if model.driven:
@@ -23,7 +26,10 @@ def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -
 
 
 def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.array) -> wp.array:
-    """All forces on the masses except contact with obstacles [N], shape (worlds * n_masses,); call `rest_at` before."""
+    """Forces on the masses without contact with obstacles [N], shape (worlds * n_masses,).
+
+    Call `rest_at` first: the function reads the rest lengths from the workspace.
+    """
     work = model.workspace.stage
     force = work.spare[: model.all_masses]
     inputs = [*_masses(model, model.load), len(model.lattice), *_NO_STEP, *state.motion(), force]
@@ -33,7 +39,11 @@ def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.
 
 
 def clear_stage_gradients(model: MassSpringModel) -> wp.array:
-    """Clear the gradients of the stage; return the cleared gradient of its forces, shape (worlds * n_masses,)."""
+    """Clear all gradients of the stage in the workspace.
+
+    Returns:
+        The cleared gradient with respect to the forces of the stage, shape (worlds * n_masses,).
+    """
     work, rest_length = model.workspace.stage, model.workspace.rest_length
     force_adj = work.force_adj[: model.all_masses]
     cleared = [work.x_adj, work.v_adj, force_adj]
@@ -51,7 +61,10 @@ def clear_stage_gradients(model: MassSpringModel) -> wp.array:
 def adj_evaluate_forces(
     model: MassSpringModel, state: MassSpringState, control: wp.array, force: wp.array, force_adj: wp.array
 ) -> None:
-    """Add to the gradients of the state, the control, the model and its rest lengths, from `force_adj`."""
+    """Adjoint of `evaluate_forces`: add to the gradients of the state, the control, the model and the rest lengths.
+
+    `force_adj` is the gradient with respect to the forces.
+    """
     work, copies = model.workspace.stage, model.workspace.copies
     adj_add_forces(model, control, state, force_adj)
     if model.inelastic:
@@ -70,7 +83,10 @@ def adj_evaluate_forces(
 
 
 def adj_rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
-    """Add to the gradients of the state, the control and the model, from the gradients of the spring constants."""
+    """Adjoint of `rest_at`: add to the gradients of the state, the control and the model.
+
+    The function starts from the gradients of the spring constants and rest lengths in the workspace.
+    """
     if model.inelastic:
         adj_add_plastic_strain(model, state)
         strain = model.workspace.rest_length.strain_adj
@@ -86,5 +102,5 @@ _NO_STEP = (real(0.0), NODE(), NODE())
 
 
 def _masses(model: MassSpringModel, *more: wp.array) -> list[wp.array]:
-    """Mass, drag, the arrays `more`, and gravity, in the order of a stage kernel, with all worlds in one row."""
+    """Inputs of a stage kernel in its order: mass, drag, the arrays `more` and gravity, flattened over all worlds."""
     return [a.flatten() for a in (model.mass, model.drag, *more, model.gravity)]

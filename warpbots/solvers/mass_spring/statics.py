@@ -19,7 +19,7 @@ _HALVINGS = 12
 
 
 def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.ndarray:
-    """Forces of the springs on the masses [N], shape (n_masses, dim), without actuators and plastic strains.
+    """Forces of the springs on the masses [N], shape (n_masses, dim); actuators and plastic strains are ignored.
 
     Args:
         model: Model of the springs.
@@ -34,16 +34,16 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
 
 
 def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.ndarray:
-    """Positions at rest under the model's loads, gravity and constraints [m], shape (n_masses, dim).
+    """Positions in static equilibrium under loads, gravity and constraints [m], shape (n_masses, dim).
 
-    The load is increased in `parts` equal increments; at each, Newton's method starts from the previous solution. A
-    Newton step is halved until the simplified Newton step from its end is shorter (Deuflhard, Newton Methods for
-    Nonlinear Problems, section 3.3). Obstacles and actuators are ignored.
+    The load is increased in `parts` equal increments. For each increment Newton's method starts from the previous
+    solution. Each Newton step is halved until the simplified Newton step from its end point is shorter than the Newton
+    step itself (Deuflhard, Newton Methods for Nonlinear Problems, section 3.3). Obstacles and actuators are ignored.
 
     Args:
-        model: Model under load.
+        model: Model with loads and gravity.
         world: Number of the world.
-        parts: Number of load increments; slender bodies that bend far need more.
+        parts: Number of load increments; slender bodies that bend far need more increments.
 
     Raises:
         RuntimeError: The lattice can move without resistance, or the method does not converge.
@@ -69,7 +69,10 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
 def _newton_step(
     model: MassSpringModel, world: int, start: np.ndarray, Z: csr_matrix, load: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Function from positions to the Newton step with the stiffness at `start`, all of shape (n_masses, dim)."""
+    """Function that maps positions to the Newton step there, both of shape (n_masses, dim).
+
+    The step uses the forces at the given positions and the stiffness matrix at the positions `start`.
+    """
     try:
         K = splu((Z.T @ stiffness_matrix(model, world, start) @ Z).tocsc())
     except RuntimeError as error:

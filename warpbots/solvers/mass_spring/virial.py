@@ -1,4 +1,4 @@
-"""Cauchy stress of the masses, by the virial of their springs.
+"""Cauchy stress at the masses, from the virials of their springs.
 
 A mass of volume V gets half of the virial of each of its springs (Clausius; for solids Thompson, Plimpton & Mattson
 2009, "General formulation of pressure and stress tensor for arbitrary many-body interaction potentials"),
@@ -9,8 +9,9 @@ with tension t, length l and edge vector d of each spring. F is the deformation 
 
     F = sum_j d_j D_j^T B,   B the pseudoinverse of sum_j D_j D_j^T,
 
-for edges D at rest; P projects onto the orthogonal complement of the span of all D_j, in which the thickness of the
-matter is assumed constant. So a single bar has the stress of its tension divided by its cross-section at rest.
+with the edge vector D_j of each spring at rest. P projects onto the orthogonal complement of the span of all D_j; in
+these directions the thickness of the matter is assumed constant. So the stress of a single bar is its tension divided
+by its cross-section at rest.
 """
 
 import functools
@@ -28,13 +29,15 @@ __all__ = ["Neighbours", "neighbours_of", "stress_kernel", "virial_kernel"]
 
 
 class Neighbours(NamedTuple):
-    """The springs at each mass; each spring is listed at both its ends; the same in all worlds.
+    """The springs at each mass, with the constants of the formulas in this module's docstring.
+
+    Each spring is listed at both its ends. All worlds share the arrays.
 
     Attributes:
-        rows: The springs as compressed rows, in a Warp struct.
-        slope: The vector B D_j of each entry of the rows [1/m], shape (n_entries,), vector.
-        missing: The projection P of each mass [1], shape (n_masses,), matrix.
-        volume: The volume V_0 of each mass at rest [m^dim], shape (n_masses,).
+        rows: The springs at each mass, as a Warp struct (`springs.row_arrays`).
+        slope: For each entry of `rows`, the vector B D_j [1/m], shape (n_entries,), vector.
+        missing: For each mass, the projection P [1], shape (n_masses,), matrix.
+        volume: For each mass, the volume V_0 at rest [m^dim], shape (n_masses,).
     """
 
     rows: object
@@ -44,7 +47,7 @@ class Neighbours(NamedTuple):
 
 
 def neighbours_of(lattice: Lattice, device: wp.Device) -> Neighbours:
-    """The springs at each mass of a lattice."""
+    """List the springs at each mass of a lattice, with the constants for the virial."""
     n, dim = lattice.position.shape
     rows = rows_of(lattice.ends, n, device, gather=True)
     mass = np.repeat(np.arange(n), np.diff(rows.start.numpy()))
@@ -63,7 +66,10 @@ def neighbours_of(lattice: Lattice, device: wp.Device) -> Neighbours:
 
 @functools.cache
 def virial_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): virial and deformation gradient of each mass; differentiated by Warp."""
+    """Kernel over (worlds, masses): computes the virial and the deformation gradient at each mass.
+
+    Warp differentiates the kernel.
+    """
     vec, mat, RowArrays = vector(dim), matrix(dim), row_arrays()
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.virial_{dim}d"))
@@ -79,7 +85,10 @@ def virial_kernel(dim: int) -> wp.Kernel:
         virial_out: wp.array2d[mat],
         deformation_out: wp.array2d[mat],
     ):
-        """The virial sum_j t_j / (2 l_j) d_j d_j^T, and F."""
+        """Virial sum_j t_j / (2 l_j) d_j d_j^T and deformation gradient F = sum_j d_j (B D_j)^T of a mass.
+
+        j runs over the springs at the mass; a spring of length 0 adds nothing to the virial.
+        """
         w, i = wp.tid()
         W = mat()
         F = mat()
@@ -97,7 +106,7 @@ def virial_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def stress_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): Cauchy stress; differentiated by Warp."""
+    """Kernel over (worlds, masses): computes the Cauchy stress from the virial; differentiated by Warp."""
     mat = matrix(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.virial_{dim}d"))
@@ -111,7 +120,7 @@ def stress_kernel(dim: int) -> wp.Kernel:
         # out
         stress_out: wp.array2d[mat],
     ):
-        """s = W / (V_0 sqrt(det(F^T F + P))), with the virial W."""
+        """s = W / (V_0 sqrt(det(F^T F + P))), with the virial W, the volume V_0 and the projection P (`missing`)."""
         w, i = wp.tid()
         F = deformation[w, i]
         J = wp.sqrt(wp.determinant(wp.transpose(F) @ F + missing[i]))

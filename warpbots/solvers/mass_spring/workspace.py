@@ -1,4 +1,4 @@
-"""Arrays that a step of masses and springs fills anew."""
+"""Workspace of the mass-spring solver: arrays that every step fills anew."""
 
 import dataclasses
 import functools
@@ -27,14 +27,14 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringSizes:
-    """Number of worlds, and sizes of the arrays of one world.
+    """Number of worlds, and the sizes that determine the shapes of the arrays of one world.
 
     Attributes:
         dim: 2 or 3.
         worlds: Number of worlds.
-        masses: Number of masses.
-        springs: Number of springs.
-        stages: Number of stages of the scheme.
+        masses: Number of masses of one world.
+        springs: Number of springs of one world.
+        stages: Number of stages of the integration scheme.
         signals: Number of signals of the actuators.
         motors: Number of motors.
         cables: Number of cables.
@@ -71,12 +71,12 @@ class StageWorkspace:
 
     @functools.cached_property
     def x(self) -> wp.array:
-        """Positions [m], shape (worlds * n_masses,)."""
+        """Positions of the masses at a stage [m], shape (worlds * n_masses,)."""
         return self._nodes()
 
     @functools.cached_property
     def v(self) -> wp.array:
-        """Velocities [m/s], shape (worlds * n_masses,)."""
+        """Velocities of the masses at a stage [m/s], shape (worlds * n_masses,)."""
         return self._nodes()
 
     @functools.cached_property
@@ -92,7 +92,8 @@ class StageWorkspace:
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
 
-        For a step with gradients the array is kept with `state_out`, where the adjoint of the step finds it.
+        In a step with gradients the array is kept together with `state_out`, so that the adjoint of the step can read
+        the forces.
         """
         if not state_out.position.requires_grad:
             return self.spare
@@ -104,7 +105,7 @@ class StageWorkspace:
 
     @functools.cached_property
     def spare(self) -> wp.array:
-        """Scratch array for forces that only the current evaluation reads [N], shape (stages * worlds * n_masses,)."""
+        """Scratch array for forces of a single evaluation [N], shape (stages * worlds * n_masses,)."""
         return self._nodes(self.sizes.stages)
 
     @functools.cached_property
@@ -114,18 +115,18 @@ class StageWorkspace:
 
     @functools.cached_property
     def point(self) -> wp.array:
-        """Positions in single precision [m], shape (worlds * n_masses,), vector."""
+        """Positions of the masses in single precision [m], for the hash grid, shape (worlds * n_masses,), vector."""
         return wp.zeros(self.sizes.worlds * self.sizes.masses, dtype=wp.vec3, device=self.device)
 
     @functools.cached_property
     def grid(self) -> wp.HashGrid:
-        """Hash grid of the positions, for the detection of self-contact."""
+        """Hash grid of the masses, with which self-contact is detected."""
         return wp.HashGrid(128, 128, 128, device=self.device)
 
 
 @dataclasses.dataclass(frozen=True)
 class EndWorkspace:
-    """Motion at the end of a step, before contact and constraints.
+    """Positions and velocities at the end of a step, before contact and constraints, with their gradients.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -141,22 +142,22 @@ class EndWorkspace:
 
     @functools.cached_property
     def free(self) -> list[wp.array]:
-        """Positions [m] and velocities [m/s] after a step without contact, shape (worlds * n_masses,) each, vector."""
+        """Positions [m] and velocities [m/s] at the end of a step without contact, shape (worlds * n_masses,) each."""
         return self._motion()
 
     @functools.cached_property
     def free_adj(self) -> list[wp.array]:
-        """Gradients with respect to the arrays `free`, each of shape (worlds * n_masses,), vector."""
+        """Gradients with respect to the two arrays of `free`, each of shape (worlds * n_masses,), vector."""
         return self._motion()
 
     @functools.cached_property
     def before_constraints_adj(self) -> list[wp.array]:
-        """Gradients with respect to positions and velocities before constraints, shape (worlds * n_masses,), vector."""
+        """Gradients with respect to positions and velocities before constraints, each of shape (worlds * n_masses,)."""
         return self._motion()
 
     @functools.cached_property
     def free_time(self) -> wp.array:
-        """Scratch array for the time at the end of a step [s], which nothing reads, shape (worlds,)."""
+        """Scratch array to which the adjoint writes a time [s] that is not read, shape (worlds,)."""
         return wp.zeros(self.sizes.worlds, dtype=wp.float64, device=self.device)
 
 
@@ -178,18 +179,24 @@ class RestLengthWorkspace:
 
     @functools.cached_property
     def signal(self) -> wp.array:
-        """Signals of the actuators [1], shape (worlds, n_signals), with a gradient."""
+        """Values of the signals of the actuators [1], shape (worlds, n_signals), with a gradient."""
         shape = (self.sizes.worlds, self.sizes.signals)
         return wp.zeros(shape, dtype=real, device=self.device, requires_grad=True)
 
     @functools.cached_property
     def driven(self) -> wp.array:
-        """Rest lengths under the signals, without plastic strains [m], shape (worlds, n_springs), with a gradient."""
+        """Rest lengths that follow from the signals, without plastic strains [m], shape (worlds, n_springs).
+
+        The array has a gradient.
+        """
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
     def plastic(self) -> wp.array:
-        """Rest lengths under the signals, with plastic strains [m], shape (worlds, n_springs), with a gradient."""
+        """Rest lengths that follow from the signals, with plastic strains [m], shape (worlds, n_springs).
+
+        The array has a gradient.
+        """
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
@@ -205,7 +212,7 @@ class RestLengthWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class ReadingWorkspace:
-    """Contributions of each spring and each mass to readings, with gradients.
+    """Contributions of each spring and each mass to readings; all arrays have gradients.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -227,9 +234,10 @@ class ReadingWorkspace:
 
     @functools.cached_property
     def contact_interval(self) -> float:
-        """Time over which contact forces are averaged [s]: less than half of the stability bound.
+        """Length of the interval over which contact forces are averaged [s].
 
-        1 / w with w^2 = max_i 2 sum_j k_ij / m_i, which is above the highest angular frequency of the lattice.
+        The interval is 1 / w with w^2 = max_i 2 sum_j k_ij / m_i. w is above the highest angular frequency of the
+        lattice, so the interval is shorter than half of the stability bound.
         """
         ends, mass = self.lattice.ends.ravel(), self.lattice.mass
         stiffness = np.bincount(ends, np.repeat(self.lattice.stiffness, 2), len(mass))
@@ -237,48 +245,51 @@ class ReadingWorkspace:
 
     @functools.cached_property
     def elastic(self) -> wp.array:
-        """Energies of the springs [J], shape (worlds, n_springs)."""
+        """Elastic energy of each spring [J], shape (worlds, n_springs)."""
         return self._terms(real, self.sizes.springs)
 
     @functools.cached_property
     def kinetic(self) -> wp.array:
-        """Kinetic energies of the masses [J], shape (worlds, n_masses)."""
+        """Kinetic energy of each mass [J], shape (worlds, n_masses)."""
         return self._terms(real, self.sizes.masses)
 
     @functools.cached_property
     def potential(self) -> wp.array:
-        """Potential energies of the masses [J], shape (worlds, n_masses)."""
+        """Potential energy of each mass in the field of gravity [J], shape (worlds, n_masses)."""
         return self._terms(real, self.sizes.masses)
 
     @functools.cached_property
     def momentum(self) -> wp.array:
-        """Momenta of the masses [kg m/s], shape (worlds, n_masses), vector."""
+        """Momentum of each mass [kg m/s], shape (worlds, n_masses), vector."""
         return self._terms(vector(self.sizes.dim), self.sizes.masses)
 
     @functools.cached_property
     def spin(self) -> wp.array:
-        """Angular momenta of the masses [kg m^2/s], shape (worlds, n_masses): a number in 2D, a vector in 3D."""
+        """Angular momentum of each mass about the origin [kg m^2/s], shape (worlds, n_masses).
+
+        An angular momentum is a number in 2D and a vector in 3D.
+        """
         return self._terms(spin_type(self.sizes.dim), self.sizes.masses)
 
     @functools.cached_property
     def contact(self) -> wp.array:
-        """Forces of the masses on the obstacles [N], shape (worlds, n_obstacles, n_masses), vector."""
+        """Force of each mass on each obstacle [N], shape (worlds, n_obstacles, n_masses), vector."""
         return self._terms(vector(self.sizes.dim), self.sizes.obstacles, self.sizes.masses)
 
     @functools.cached_property
     def virial(self) -> wp.array:
-        """Virials of the masses [J], shape (worlds, n_masses), matrix."""
+        """Virial of each mass [J], shape (worlds, n_masses), matrix."""
         return self._terms(matrix(self.sizes.dim), self.sizes.masses)
 
     @functools.cached_property
     def deformation(self) -> wp.array:
-        """Deformation gradients at the masses [1], shape (worlds, n_masses), matrix."""
+        """Deformation gradient at each mass [1], shape (worlds, n_masses), matrix."""
         return self._terms(matrix(self.sizes.dim), self.sizes.masses)
 
 
 @dataclasses.dataclass(frozen=True)
 class MassSpringWorkspace:
-    """Arrays that a step fills anew, grouped by purpose; between steps most of the content is meaningless.
+    """Arrays that every step fills anew, grouped by purpose; a step reads no values of an earlier step from them.
 
     Attributes:
         sizes: Sizes of the arrays.
@@ -292,7 +303,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def copies(self) -> Copies:
-        """Copies of the arrays to which all threads of an adjoint add."""
+        """Copies of the gradients to which many threads of an adjoint add (`warpbots.numerics.Copies`)."""
         return Copies.of(self.device)
 
     @functools.cached_property

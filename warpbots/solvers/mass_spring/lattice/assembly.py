@@ -1,4 +1,4 @@
-"""Assembly of bodies into one lattice: cells get their material, and the contributions of all cells are added up."""
+"""Assembly of bodies into one lattice: each cell gets its material, and the contributions of all cells are summed."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -18,26 +18,29 @@ __all__ = ["Lattice", "assemble"]
 
 @dataclasses.dataclass(frozen=True)
 class Lattice(Matter):
-    """Matter as masses and springs, body after body; springs are sorted by their first mass, then by their second.
+    """All soft matter of a scene as masses and springs.
+
+    The masses are listed body after body. The springs are sorted by their first mass, then by their second mass.
 
     Attributes:
-        mass: Masses [kg], shape (n,).
-        ends: Numbers of the masses that each spring joins, the lower number first, shape (n_springs, 2), int.
-        spring_body: Index of the body of each spring in the scene, shape (n_springs,), int.
-        rest_length: Rest lengths [m], shape (n_springs,).
-        stiffness: Spring constants [N/m], shape (n_springs,).
-        youngs_modulus: Young's moduli [Pa], shape (n_springs,); for a spring between cells of several materials the
-            mean, weighted by the contributions of the cells to the spring.
-        damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
-        yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for springs that do not, shape
-            (n_springs,).
-        breaking_strain: Strains at which springs break [1], `plasticity.NEVER` for springs that do not, shape
-            (n_springs,).
-        cells: Matter at rest that viewers draw: the cells of the bodies; bars are drawn in several pieces.
-        carry: Matrix from positions of the masses to positions of `cells` [1], shape (n_cells, n).
-        drive: Table of the signals of springs. A row has the number of the spring, the number of the signal
-            (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length at signal 1 [1], and 1
-            if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
+        mass: Mass of each point mass [kg], shape (n,).
+        ends: Numbers of the two masses that each spring joins, the lower number first, shape (n_springs, 2), int.
+        spring_body: For each spring, the index of its body in the scene, shape (n_springs,), int.
+        rest_length: Rest length of each spring [m], shape (n_springs,).
+        stiffness: Spring constant of each spring [N/m], shape (n_springs,).
+        youngs_modulus: Young's modulus of each spring [Pa], shape (n_springs,). A spring between cells of several
+            materials has the mean of their moduli, weighted by the contributions of the cells to the spring.
+        damping: Damping coefficient along each spring [N s/m], shape (n_springs,).
+        yield_strain: Strain at which each spring yields [1], or `plasticity.NEVER` for a spring that cannot yield,
+            shape (n_springs,).
+        breaking_strain: Strain at which each spring breaks [1], or `plasticity.NEVER` for a spring that cannot break,
+            shape (n_springs,).
+        cells: Matter at rest that viewers draw: the cells of the bodies, with each bar divided into several pieces.
+        carry: Sparse matrix that maps positions of the masses to positions of `cells` [1], shape (n_cells, n).
+        drive: Table of the signals that springs follow, shape (n_drives, 4). Each row has the number of the spring, the
+            number of the signal (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length
+            that a signal of 1 causes [1], and 1 if the actuator prescribes a stress or 0 if the actuator prescribes a
+            strain.
     """
 
     mass: np.ndarray
@@ -55,11 +58,11 @@ class Lattice(Matter):
 
     @property
     def drawn(self) -> Matter:
-        """The cells, because discs drawn for the masses on the surface would extend beyond the body."""
+        """Matter to draw: the cells, because discs around the masses on the surface would extend beyond the body."""
         return self.cells
 
     def drawn_at(self, values: np.ndarray) -> np.ndarray:
-        """Convert values of masses, shape (..., n, m), to values of cells: the mean over the masses of each cell."""
+        """Convert values at masses, shape (..., n, m), to values at cells: the mean over the masses of each cell."""
         moved = self.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
         return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)
 
@@ -75,15 +78,15 @@ class Lattice(Matter):
 
 
 def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
-    """The lattice of all bodies of `scene`, from the cells of each body.
+    """Assemble the cells of all bodies of a scene into one lattice.
 
     Args:
         scene: The scene.
         cells: Cells of each body.
-        damping: Time of Kelvin-Voigt damping, added to the damping of the materials [s].
+        damping: Time constant of Kelvin-Voigt damping, added to the damping of the materials [s].
 
     Raises:
-        SceneError: A body has no cells, a region selects no cell, or a spring has no length.
+        SceneError: A body has no cells, a region contains no cell, or a spring has no length.
     """
     parts, filled = [], []
     masses = springs = 0
@@ -188,10 +191,11 @@ def _driven(
     stiffness: np.ndarray,
     ends: np.ndarray,
 ) -> Iterator[tuple[int, np.ndarray, bool]]:
-    """For each signal that acts on the body: number, strain of every spring, and whether the actuator gives a stress.
+    """Yield for each signal that acts on the body: its number, the strain of each spring, and a flag.
 
-    For a spring that cells inside and outside of the region share, the strain is multiplied by the fraction of the
-    spring's stiffness that comes from the cells inside.
+    The strain is the relative change of the rest length that a signal of 1 causes. The flag is true if the actuator
+    prescribes a stress. If cells inside and outside of the actuated region share a spring, its strain is multiplied by
+    the fraction of the stiffness that comes from the cells inside.
     """
     n, middle = cells.direction, cells.node[ends].mean(axis=1)
     for number, signal in enumerate(signals_of(scene.actuators)):

@@ -1,4 +1,6 @@
-"""The cells of a lattice; adjacent cells share springs and nodes, and contribute stiffness and mass to them.
+"""The cells of a lattice.
+
+Adjacent cells share nodes and springs: each cell contributes mass to its nodes and stiffness to its springs.
 
 A cell of material with Young's modulus E contributes the stiffness ``weight E`` to the spring between two of its
 corners. The contributions of adjacent cells add up; a spring at a surface has fewer contributions. So for every affine
@@ -30,12 +32,13 @@ class Cells:
     Attributes:
         node: Positions of the nodes [m], shape (n_nodes, dim).
         corner: Numbers of the nodes at the corners of each cell, shape (n_cells, n_corners).
-        pair: Corners that each spring of a cell joins, the same for all cells, shape (n_pairs, 2).
-        weight: Stiffness that each cell contributes to each of its springs, per Young's modulus [m, in 2D 1], shape
-            (n_cells, n_pairs).
+        pair: For each spring of a cell, the columns of `corner` that hold its two ends, shape (n_pairs, 2); the same
+            for all cells.
+        weight: Stiffness that each cell contributes to each of its springs, divided by Young's modulus [m, in 2D 1],
+            shape (n_cells, n_pairs).
         volume: Volume of each cell [m^dim], shape (n_cells,).
-        pieces: Number of pieces, along the first spring of the cell, in which a cell is drawn, shape (n_cells,); None
-            if each cell is drawn as a single piece at its centre.
+        pieces: Number of pieces in which each cell is drawn, in a row along the first spring of the cell, shape
+            (n_cells,); None if each cell is drawn as a single piece at its centre.
     """
 
     node: np.ndarray
@@ -52,12 +55,12 @@ class Cells:
 
     @property
     def ends(self) -> np.ndarray:
-        """Nodes at the ends of every spring of every cell, shape (n_cells, n_pairs, 2)."""
+        """Numbers of the nodes at the two ends of each spring of each cell, shape (n_cells, n_pairs, 2)."""
         return self.corner[:, self.pair]
 
     @property
     def direction(self) -> np.ndarray:
-        """Unit vectors along every spring of every cell, shape (n_cells, n_pairs, dim)."""
+        """Unit vector along each spring of each cell [1], shape (n_cells, n_pairs, dim)."""
         d = self.node[self.ends[..., 1]] - self.node[self.ends[..., 0]]
         return d / np.linalg.norm(d, axis=-1, keepdims=True)
 
@@ -68,7 +71,7 @@ class Cells:
 
     @property
     def carry(self) -> csr_matrix:
-        """Matrix from positions of the nodes to positions of the drawn pieces [1], shape (n_pieces, n_nodes)."""
+        """Sparse matrix from node positions to positions of the drawn pieces [1], shape (n_pieces, n_nodes)."""
         piece, corners = self.piece, self.corner.shape[1]
         if self.pieces is None:
             share = np.full((len(piece), corners), 1.0 / corners)
@@ -81,12 +84,13 @@ class Cells:
 
 
 def eigenstrain(stress: np.ndarray) -> np.ndarray:
-    """Strain e of the rest lengths for which an undeformed lattice of Young's modulus 1 exerts `stress`: -C e = stress.
+    """Strain e of the rest lengths with which an undeformed lattice of Young's modulus 1 exerts a given stress.
 
-    C is the stiffness of the isotropic solid above; a spring along n gets the rest strain n . e n.
+    The strain solves -C e = `stress`. C is the stiffness tensor of the isotropic solid (see the module docstring). The
+    rest length of a spring along n gets the strain n . e n.
 
     Args:
-        stress: Stress per Young's modulus [1], symmetric, shape (dim, dim).
+        stress: Symmetric stress, divided by Young's modulus [1], shape (dim, dim).
     """
     dim = len(stress)
     return -(stress - np.trace(stress) / (dim + 2.0) * np.eye(dim)) / (2.0 * SHEAR)

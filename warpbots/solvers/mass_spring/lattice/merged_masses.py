@@ -1,4 +1,4 @@
-"""Attachments: a mass of one body and a mass of another body are merged into a single mass."""
+"""Attachments of a lattice: each attachment merges a mass of one body with a mass of another body."""
 
 import dataclasses
 
@@ -14,15 +14,15 @@ __all__ = ["attached"]
 
 
 def attached(scene: Scene, lattice: Lattice) -> Lattice:
-    """`lattice` with masses merged as the attachments of `scene` require.
+    """Return `lattice` with the masses merged that the attachments of `scene` join.
 
     At each point of an attachment, the nearest mass of each of the two bodies is replaced by one common mass. This mass
     is at the point, and it belongs to the first body and to the regions of both bodies. Springs that ended at either
     mass keep their stiffness, and their rest lengths follow from the new positions.
 
     Raises:
-        SceneError: No mass of a body is near a point, two points have the same nearest mass, or two masses of one body
-            would become one.
+        SceneError: No mass of a body is near a point of the attachment, two points have the same nearest mass, or two
+            masses of one body would be merged.
     """
     if not scene.attachments:
         return lattice
@@ -59,10 +59,10 @@ def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) 
 
 
 def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, becomes: np.ndarray) -> None:
-    """Raise if `attachment` merges two masses of the same body, whose spring would have no length.
+    """Raise an error if `attachment` merges two masses of the same body, because their spring would have no length.
 
     Raises:
-        SceneError: Two masses of a body would become one.
+        SceneError: Two masses of one body would be merged.
     """
     row, count = np.unique(np.stack([lattice.body, becomes]), axis=1, return_counts=True)
     if (count > 1).any():
@@ -76,7 +76,7 @@ def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, bec
 
 
 def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
-    """`lattice` with mass i merged into mass ``becomes[i]`` if these numbers differ."""
+    """Return `lattice` with each mass i merged into mass ``becomes[i]``; masses with ``becomes[i] == i`` remain."""
     stays = becomes == np.arange(len(lattice))
     number = np.cumsum(stays) - 1
     into = csr_matrix((np.ones(len(becomes)), (number[becomes], np.arange(len(becomes)))))

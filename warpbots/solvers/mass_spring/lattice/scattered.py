@@ -40,12 +40,13 @@ _BOX = 1.5e3
 
 
 def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
-    """Tetrahedra (triangles in 2D) between random points of `shape`, with one point per volume `spacing` ** dim.
+    """Fill a shape with tetrahedra (in 2D triangles) between random points, one point per volume `spacing` ** dim.
 
     Points near the surface are moved onto it, so that the lattice fills the shape. A cell of volume V contributes the
-    stiffness E V / l^2 (in 2D 16/15 E V / l^2) to its springs of length l. Summed over springs of uniformly distributed
-    directions this is the stiffness of the solid, because the mean of n n n n is (d d + d d + d d) / 15 (in 2D / 8). A
-    random lattice does not deform affinely and is softer by a measured factor, for which the stiffness is corrected.
+    stiffness E V / l^2 (in 2D 16/15 E V / l^2) to its springs of length l. Summed over springs with uniformly
+    distributed directions this gives the stiffness of the solid, because the mean of n_i n_j n_k n_l over all unit
+    vectors n is (d_ij d_kl + d_ik d_jl + d_il d_jk) / 15, in 2D / 8, with the Kronecker delta d_ij. A random lattice
+    does not deform affinely and is softer by a measured factor; the stiffness is divided by this factor.
 
     Args:
         shape: Shape to fill.
@@ -80,14 +81,16 @@ def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells
 
 
 def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
-    """Random points of `shape`, one per volume `spacing` ** dim, at least `MINIMUM` spacings apart; shape (n, dim).
+    """Random points inside a shape [m], shape (n, dim).
+
+    There is one point per volume `spacing` ** dim, and any two points are at least `MINIMUM` spacings apart.
 
     Mitchell's rule chooses the candidate that is farthest from its nearest neighbour. Here, as in Cronos, the candidate
     with the largest mean distance to its three nearest neighbours is chosen. All points of a round are chosen at once,
     each among its own candidates, and a point too close to a better point of the same round is left out. So a round
-    needs a single KD-tree, where Mitchell's rule needs one for each point. Points are closer together than by
-    Mitchell's rule: with 1,000 points in a cube the nearest neighbour is on average 0.87 instead of 0.93 spacings away,
-    and at least 0.70 instead of 0.74.
+    needs a single KD-tree, while Mitchell's rule needs a new tree for each point. The price is that points are closer
+    together: with 1,000 points in a cube the mean distance to the nearest neighbour is 0.87 spacings (0.93 with
+    Mitchell's rule), and the smallest distance is 0.70 spacings (0.74 with Mitchell's rule).
     """
     rng = np.random.default_rng(seed)
     draw, volume = _sampler(shape, 0.5 * spacing, rng)
@@ -109,10 +112,10 @@ def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
 
 
 def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
-    """A function that draws n points of `shape`, and the volume of the shape [m^dim].
+    """Return a function that draws n random points inside `shape`, and the volume of the shape [m^dim].
 
-    Space is divided into boxes of size `edge`; the signed distance is evaluated only for points in boxes that the
-    surface may cross.
+    Space is divided into boxes with edges of length `edge` [m]. The signed distance is evaluated only for points in
+    boxes that the surface may cross.
     """
     lower, upper = shape.bounds
     dim, counts = len(lower), np.maximum(1.0, np.ceil((upper - lower) / edge))
@@ -142,7 +145,7 @@ def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
 
 
 def _apart(point: np.ndarray, least: float) -> np.ndarray:
-    """The points, in order, without those closer than `least` [m] to an earlier point that was kept."""
+    """Go through the points in order, and drop each point closer than `least` [m] to an earlier point that was kept."""
     close = cKDTree(point).query_pairs(least, output_type="ndarray")
     stays = np.ones(len(point), dtype=bool)
     for earlier, later in close[np.lexsort(close.T[::-1])]:
@@ -152,6 +155,6 @@ def _apart(point: np.ndarray, least: float) -> np.ndarray:
 
 
 def _in_order(point: np.ndarray, spacing: float) -> np.ndarray:
-    """The points sorted by cubic blocks of space, so that neighbours in space are close in memory."""
+    """Sort the points by cubic blocks of space, so that neighbours in space are close in memory."""
     block = np.floor((point - point.min(axis=0)) / (4.0 * spacing)).astype(int)
     return point[np.lexsort([*point.T, *block.T])]

@@ -1,4 +1,4 @@
-"""Trusses: every bar is a cell of two corners with one spring."""
+"""Lattices of trusses: each bar of a truss becomes a cell with two corners and one spring."""
 
 import numpy as np
 
@@ -13,10 +13,11 @@ _PIECE = 300.0
 
 
 def truss_cells(shape: Truss) -> Cells:
-    """Bars of length L and cross-section A as springs of stiffness E A / L; each end gets half of the mass.
+    """Convert each bar of a truss to a cell with one spring.
 
-    A bar is drawn in pieces, each as a ball (a disc in 2D) with the volume of the piece; the length of a piece is two
-    thirds (pi / 4 in 2D) of the diameter of this ball.
+    The spring of a bar with length L and cross-section A has the stiffness E A / L, and each end gets half of the mass
+    of the bar. For drawing, a bar is divided into pieces, and each piece is drawn as a ball (a disc in 2D) with the
+    volume of the piece. The length of a piece is two thirds (pi / 4 in 2D) of the diameter of the ball.
     """
     piece = shape.radius * (4.0 / 3.0 if shape.joints.shape[1] == 3 else np.pi / 2.0)
     count = np.ceil(shape.length / piece)

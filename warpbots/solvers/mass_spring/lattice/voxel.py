@@ -1,4 +1,7 @@
-"""Voxel lattices: a cell is a box; its springs are its edges, the diagonals of its faces and its space diagonals."""
+"""Voxel lattices, whose cells are boxes.
+
+The springs of a cell are its edges, the diagonals of its faces and its space diagonals.
+"""
 
 import itertools
 
@@ -25,13 +28,14 @@ _CELL = {2: 1e3, 3: 4e3}
 
 
 def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
-    """Boxes of about `spacing` [m] that divide the bounding box of `shape` exactly, if their centre is inside `shape`.
+    """Fill a shape with boxes.
 
-    Neighbouring boxes share their corners, edges and faces.
+    The bounding box of the shape is divided exactly into equal boxes with edges of about `spacing`. The cells are the
+    boxes whose centres are inside the shape. Neighbouring boxes share their corners, edges and faces.
 
     Args:
         shape: Shape to fill.
-        spacing: Edge of a box [m].
+        spacing: Length of the edges of a box [m].
         name: Name of the body, for messages.
 
     Raises:
@@ -69,13 +73,16 @@ def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
 
 
 def _divided(edges: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Number of boxes along each edge of a bounding box, and their size [m]."""
+    """Number of boxes along each edge of a bounding box, and the size of a box [m]; each has shape (dim,).
+
+    `edges` are the edges of the bounding box.
+    """
     counts = np.maximum(1.0, np.round(edges / spacing))
     return counts, edges / counts
 
 
 def _remedy(edges: np.ndarray, spacing: float) -> str:
-    """Advice for a message: a finer spacing at which cells are nearly cubes, or else a thicker body."""
+    """Advice for an error message: use a spacing at which cells are nearly cubes, or else a thicker body."""
     coarsest = min(spacing, 1.5 * edges.min())
     finer = [float(f"{0.97**k * coarsest:.2g}") for k in range(1, 50)]
     found = (s for s in finer if 0.0 < s < spacing and _flatness(_divided(edges, s)[1]) <= _FLATTEST)
@@ -88,19 +95,21 @@ def _flatness(size: np.ndarray) -> float:
 
 
 def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
-    """Stiffness per E that a box of `size` contributes to a spring along the diagonal of its `axes`.
+    """Stiffness, divided by Young's modulus, that a box of `size` contributes to a spring along a diagonal.
 
-    A box has the edges a_i and the volume V. Let k_S be the full stiffness of a spring along the diagonal of the axes
-    S, of length l_S with l_S^2 = sum of a_i^2 over S; a box has 2^(|S| - 1) such diagonals. An affine strain gives the
-    stress of the solid if
+    `axes` says for each axis whether the diagonal has a component along the axis.
+
+    A box has the edges a_i and the volume V. Let S be a set of axes, and let k_S be the full stiffness of a spring
+    along the diagonal of these axes. Its length l_S follows from l_S^2 = sum of a_i^2 over S, and a box has 2^(|S| - 1)
+    such diagonals. The lattice has the stress of the solid under every affine strain if
 
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
-    The second equation gives the edges k_{i} once the diagonals are known; face diagonals and, in 3D, space diagonals
-    share the first. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all stiffnesses are positive if t is between
-    b_i (b_j + b_k - 3 b_i) and b_i b_j for all i, j and k. Such a t exists if no b_i is 3 times another b_j or more; in
-    2D, which has no t to choose, all stiffnesses are positive under the same condition. In dimension d, 2^(d - |S|)
-    boxes share a spring along |S| axes.
+    The second equation gives the stiffness k_{i} of the edges once the stiffnesses of the diagonals are known. The
+    first equation relates face diagonals and, in 3D, space diagonals. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V
+    l_xyz^2) all stiffnesses are positive if t is between b_i (b_j + b_k - 3 b_i) and b_i b_j for all i, j and k. Such a
+    t exists if no b_i is 3 times another b_j or more; in 2D there is no t to choose, and all stiffnesses are positive
+    under the same condition. In dimension d, 2^(d - |S|) boxes share a spring along |S| axes.
     """
     dim, V = len(size), float(np.prod(size))
 
