@@ -1,4 +1,4 @@
-"""Articulated rigid bodies with contact."""
+"""The articulated solver: trees of rigid bodies with contact."""
 
 from typing import TYPE_CHECKING
 

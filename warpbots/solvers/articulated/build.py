@@ -42,9 +42,10 @@ def build(
     room: float = 0.0,
     matter: dict[str, Moments] | None = None,
 ) -> ArticulatedModel:
-    """Build the model of a scene; `samples`, `rounding` and `room` are the options of `Articulated`.
+    """Build the model of a scene.
 
-    `matter` maps the name of a joint to the soft matter that hangs on this joint, as in `limit_laws`.
+    `samples`, `rounding` and `room` are the options of `Articulated`. `matter` maps the name of a joint to the soft
+    matter that the joint carries (`limit_laws`).
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -99,7 +100,7 @@ def _refuse_others(scene: Scene) -> None:
 
 
 def _frames(scene: Scene, robot: ArticulatedRobot) -> dict[str, np.ndarray]:
-    """Frames of joints relative to parent joints, and of bodies relative to joints, with all coordinates at zero."""
+    """Frames of joints relative to their parent joints and of bodies relative to their joints, at zero coordinates."""
     joint_p = np.array([j.position for j in robot.joints])
     joint_R = np.array([j.rotation for j in robot.joints])
     body_p = np.array([b.position for b in scene.rigid])
@@ -159,7 +160,7 @@ def _motors(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def _solids(found: Touching, samples: int, rounding: float, room: float, device: wp.Device) -> Solids:
-    """Build the solids on the device.
+    """Build the solids with which contact points may be in contact, on the device.
 
     Raises:
         SceneError: A solid is so thin that most of it is lost between samples.
@@ -182,7 +183,7 @@ def _points_of(found: Touching, body: int) -> np.ndarray:
 
 
 def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactList:
-    """Arrays that list the contacts of every world, filled with the candidates."""
+    """Build the arrays that list the contacts of each world, and fill in the pair and the point of each candidate."""
     contact_list = ContactList()
     candidates = [(n, found.groups[p.group].first + i) for n, p in enumerate(found.pairs) for i in range(p.count)]
     contact_list.pair = device_array([p for p, _ in candidates], device, int)
@@ -232,6 +233,6 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
 
 
 def _motor_coordinate(robot: ArticulatedRobot, motor: Torque | Servo) -> int:
-    """Index of the joint coordinate that a motor drives, -1 if it drives a rotation of a ball joint."""
+    """Index of the joint coordinate that a motor drives, or -1 if the motor drives a rotation of a ball joint."""
     joint = next(j for j in robot.joints if j.name == motor.joint)
     return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis

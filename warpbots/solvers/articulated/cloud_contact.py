@@ -1,12 +1,12 @@
-"""Contact of moving point clouds with moving solids: wrenches, and their derivatives by poses and twists.
+"""Contact of moving point clouds with moving solids: wrenches, and their derivatives with respect to poses and twists.
 
-A pair is a group of points of a body a, and a solid of another body b or of the world, under one contact law. The
-contacts of a pair together exert a wrench W on a and -W on b, with
+A pair consists of a group of points of a body a, and a solid of another body b or of the world, under one contact law.
+The contacts of a pair together exert a wrench W on body a and -W on body b. The wrench changes by
 
     dW = K dxi - L dzeta + D (dV_a - dV_b)
 
-if a and b are displaced by the twists dxi and dzeta, and their twists change by dV_a and dV_b. So a pair needs only the
-three matrices K, L and D, however many points are in contact.
+if the bodies a and b are displaced by the twists dxi and dzeta, and their twists change by dV_a and dV_b. So a pair
+needs only the three matrices K, L and D, for any number of points in contact.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ __all__ = [
 
 @wp.func
 def body_pose(tree: JointTree, links: Links, w: int, body: int):
-    """Orientation and origin of a body, or of the world if `body` is -1."""
+    """Orientation and origin [m] of a body, or of the world if `body` is -1."""
     R = wp.identity(n=3, dtype=scalar)
     p = vec3()
     if body >= 0:
@@ -64,7 +64,10 @@ def body_twist(tree: JointTree, links: Links, w: int, body: int):
 
 @wp.func
 def law_of(contacts: ContactLaws, w: int, pair: int):
-    """Constants of `penalty_force` for a pair: stiffness, damping and its two bounds, friction and viscosity."""
+    """Constants of the contact law of a pair, as arguments of `penalty_force`.
+
+    Returns stiffness, damping, lower and upper bound of the damping, friction and viscosity.
+    """
     number = contacts.pair_law[pair]
     law = w * contacts.laws + number
     k = contacts.stiffness[law]
@@ -74,7 +77,7 @@ def law_of(contacts: ContactLaws, w: int, pair: int):
 
 @wp.func
 def area_of(contacts: ContactLaws, w: int, pair: int, i: int):
-    """Contact area of point i with the solid of a pair [m^2]."""
+    """Contact area of point i in contact with the solid of a pair [m^2]."""
     point = i
     if contacts.pair_lent[pair] == 1:
         point = contacts.group_first[contacts.pair_felt[pair]]
@@ -83,7 +86,10 @@ def area_of(contacts: ContactLaws, w: int, pair: int, i: int):
 
 @wp.func
 def bound_group(contacts: ContactLaws, pairs: Pairs, w: int, g: int):
-    """Write a sphere that encloses the points of group g, in the frame of their body, to `pairs`."""
+    """Write the centre and radius of a sphere that encloses the points of group g to `pairs`.
+
+    The centre is in the frame of the body of the group.
+    """
     first = w * contacts.points + contacts.group_first[g]
     count = contacts.group_count[g]
     lower = contacts.point[first]
@@ -102,7 +108,7 @@ def bound_group(contacts: ContactLaws, pairs: Pairs, w: int, g: int):
 
 @wp.func
 def apply(blocks: wp.array[mat33], n: int, a: Twist):
-    """Product of the matrix in the four blocks from index `n` on and a spatial vector."""
+    """Multiply the spatial vector a by the 6 x 6 matrix whose four blocks start at index n of `blocks`."""
     w = angular(a)
     v = linear(a)
     return spatial(blocks[n] @ w + blocks[n + 1] @ v, blocks[n + 2] @ w + blocks[n + 3] @ v)
@@ -110,7 +116,7 @@ def apply(blocks: wp.array[mat33], n: int, a: Twist):
 
 @wp.func
 def solid_pose(tree: JointTree, links: Links, solids: Solids, w: int, s: int):
-    """Orientation and origin of a solid."""
+    """Orientation and origin [m] of solid s."""
     R, p = body_pose(tree, links, w, solids.body[s])
     return solid_frame(solids, s, R, p)
 
@@ -133,14 +139,15 @@ def bounds_overlap(
 
 @wp.struct
 class Touch:
-    """Contact of a point with a solid, and derivatives with respect to a displacement (w, v) of the point's body.
+    """Contact of a point with a solid, and its derivatives with respect to a displacement of the point's body.
 
-    x: Point at which the force acts [m].
-    d: Distance [m].
-    n: Gradient of the distance [1].
-    d_w, d_v: Derivatives of the distance.
-    n_w, n_v: Derivatives of n.
-    x_w, x_v: Derivatives of x.
+    The displacement is a twist (w, v).
+
+    x: Point at which the contact force acts [m].
+    d: Signed distance from the point to the solid [m].
+    n: Gradient of the distance with respect to the position [1].
+    d_w, d_v: Derivatives of the distance with respect to w and v. n_w, n_v: Derivatives of n with respect to w and v.
+    x_w, x_v: Derivatives of x with respect to w and v.
     """
 
     x: vec3
@@ -156,13 +163,13 @@ class Touch:
 
 @wp.func
 def half_edges(solids: Solids, s: int, R: mat33):
-    """Half edges of a box with axes R, as rows [m]."""
+    """Half edges of solid s, a box with the axes R, as rows of a matrix [m]."""
     return wp.diag(solids.size[s]) @ wp.transpose(R)
 
 
 @wp.func
 def crossing(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
-    """Contact of the two boxes of a pair of edges; see `crossed_edges`."""
+    """Contact of two crossing edges of the two boxes of a pair of edges, as a `Crossing` (`crossed_edges`)."""
     own = contacts.pair_crossed[pair]
     s = contacts.pair_solid[pair]
     Ra, pa = solid_pose(tree, links, solids, w, own)
@@ -172,7 +179,7 @@ def crossing(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solid
 
 @wp.func
 def touching_edges(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int):
-    """The same as `touch`, for a pair of edges."""
+    """Contact of the edges of the two boxes of a pair of edges, as a `Touch`."""
     found = crossing(tree, links, contacts, solids, w, pair)
     out = Touch()
     out.x = found.x
@@ -188,7 +195,10 @@ def touching_edges(tree: JointTree, links: Links, contacts: ContactLaws, solids:
 
 @wp.func
 def touch(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, w: int, pair: int, i: int):
-    """Contact of point i of the group of a pair with the solid (`rolling_points`), or of the edges of two boxes."""
+    """Contact of point i of the group of a pair with the solid of the pair, as a `Touch`.
+
+    `rolling_points` describes the position of the point. For a pair of edges the result is the contact of the edges.
+    """
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     kind = contacts.group_kind[g]
@@ -271,7 +281,7 @@ def touch(tree: JointTree, links: Links, contacts: ContactLaws, solids: Solids, 
 
 @wp.func
 def rim_center(contacts: ContactLaws, first: int):
-    """Centre of the rim whose first of four points has index `first`, in the frame of its body [m]."""
+    """Centre of a rim in the frame of its body [m]; `first` is the index of the first of the four points of the rim."""
     return scalar(0.5) * (contacts.point[first] + contacts.point[first + 2])
 
 
@@ -287,11 +297,11 @@ def point_contact(
     i: int,
     place: int,
 ):
-    """Write the wrench and the blocks of point i of a pair to index `place`, if the point is in contact.
+    """Write the wrench of point i of a pair and its derivatives to index `place`, if the point is in contact.
 
-    The force f(d, n, u) rotates with both bodies if they move together. A displacement eta of the body of the point
-    relative to the solid changes the force by G eta. A common displacement zeta of both bodies at constant twists
-    changes the force by H zeta in addition to the rotation.
+    The contact force is f(d, n, u). A displacement eta of the body of the point relative to the solid changes the force
+    by G eta. A common displacement zeta of both bodies rotates the force and, because the twists of the bodies stay
+    constant, changes the force by H zeta in addition.
     """
     g = contacts.pair_group[pair]
     pairs.in_contact[place] = 0
@@ -340,7 +350,10 @@ def point_contact(
 
 @wp.func
 def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
-    """Add the contacts of the points of the first `count` threads of a world to pair m, in a fixed order."""
+    """Add the contacts that the first `count` threads of a world have evaluated to the sums of pair m.
+
+    The order of the summation is fixed, so that runs repeat to the bit.
+    """
     mask = int(0)
     for i in range(count):
         mask = mask | (pairs.in_contact[w * lanes + i] << i)
@@ -375,7 +388,7 @@ def add_pair_contacts(
     lane: int,
     lanes: int,
 ):
-    """Sum the contacts of a pair, by all threads of a world; each thread evaluates one point at a time."""
+    """Sum the contacts of a pair; all threads of a world take part, and each thread evaluates one point at a time."""
     count = contacts.pair_count[pair]
     for first in range(0, count, lanes):
         if first + lane < count:

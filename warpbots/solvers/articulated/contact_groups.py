@@ -21,14 +21,15 @@ _PARTS = 64
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointGroup:
-    """Contact points of a part of a body, that is, of one of the shapes of which the body consists.
+    """Contact points of a part of a body; a part is one of the shapes of which the body consists.
 
     Attributes:
-        kind: Kind of the group, which determines how the points move over the part; see `rolling_points`.
-        positions: Positions [m], shape (n, 3); for points that slide, positions on the axes of the part.
-        areas: Areas that the points represent [m^2], shape (n,).
-        radii: Radii of the balls around the points [m], 0 for points on a surface, shape (n,).
-        resting: Number of points, counted from the first, on which the part can rest on a plane.
+        kind: Code of the kind of the group, which determines the motion of the points over the part (`rolling_points`).
+        positions: Position of each point in the frame of the body [m], shape (n, 3); a point that slides has a position
+            on the axis of the part.
+        areas: Area that each point represents [m^2], shape (n,).
+        radii: Radius of the ball around each point [m], 0 for points on a surface, shape (n,).
+        resting: Number of points, counted from the first point, on which the part can rest on a plane.
     """
 
     kind: int
@@ -68,7 +69,9 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
 
 
 def closed_group_of(body: RigidBody, part: Shape) -> PointGroup | None:
-    """The `closed_group` of a part of a body; `count` is `points` of the body unless that is a cloud.
+    """The contact points of a part of a body in closed form (`closed_group`), or None for other shapes.
+
+    The count of points is `body.points`, unless that is a cloud.
 
     Raises:
         SceneError: The points of a box do not fit into memory.
@@ -113,16 +116,20 @@ _POINTS = {SPHERE: _sphere, CAPSULE: _capsule, CYLINDER: _cylinder, BOX: _box}
 
 
 def cloud_groups(body: RigidBody) -> list[PointGroup]:
-    """The contact points of a body as clouds: the cloud that the user gave, or one generated for each part."""
+    """The contact points of a body as clouds: the cloud that the user gave, or else a generated cloud for each part."""
     own = [body.points] if isinstance(body.points, Cloud) else clouds(body)
     return [PointGroup(int(BALLS), c.positions, c.areas, np.zeros(len(c.areas)), len(c.areas)) for c in own]
 
 
 def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
-    """Whether a part touches a solid by points of the part, and by points of the solid; if both are false, by a cloud.
+    """Decide which points represent the contact of a part with a solid.
 
-    Points of spheres and capsules are exact for every distance field. Boxes and cylinders touch each other by the
-    points of both.
+    Points of spheres and capsules are exact for every distance field. For boxes and cylinders the points of both shapes
+    are used.
+
+    Returns:
+        Whether points in closed form of the part are used, and whether points in closed form of the solid are used. If
+        both are false, a cloud of points on the part is used.
     """
     own, other = closed_form(part), closed_form(solid)
     if own is None or other is None:
@@ -133,12 +140,12 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
 
 
 def may_cross(part: Shape, solid: Shape) -> bool:
-    """Whether edges of a part may touch edges of a solid: true if both are boxes."""
+    """Whether edges of a part may touch edges of a solid, which is the case if both shapes are boxes."""
     return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
 
 
 def points_of(body: RigidBody) -> list[PointGroup]:
-    """Contact points of a body against solids of closed form; empty if it has no points."""
+    """Groups of contact points of a body against solids of closed form; empty if the body has no contact points."""
     if not body.points:
         return []
     if isinstance(body.points, Cloud):

@@ -1,4 +1,4 @@
-"""The contacts of a configuration: which points are inside which solids, and the force on each point.
+"""The contacts of a configuration: pairs of a point and a solid that contains the point, and the force on each point.
 
 Warp generates the derivatives with respect to the motion.
 """
@@ -45,16 +45,19 @@ CHUNK = wp.constant(32)
 
 @wp.struct
 class ContactList:
-    """The contacts of a configuration, in the order of the candidates; a candidate is a point of the group of a pair.
+    """The contacts of a configuration, in the order of the candidates.
 
-    pair: Pair of a candidate, shape (candidates,).
-    point: Point of a candidate, shape (candidates,).
-    count: Number of contacts, shape (worlds,).
-    candidate: Candidates in contact, shape (worlds * candidates,).
-    free: 1 for candidates that exert no compliant force because they are about to have an instant impact (`impacts`),
-        shape (worlds * candidates,).
-    deep: 1 for candidates in contact, 0 for others, shape (worlds * candidates,); (0,) on a device where a single
-        thread lists the contacts.
+    A candidate is a pair and one point of the group of the pair.
+
+    pair: For each candidate, its pair, shape (candidates,); the same in all worlds.
+    point: For each candidate, the number of its point, shape (candidates,); the same in all worlds.
+    count: Number of contacts in each world, shape (worlds,).
+    candidate: Candidates that are in contact, shape (worlds * candidates,); only the first `count` entries of each
+        world are meaningful.
+    free: For each candidate, 1 if it exerts no compliant force because it is about to have an instant impact
+        (`impacts`), else 0, shape (worlds * candidates,).
+    deep: For each candidate, 1 if it is in contact, else 0, shape (worlds * candidates,); an empty array, shape (0,),
+        on a device on which a single thread lists the contacts of a world.
     counted: Number of contacts in each chunk of `CHUNK` candidates, shape (worlds * chunks,).
     """
 
@@ -69,7 +72,7 @@ class ContactList:
 
 @wp.func
 def distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3):
-    """Signed distance from x to a solid with the axes R and the origin p, and the gradient of the distance."""
+    """Signed distance from x to solid s with the axes R and the origin p, and the gradient of the distance."""
     d, n = solid_distance(robot.solids, w, s, R, p, x)
     return d, n
 
@@ -85,9 +88,9 @@ def adj_distance(robot: RobotArrays, w: int, s: int, R: mat33, p: vec3, x: vec3,
 
 @wp.func
 def approach_of_edges(robot: RobotArrays, links: Links, w: int, pair: int):
-    """The same as `approach`, for a pair of edges; and the share S of the edges (`crossed_edges`).
+    """Position, signed distance and normal of the contact of a pair of edges, and the share S of the edges.
 
-    The distance is 1 m if the edges do not touch.
+    `crossed_edges` defines these quantities. The distance is 1 m if the edges do not touch.
     """
     own = robot.contacts.pair_crossed[pair]
     s = robot.contacts.pair_solid[pair]
@@ -166,7 +169,7 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
 
 @wp.func
 def force_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, d: scalar, n: vec3):
-    """Force of a contact at x per area [Pa], for the distance d and its gradient n, in world axes."""
+    """Force per area of a contact at x [Pa], in world axes, from the signed distance d and its gradient n."""
     contacts = robot.contacts
     tree = robot.tree
     a = contacts.group_body[contacts.pair_group[pair]]
@@ -186,7 +189,7 @@ def list_kernel(
     # out
     contact_list_out: ContactList,
 ):
-    """List the candidates in contact, with one thread for each world."""
+    """List the candidates that are in contact, with one thread for each world."""
     w = wp.tid()
     count = int(0)
     for i in range(candidates):
@@ -207,7 +210,7 @@ def deep_kernel(
     # out
     contact_list_out: ContactList,
 ):
-    """Write whether each candidate is in contact to `deep`."""
+    """Write 1 to `deep` for each candidate that is in contact, and 0 for each other candidate."""
     w, i = wp.tid()
     _x, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
     touches = d <= TOUCH and contact_list_out.free[w * candidates + i] == 0
@@ -226,7 +229,7 @@ def count_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
 
 @wp.kernel(enable_backward=False)
 def compact_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
-    """List the contacts of a chunk after those of all previous chunks; the result equals that of `list_kernel`."""
+    """List the contacts of a chunk after the contacts of all previous chunks, in the same order as `list_kernel`."""
     w, chunk = wp.tid()
     count = int(0)
     for before in range(chunk):
@@ -244,7 +247,7 @@ LISTING_KERNELS = (list_kernel, deep_kernel, count_kernel, compact_kernel)
 
 
 def list_contacts(robot: RobotArrays, links: Links, contact_list: ContactList, device: wp.Device) -> list[Launch]:
-    """Launches that list the contacts of a configuration, in a fixed order."""
+    """Kernel launches that list the contacts of a configuration in the order of the candidates."""
     worlds, candidates = contact_list.count.size, contact_list.pair.size
     if not parallel(device):
         return [(list_kernel, worlds, [robot, links, candidates], [contact_list])]

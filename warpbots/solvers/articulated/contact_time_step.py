@@ -1,11 +1,12 @@
 """Check whether steps are short enough for the contacts.
 
-A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). When contact begins or
-ends, the time derivative of the force jumps within a step. This causes energy errors of second order, whose sign
+A point of stiffness k that carries a mass m is in contact for about pi / w, with w = sqrt(k / m). When contact begins
+or ends, the time derivative of the force jumps within a step. The jump causes energy errors of second order, whose sign
 depends on the time of the jump within the step: SDIRK2 gains energy about as often as it loses energy. BDF1 also loses
-energy while contact lasts, to first order. The table gives the measured error of the energy after an impact, relative
-to the energy of the impact, as root mean square over all times within a step of length h at which contact begins (for
-coefficients of restitution of 1, 0.5 and 0; damping alone with the same rebound differs by less than a third):
+energy while contact lasts, to first order. The table gives the measured error of the energy after an impact, divided by
+the energy of the impact. Each number is the root mean square over all times within a step of length h at which contact
+can begin. The three numbers are for coefficients of restitution of 1, 0.5 and 0; for laws without a coefficient, whose
+damping gives the same rebound, the errors differ by less than a third.
 
     h w     SDIRK2                   BDF1
     0.1     0.001 / 0.001 / 0.001    0.27 / 0.06 / 0
@@ -50,14 +51,17 @@ _SPEED = 1.0
 
 
 def _longest(integrator: str, e: float) -> float:
-    """h w at which the relative error of the energy of an impact with the restitution e is `_LOST`."""
+    """Product h w at which the relative energy error of an impact with the restitution e is `_LOST`."""
     if integrator == "bdf1":
         return -math.log1p(-_LOST / e**2) / math.pi if e**2 > _LOST else math.inf
     return 1.0
 
 
 def _advised(longest: float, h: float) -> float:
-    """Largest step with two significant digits that is at most `longest` and less than `h`, rounded as in messages."""
+    """Largest step with two significant digits that is at most `longest` and shorter than `h`.
+
+    The step is compared with `h` as rounded in messages.
+    """
     digit = 10.0 ** (math.floor(math.log10(longest)) - 1)
     count = math.floor(longest / digit)
     shown = float(f"{h:.3g}")
@@ -66,7 +70,7 @@ def _advised(longest: float, h: float) -> float:
 
 @wp.func
 def away(robot: RobotArrays, work: StepArrays, w: int, s: int, x: vec3):
-    """Direction from the centre of a sampled solid to x, in place of the unknown normal outside of the samples."""
+    """Unit vector from the centre of the sampled solid s to x; it replaces the normal outside of the samples."""
     solids = robot.solids
     R, p = solid_pose(robot.tree, work.links, solids, w, s)
     top = solids.resolution[s] - wp.vec3i(1, 1, 1)
@@ -88,9 +92,10 @@ def mobility_kernel(
     softness_out: wp.array2d[scalar],
     mobility_out: wp.array2d[scalar],
 ):
-    """For each law of a world, area per effective mass and 1 / effective mass of the point where the first is greatest.
+    """Find for each law the contact point with the greatest ratio of area to effective mass.
 
-    The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid.
+    The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid. The
+    kernel writes this ratio to `softness_out`, and the inverse of the effective mass of the point to `mobility_out`.
     """
     w = wp.tid()
     tree = robot.tree
@@ -138,10 +143,10 @@ def mobility_kernel(
 
 
 def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
-    """Area per effective mass [m^2/kg] and 1 / effective mass [1/kg] of the worst point, shape (worlds, n_contacts).
+    """Ratio of area to effective mass [m^2/kg], and inverse effective mass [1/kg], of the worst point of each law.
 
-    The worst point of a contact law has the shortest contacts. The result is cached, because it does not depend on the
-    parameters of contact laws.
+    The worst point has the greatest ratio, and so the shortest contacts. Each array has shape (worlds, n_contacts). The
+    result is cached, because it does not depend on the parameters of contact laws.
     """
     arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
     kept = model.workspace.mobilities
@@ -160,14 +165,14 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
 
 
 def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
-    """Warning that names the contact that steps resolve worst, if its energy error exceeds a tenth; else None.
+    """Warning that names the contact that steps of length `h` resolve worst.
 
-    Each point is assumed to be alone in contact. A law without a coefficient of restitution is assessed for impacts at
-    1 m/s.
+    The result is None if the energy error of this contact is at most a tenth. Each point is assumed to be alone in
+    contact. A law without a coefficient of restitution is assessed for impacts at 1 m/s.
 
     Args:
         model: The model.
-        state: Configuration for which effective masses are computed.
+        state: State at which effective masses are computed.
         integrator: Name of the integrator.
         h: Length of a step [s].
     """

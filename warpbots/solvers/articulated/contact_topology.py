@@ -30,9 +30,9 @@ class PointRange:
     """A group of contact points of a body; the points have consecutive numbers, starting with `first`.
 
     Attributes:
-        body: Index of the body; -1 for the world, because obstacles may have contact points, too.
-        first: Number of the first point of this group among the points of all groups.
-        points: The points.
+        body: Index of the body, or -1 for the world, because obstacles may also have contact points.
+        first: Number of the first point of this group in the list of the points of all groups.
+        points: The points of the group.
     """
 
     body: int
@@ -45,18 +45,19 @@ class CandidatePair:
     """A group of points and a solid that may be in contact under a contact law.
 
     Attributes:
-        group: Number of the group.
+        group: Number of the group of points.
         solid: Number of the solid.
-        law: Number of the law.
-        count: Number of points of the group, counted from the first, that may be in contact.
-        felt: Number of a group of points on the solid's body, whose nearest point reports the reaction force, or -1.
-        lent: Whether the contact has the area of a point of `felt`, because the law names only the points of that
-            group.
-        crossed: For a pair of edges of two boxes, number of the solid that is the box of the group, whose edges touch
-            the edges of `solid`; -1 for a pair with points. A contact of edges has the area of the first point of the
+        law: Number of the contact law.
+        count: Number of points of the group, counted from the first point, that may be in contact.
+        felt: Number of a group of points on the body of the solid, or -1. The point of this group nearest to a contact
+            reports the reaction force.
+        lent: Whether the contact has the area of a point of the group `felt`, because the law names only the points of
+            that group.
+        crossed: For a pair of edges of two boxes, the number of the solid that is the box of the group; its edges touch
+            the edges of `solid`. -1 for a pair with points. A contact of edges has the area of the first point of the
             group, and the point of the group nearest to the contact reports the force.
-        beside: For a pair with points of two boxes, number of the pair of edges of these boxes under the same law; -1
-            for none.
+        beside: For a pair with points of two boxes, the number of the pair of edges of these boxes under the same law;
+            -1 for any other pair.
     """
 
     group: int
@@ -76,8 +77,8 @@ class Touching:
     Attributes:
         groups: Groups of contact points.
         solids: For each solid its body (-1 for the world), its shape in the frame of that body, and its name.
-        pairs: Groups and solids that may be in contact.
-        sharp: Numbers of the solids that are boxes with unrounded edges, because their edges may touch edges of other
+        pairs: Pairs of a group and a solid that may be in contact.
+        sharp: Numbers of those solids that are boxes with sharp edges, because their edges may touch edges of other
             boxes.
     """
 
@@ -87,7 +88,7 @@ class Touching:
     sharp: tuple[int, ...]
 
     def of(self, field: str) -> np.ndarray:
-        """The field "positions", "areas" or "radii" of all points, of shape (n, ...)."""
+        """Values of the field "positions", "areas" or "radii" of all points, shape (n, ...)."""
         empty = np.zeros((0, 3) if field == "positions" else 0)
         return np.concatenate([empty, *(getattr(g.points, field) for g in self.groups)])
 
@@ -100,7 +101,7 @@ _Points = tuple[int, int, bool]
 
 
 class _Meeting:
-    """Collects the pairs that may be in contact, keyed by bodies and parts of bodies."""
+    """Collector of the pairs that may be in contact; its dictionaries have bodies and parts of bodies as keys."""
 
     def __init__(self, scene: Scene):
         self._scene = scene
@@ -125,7 +126,7 @@ class _Meeting:
                 self._solid(k, (_WORLD, j), law)
 
     def rest(self) -> None:
-        """Add the points of bodies that no pair contains, so that these points report a contact force of zero."""
+        """Add the contact points of bodies without a pair, so that these points report a contact force of zero."""
         having = {k for k, _, _ in self.points}
         for k, body in enumerate(self._scene.rigid):
             if k not in having:
@@ -176,7 +177,7 @@ class _Meeting:
 
 
 def touching(scene: Scene) -> Touching:
-    """Everything that may be in contact in a scene.
+    """Find everything that may be in contact in a scene.
 
     Raises:
         SceneError: A contact law applies to no pair, because the bodies that it names are a single body or neighbours
@@ -210,7 +211,10 @@ def touching(scene: Scene) -> Touching:
 
 
 def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: RigidBody) -> bool:
-    """Whether points of body `a` may touch body `b`; neighbours at a joint may touch only if the law names both."""
+    """Whether points of body `a` may touch body `b` under a contact law.
+
+    Neighbours at a joint may touch only if the law names both bodies.
+    """
     names = {a.name, b.name}
     return a is not b and ({contact.points, contact.solid} == names or frozenset(names) not in joined)
 
@@ -248,7 +252,7 @@ def _numbered(meeting: _Meeting) -> Touching:
 
 
 def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device) -> ContactLaws:
-    """Topology of contact on the device; the arrays for parameters of points and laws are null."""
+    """Copy the topology of contact to the device; the arrays for parameters of points and laws stay null."""
 
     def array(values: list) -> wp.array:
         return device_array(values, device, int)

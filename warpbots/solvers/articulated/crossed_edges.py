@@ -1,22 +1,25 @@
-"""Contact of two boxes at crossing edges, one of each box, which may be far from all contact points.
+"""Contact of two boxes at two crossing edges, one edge of each box.
+
+The edges may cross far from all contact points of the boxes.
 
 A box has a centre c and half edges a_i. Along a unit vector n the separation of two boxes is
 
     s(n) = n . (c_A - c_B) - sum_i |n . a_i| - sum_j |n . b_j|,   n . (c_A - c_B) >= 0,
 
 and the boxes are apart if s > 0 along one of 15 axes: the three face normals of each box and the nine directions n =
-a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis k with the
-greatest s (the least depth) tells where they touch: a corner, which is a contact point of its box, touches a face, or
-two edges touch, and their closest points lie within both edges. Along an axis of two edges s is the distance of two
-lines, which is smooth. The depth of edges grows with the excess of s_k over s_m, the greatest s of all other axes:
+a_i x b_j / |a_i x b_j| (Gottschalk, Lin & Manocha 1996, "OBBTree"). For boxes that overlap, the axis with the greatest
+s (the least depth) decides where the boxes touch. If it is a face normal, a corner touches a face; the corner is a
+contact point of its box. If it is the normal of two edges, these edges touch, and their closest points lie within both
+edges; s is then the distance of two lines, which is smooth. The signed distance d of two edges follows from the
+greatest separation s_k along normals of two edges, and from s_m, the greatest s along all other axes:
 
     d = s_k S(1 - s_k / s_m),   S(z) = z'^2 (3 - 2 z'),   z' = min(1, 2 z).
 
-So d is continuous: it is 0 when another axis gets the greatest separation. It is also 0 for edges in a face, where n is
-the normal of the face, for parallel edges, and at the ends of edges. No point of a box is deeper inside the other box
-than the depth along any axis. The forces at the contact points of a pair of boxes are multiplied by 1 - S, so that a
-contact does not count twice and a corner takes over as the force of the edges fades. The force of edges acts midway
-between their closest points. While S changes, this force has no potential.
+So d is continuous: d is 0 when another axis gets the greatest separation. d is also 0 for edges that lie in a face (n
+is then the normal of the face), for parallel edges, and at the ends of edges. No point of a box is deeper inside the
+other box than the depth along any axis. The forces at the contact points of a pair of boxes are multiplied by 1 - S, so
+that a contact does not count twice and a corner takes over as the force of the edges fades. The force of edges acts
+midway between their closest points. While S changes, this force has no potential.
 """
 
 import warp as wp
@@ -34,13 +37,16 @@ _PARALLEL = wp.constant(scalar(1e-16))  # square of the sine of the angle betwee
 
 @wp.func
 def _sign(t: scalar):
-    """-1 for a negative number, 1 for zero and positive numbers."""
+    """Sign of t: -1 for a negative number, 1 for zero and for positive numbers."""
     return wp.where(t < _ZERO, -_ONE, _ONE)
 
 
 @wp.func
 def _axis(a: mat33, b: mat33, number: int):
-    """Direction of an axis: a face normal of either box, or the normal of two edges (0 if they are parallel)."""
+    """Direction, of any length, of the axis with the given number: a face normal of a box or the normal of two edges.
+
+    The direction is 0 if the two edges are parallel. The rows of a and b are the half edges of the two boxes.
+    """
     n = vec3()
     if number < 3:
         n = a[number]
@@ -61,8 +67,8 @@ def separation(a: mat33, b: mat33, r: vec3, number: int):
 
     Args:
         a: Half edges of the first box, as rows [m].
-        b: Half edges of the second box [m].
-        r: Vector from the centre of the second box to the centre of the first [m].
+        b: Half edges of the second box, as rows [m].
+        r: Vector from the centre of the second box to the centre of the first box [m].
         number: Number of the axis.
     """
     n = wp.normalize(_axis(a, b, number))
@@ -75,7 +81,11 @@ def separation(a: mat33, b: mat33, r: vec3, number: int):
 
 @wp.func
 def greatest(a: mat33, b: mat33, r: vec3):
-    """Numbers k of the axis of two edges with the greatest separation, and m of the greatest among all other axes."""
+    """Numbers k and m of two axes, found by their separations.
+
+    k is the axis of two edges with the greatest separation among all axes of two edges; m is the axis with the greatest
+    separation among all axes except k.
+    """
     k = int(_FACES)
     m = int(0)
     s_k = -scalar(wp.inf)
@@ -104,7 +114,7 @@ def adj_greatest(a: mat33, b: mat33, r: vec3, adj_k: int, adj_m: int):
 
 @wp.func
 def crossing_share(s_k: scalar, s_m: scalar):
-    """S of two edges, the derivative of S with respect to s_k / s_m, and whether the edges touch (1 or 0)."""
+    """The share S of two edges, its derivative with respect to s_k / s_m, and 1 if the edges touch, else 0."""
     share = _ZERO * _ONE
     slope = _ZERO * _ONE
     touching = int(0)
@@ -118,7 +128,11 @@ def crossing_share(s_k: scalar, s_m: scalar):
 
 @wp.func
 def _support(a: mat33, n: vec3, skipped: int):
-    """Corner of a box farthest along n, relative to the centre; or midpoint of an edge, without half edge `skipped`."""
+    """Corner of a box that is farthest along n, relative to the centre of the box.
+
+    If `skipped` is the number of a half edge, the result is the midpoint of the farthest edge parallel to it; -1 skips
+    none.
+    """
     x = vec3()
     for i in range(3):
         if i != skipped:
@@ -128,7 +142,10 @@ def _support(a: mat33, n: vec3, skipped: int):
 
 @wp.func
 def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """For axis `number` of two edges, the point on the edge of the box with centre p closest to the other edge."""
+    """Closest point to the second edge on the first edge, for the two edges of axis `number`.
+
+    The first edge belongs to the box with centre p, the second edge to the box with centre q.
+    """
     i = (number - _FACES) // 3
     j = (number - _FACES) % 3
     x = p + _support(a, -n, i)
@@ -139,16 +156,16 @@ def on_edge(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.struct
 class Crossing:
-    """Contact of two edges, and derivatives with respect to a displacement of the first box by a twist (w, v).
+    """Contact of two edges, and its derivatives with respect to a displacement of the first box by a twist (w, v).
 
-    x: Point at which the force acts [m].
-    d: Signed distance [m].
-    n: Unit vector from the second box to the first [1].
-    d_w, d_v: Derivatives of the distance.
-    n_w: Derivative of n; the derivative with respect to v is zero.
-    x_w, x_v: Derivatives of x.
-    share: S [1].
-    share_w, share_v: Derivatives of the share.
+    x: Point at which the contact force acts [m].
+    d: Signed distance d of the edges [m].
+    n: Unit vector along the normal of the edges, from the second box to the first box [1].
+    d_w, d_v: Derivatives of the distance d with respect to w and v.
+    n_w: Derivative of n with respect to w; the derivative with respect to v is zero.
+    x_w, x_v: Derivatives of x with respect to w and v.
+    share: Share S of the edges [1].
+    share_w, share_v: Derivatives of the share with respect to w and v.
     """
 
     x: vec3
@@ -166,7 +183,7 @@ class Crossing:
 
 @wp.func
 def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
-    """Point that moves with the first box, and whose velocity along n is the rate of the separation along the axis."""
+    """Point whose velocity along n, as a point of the first box, is the rate of the separation along axis `number`."""
     x = p + _support(a, -n, -1)
     if number < 3:
         x = q + _support(b, n, -1)
@@ -177,7 +194,7 @@ def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.func
 def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
-    """Contact of the edges of two boxes with the centres p and q; `d` is 1 m if no edges touch."""
+    """Contact of the edges of two boxes with the centres p and q, as a `Crossing`; `d` is 1 m if no edges touch."""
     out = Crossing()
     k, m = greatest(a, b, p - q)
     s_k, n = separation(a, b, p - q, k)

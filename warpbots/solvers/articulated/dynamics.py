@@ -35,19 +35,20 @@ __all__ = ["Dynamics", "dynamics", "equations"]
 class Dynamics(ArrayFields[Array]):
     """The equations of motion at a state, M(q) a + bias(q, qd) = force, all in double precision.
 
-    The equations hold in continuous time; steps fulfil them in the limit of short steps. Where the mass matrix is
-    singular, accelerations, joint forces and joint moments are not finite.
+    The equations hold in continuous time; the steps of the solver fulfil the equations in the limit of short steps. In
+    a world with a singular mass matrix, accelerations, joint forces and joint moments are not finite.
 
     Attributes:
-        mass_matrix: M, with the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities, n_velocities).
-        bias: Coriolis, centrifugal and gravitational terms [N m or N], shape (worlds, n_velocities).
+        mass_matrix: Mass matrix M, including the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities,
+            n_velocities).
+        bias: Coriolis, centrifugal and gravitational forces on the joints [N m or N], shape (worlds, n_velocities).
         force: Forces of springs, dampers, limits, motors and contacts on the joints [N m or N], shape (worlds,
             n_velocities).
-        acceleration: a, the rates of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
+        acceleration: Rates a of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
         joint_force: Force that the joint of each body transmits to the body, including motors and springs, in world
             axes [N], shape (worlds, n_bodies), vector.
-        joint_moment: Moment that the joint transmits, about the origin of the joint's frame that moves with the body,
-            in world axes [N m], shape (worlds, n_bodies), vector.
+        joint_moment: Moment that the joint of each body transmits to the body, in world axes [N m], shape (worlds,
+            n_bodies), vector. Its reference point is the origin of the frame of the joint that moves with the body.
     """
 
     mass_matrix: Array
@@ -63,7 +64,7 @@ class Dynamics(ArrayFields[Array]):
 
 
 def equations(model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
-    """Fresh arrays for `dynamics`."""
+    """New arrays to which `dynamics` writes."""
     n = model.tree.freedom
     velocities, bodies = (model.worlds, n), (model.worlds, model.tree.bodies)
 
@@ -102,7 +103,7 @@ def _evaluate(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
 
 
 def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> list[Launch]:
-    """Kernel launches for mass matrix, bias and force, in the order in which they run."""
+    """List the kernel launches that compute mass matrix, bias and force, in the order in which they run."""
     robot, work, links, stage = (
         model.robot_arrays, model.workspace.equations, model.workspace.links, model.workspace.at_rest(state)
     )  # fmt: skip
@@ -130,7 +131,7 @@ def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, 
 
 
 def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
-    """Kernel launches for the wrenches that joints transmit, in the order in which they run."""
+    """List the kernel launches that compute the wrenches that joints transmit, in the order in which they run."""
     robot, work, links = model.robot_arrays, model.workspace.equations, model.workspace.links
     each = to.joint_force.shape
     return [
@@ -140,7 +141,10 @@ def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
 
 
 def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
-    """Adjoint of `dynamics`; it also adds to gradients of those outputs from which other outputs are computed."""
+    """Adjoint of `dynamics`.
+
+    The function also adds to the gradients of those outputs from which other outputs are computed.
+    """
     refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
     lanes, work = lanes_of(model.device), model.workspace.equations
     _evaluate(model, state, control, to)

@@ -1,19 +1,19 @@
 """Kernels of the equations of motion, and of the wrenches that joints transmit; Warp differentiates most of them.
 
-With the twist S_j of a unit velocity j, the inertia I_e of all bodies that element e carries, the wrench F that a body
-needs for its motion at constant joint velocities, and the wrench W of the contacts of the body (Featherstone 2008,
-"Rigid Body Dynamics Algorithms", chapters 5 and 6),
+Let S_j be the twist of a unit value of velocity j, I_e the inertia of all bodies that element e carries, F the wrench
+that a body needs for its motion at constant joint velocities, and W the wrench of the contacts on the body. Then
+(Featherstone 2008, "Rigid Body Dynamics Algorithms", chapters 5 and 6)
 
-    M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j,
+    M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j.
 
-where e is the one of the elements of the velocities i and j that is carried by the other, and M_ij = 0 if neither
+Velocities i and j belong to two elements; e is the element that the other element carries, and M_ij = 0 if neither
 element carries the other. Sums are over the bodies that velocity j moves. With accelerations a = M^-1 (force - bias) a
 joint transmits to its child the wrench
 
     sum (F - W) + sum_j I_e S_j a_j.
 
-A sum that a loop computes is stored in an array before a nonlinear term uses it: otherwise Warp's adjoint of that term
-would read the sum as zero.
+A sum that a loop computes is stored in an array before a nonlinear term uses the sum: otherwise Warp's adjoint of that
+term would read the sum as zero.
 """
 
 import warp as wp
@@ -47,7 +47,7 @@ __all__ = [
 
 @wp.func
 def farther(tree: JointTree, e: int, f: int):
-    """The one of the elements e and f that is carried by the other, or -1 if neither carries the other."""
+    """Return e if element f carries e, f if element e carries f, or -1 if neither element carries the other."""
     found = int(-1)
     if tree.carries[e * tree.elements + f] == 1:
         found = f
@@ -65,7 +65,7 @@ def axis_kernel(
     # out
     axis_out: wp.array[Twist],
 ):
-    """Twist S of each unit velocity."""
+    """Write the twist S of a unit value of each joint velocity."""
     w, j = wp.tid()
     tree = robot.tree
     e = tree.of_dof[j]
@@ -83,7 +83,7 @@ def need_kernel(
     # out
     need_out: wp.array[Twist],
 ):
-    """Wrench F that each body needs at constant joint velocities, including the wrench that balances its weight."""
+    """Write the wrench F that each body needs for its motion at constant joint velocities, including its weight."""
     w, b = wp.tid()
     tree = robot.tree
     n = w * tree.elements + tree.element[b]
@@ -104,7 +104,7 @@ def contact_kernel(
     # out
     wrench_out: wp.array[Twist],
 ):
-    """Wrench of each contact of a world on the body of the contact point."""
+    """Write the wrench of each contact of a world on the body of the contact point."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -127,7 +127,11 @@ def push_kernel(
     # out
     push_out: wp.array[Twist],
 ):
-    """Wrench W on each body: contacts of its points, minus contacts of points of other bodies with its solids."""
+    """Write the wrench W of all contacts on each body.
+
+    W is the sum over contacts of the body's own points, minus the sum over contacts of other bodies' points with solids
+    of this body.
+    """
     w, b = wp.tid()
     contacts = robot.contacts
     W = Twist()
@@ -151,7 +155,7 @@ def subtree_kernel(
     # out
     subtrees_out: Subtrees,
 ):
-    """Sums of inertia, F and W over all bodies that each element carries."""
+    """Sum mass, first moment, moments of inertia, F and W over all bodies that each element carries."""
     w, e = wp.tid()
     tree = robot.tree
     m = scalar(0.0)
@@ -185,7 +189,7 @@ def mass_matrix_kernel(
     # out
     mass_matrix_out: wp.array3d[scalar],
 ):
-    """M_ij, equal to M_ji to the bit."""
+    """Write the entries M_ij of the mass matrix; M_ij equals M_ji to the bit."""
     w, i, j = wp.tid()
     tree = robot.tree
     a = wp.min(i, j)
@@ -215,7 +219,10 @@ def force_kernel(
     bias_out: wp.array2d[scalar],
     force_out: wp.array2d[scalar],
 ):
-    """Bias of each velocity, and the force of springs, dampers, limits, motors and contacts along this velocity."""
+    """Write bias and force of each joint velocity.
+
+    The force is the sum of the forces of springs, dampers, limits, motors and contacts.
+    """
     w, j = wp.tid()
     tree = robot.tree
     e = tree.of_dof[j]
@@ -241,7 +248,7 @@ def solve_kernel(
     factors_out: Factors,
     acceleration_out: wp.array[scalar],
 ):
-    """Solve M a = force - bias for a; write a and the factors of M."""
+    """Solve M a = force - bias for the accelerations a; write a and the LU factors of M."""
     w, lane = wp.tid()
     n = bias.shape[1]
     for i in range(lane, n, lanes):
@@ -266,7 +273,7 @@ def weigh_kernel(
     # out
     weight_out: wp.array[scalar],
 ):
-    """l = M^-T a*."""
+    """Solve M^T l = a* for the weights l, with the gradient a* with respect to the accelerations."""
     w, lane = wp.tid()
     n = acceleration_adj.shape[1]
     for i in range(lane, n, lanes):
@@ -288,7 +295,7 @@ def adj_solve_kernel(
     bias_adj_out: wp.array2d[scalar],
     force_adj_out: wp.array2d[scalar],
 ):
-    """M* -= l a^T, bias* -= l, force* += l."""
+    """M* -= l a^T, bias* -= l, force* += l, with the weights l from `weigh_kernel` and the accelerations a."""
     w, i = wp.tid()
     n = acceleration.shape[1]
     l = weight[w * n + i]
@@ -309,7 +316,7 @@ def transmit_kernel(
     # out
     transmitted_out: wp.array[Twist],
 ):
-    """Wrench that the joint of each body transmits to the body."""
+    """Write the wrench that the joint of each body transmits to the body."""
     w, b = wp.tid()
     tree = robot.tree
     e = tree.element[b]
@@ -335,7 +342,10 @@ def joint_kernel(
     force_out: wp.array2d[vec3],
     moment_out: wp.array2d[vec3],
 ):
-    """Force of the transmitted wrench, and its moment about the origin of the joint frame that moves with the body."""
+    """Write force and moment of each transmitted wrench.
+
+    The reference point of the moment is the origin of the joint frame that moves with the body.
+    """
     w, b = wp.tid()
     T = transmitted[w * tree.bodies + b]
     force_out[w, b] = linear(T)

@@ -1,10 +1,11 @@
-"""The adjoint of an impact, by virtual power, like the adjoint of a stage (`virtual_power`).
+"""The adjoint of an impact, computed by virtual power like the adjoint of a stage (`virtual_power`).
 
-The equations of an impact, weighted with virtual velocities l and weights y, give a single number,
+The equations of an impact, weighted with virtual velocities l and weights y, give the scalar
 
     l . (M (v+ - v-) - sum J^T p) + sum y . r,
 
-and Warp generates its derivatives at constant p and v+ - v-. The symbols are those of `impacts` and `impulses`.
+and Warp generates the derivatives of this scalar at constant p and v+ - v-. The docstrings of `impacts` and `impulses`
+define the symbols.
 """
 
 import warp as wp
@@ -44,7 +45,10 @@ def impact_sweep_kernel(
     sweep_out: wp.array[Twist],
     change_out: wp.array[Twist],
 ):
-    """Poses of elements, their virtual twists and their changes of twist v+ - v-, by one thread for each world."""
+    """Write the pose, the virtual twist and the change of twist of each element, with one thread for each world.
+
+    The virtual twists follow from `weight`, the changes of twist from the change v+ - v- of the joint velocities.
+    """
     w = wp.tid()
     tree = robot.tree
     for i in range(tree.elements):
@@ -77,7 +81,7 @@ def impact_power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """Contribution of each element to l . M (v+ - v-)."""
+    """Write the contribution of each element to l . M (v+ - v-) to `power_out`."""
     w, e = wp.tid()
     tree = robot.tree
     design = robot.design
@@ -98,7 +102,7 @@ def impact_power_kernel(
 
 @wp.func
 def twist_between(robot: RobotArrays, twists: wp.array[Twist], w: int, pair: int):
-    """Twist of the points of a pair relative to the solid of the pair, from the twists of all elements."""
+    """Twist of the body with the points of a pair relative to the solid; `twists` holds the twists of all elements."""
     tree = robot.tree
     V = Twist()
     own = robot.contacts.group_body[robot.contacts.pair_group[pair]]
@@ -125,7 +129,7 @@ def impulse_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """y . r - l . J^T p of each contact."""
+    """Write y . r - l . J^T p of each contact of the impact to `power_out`."""
     w, i = wp.tid()
     at = w * CONTACTS + i
     if i >= impact.count[w]:
@@ -163,7 +167,7 @@ def arrive_kernel(
     # out
     impact_out: Impact,
 ):
-    """Coordinates and velocities of each element at the end of a part, before the impact."""
+    """Write the coordinates and velocities of each element at the end of a part, before the impact."""
     w, e = wp.tid()
     arrive(tree, past, stage, impact_out.length[w], impact_out.time[w], impact_out, w, e)
 
@@ -180,7 +184,7 @@ def gap_kernel(
     # out
     gap_out: wp.array[scalar],
 ):
-    """The gap that vanishes at the time of the impact."""
+    """Write the gap that vanishes at the time of the impact, for worlds with an impact within the part."""
     w = wp.tid()
     if impact.event[w] != IN_TIME:
         return
@@ -200,7 +204,11 @@ def time_kernel(
     length_adj_out: wp.array[scalar],
     gap_adj_out: wp.array[scalar],
 ):
-    """Adjoint of the time t of an impact: of the time left after it, and of the gap g, by dt = -dg / rate."""
+    """Adjoint of the time t of an impact.
+
+    The gradient with respect to t includes the gradient with respect to the time left after the impact. It is
+    propagated to the vanishing gap g by dt = -dg / rate, or to the length of the part if there is no impact.
+    """
     w = wp.tid()
     event = impact.event[w]
     gap_adj_out[w] = _ZERO
@@ -225,7 +233,10 @@ def length_kernel(
     # out
     left_adj_out: wp.array[scalar],
 ):
-    """Adjoint of the length of a part, which equals the time left at its start: dc / dlength = -c / length."""
+    """Adjoint of the length of a part, which equals the time left at the start of the part.
+
+    The coefficient c of both stages depends on the length by dc / dlength = -c / length.
+    """
     w = wp.tid()
     length = impact.length[w]
     if length > _ZERO:

@@ -1,15 +1,16 @@
-"""Instant impacts: their time within a step, and the velocities after them.
+"""Instant impacts: their time within a step, and the velocities after the impact.
 
-A step is taken in parts, each up to an impact or to the end of the step; the lengths of parts differ between worlds. A
-part is a step of the integrator without the forces of contacts that are about to begin with an impact. Within a part,
-coordinates follow the cubic Hermite interpolation of the coordinates and velocities at both ends. The impact is at the
-time t at which the least gap first vanishes. At this time, velocities jump by impulses p at the contacts,
+A step is taken in parts. Each part ends at an impact or at the end of the step, and the lengths of parts differ between
+worlds. A part is a step of the integrator without the forces of those contacts that are about to begin with an impact.
+Within a part, coordinates follow the cubic Hermite interpolation of the coordinates and velocities at both ends. The
+impact occurs at the time t at which the least gap first vanishes. At this time, impulses p at the contacts change the
+joint velocities from v- to v+:
 
-    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) if |p| > 0,   |p_t| <= mu p_n,   p_t against u_t+,
+    M (v+ - v-) = sum J^T p,   n . u+ = -e min(n . u-, 0) if |p| > 0,   |p_t| <= mu p_n,   p_t opposite to u_t+,
 
-with the velocity u = J v of a contact and its normal n: Newton's law of restitution for all contacts that touch, and
-Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part starts at t
-with the new velocities.
+with the velocity u = J v of a contact and its normal n. These are Newton's law of restitution for all contacts that
+touch, and Coulomb's law (Moreau 1988, "Unilateral contact and dry friction in finite freedom dynamics"). The next part
+starts at t with the new velocities.
 
 Contacts that already touch, or that approach more slowly than the velocity that gravity adds in a step, are compliant.
 """
@@ -60,16 +61,18 @@ class Impact:
     """A part of a step and the impact at its end.
 
     left: Time from the start of the part to the end of the step [s], shape (worlds,).
-    length: Length of the step of the integrator in this part, 0 for no step [s], shape (worlds,).
-    time: Time from the start of the part to the impact, or `length` if there is no impact [s], shape (worlds,).
-    rate: Rate of the vanishing gap at the impact [m/s], shape (worlds,).
+    length: Length of the step of the integrator in this part [s], or 0 if the integrator takes no step, shape
+        (worlds,).
+    time: Time from the start of the part to the impact [s], or `length` if there is no impact, shape (worlds,).
+    rate: Time derivative of the vanishing gap at the impact [m/s], shape (worlds,).
     event: Code of the event that ends the part, shape (worlds,).
     count: Number of contacts of the impact, shape (worlds,).
-    candidate: Candidates of the contacts of the impact, first the candidate whose gap vanishes, shape (worlds *
+    candidate: For each contact of the impact, its candidate, shape (worlds * CONTACTS,); the first is the candidate
+        whose gap vanishes.
+    impulse: For each contact of the impact, its impulse [N s], shape (worlds * CONTACTS,).
+    mode: For each contact of the impact, 0 if it carries no impulse, 1 if it sticks and 2 if it slides, shape (worlds *
         CONTACTS,).
-    impulse: Impulses of the contacts of the impact [N s], shape (worlds * CONTACTS,).
-    mode: 0 for no impulse, 1 for a contact that sticks and 2 for one that slides, shape (worlds * CONTACTS,).
-    q: Joint coordinates at the end of the part, shape (worlds * coordinates,).
+    q: Joint coordinates at the end of the part [rad, m, or quaternions], shape (worlds * coordinates,).
     qd: Joint velocities at the end of the part, before the impact [rad/s or m/s], shape (worlds * freedom,).
     """
 
@@ -88,7 +91,7 @@ class Impact:
 
 @wp.func
 def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
-    """Velocity at x of the body with the points of a pair, relative to the solid of the pair [m/s]."""
+    """Velocity at x, relative to the solid of a pair, of the body that carries the points of the pair [m/s]."""
     contacts = robot.contacts
     V = body_twist(robot.tree, links, w, contacts.group_body[contacts.pair_group[pair]])
     V = V - body_twist(robot.tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
@@ -107,10 +110,11 @@ def mark_free(
     robot: RobotArrays, step: scalar, last: int, start: ImplicitStage, left: scalar, contact_list: ContactList,
     links: Links, w: int,
 ):  # fmt: skip
-    """Mark the candidates that are about to hit at the start of a part; return AT_ONCE if one hits at once, else NONE.
+    """Mark the candidates that are about to have an instant impact, at the start of a part.
 
-    The last part has no such candidates. A candidate is compliant if it already overlaps, or if it approaches at no
-    more than |g| h + `CLOSE` / h for steps of length h.
+    Returns AT_ONCE if a marked candidate already touches, else NONE. The last part of a step has no marked candidates.
+    A candidate stays compliant if it already overlaps, or if it approaches at a speed of at most |g| h + `CLOSE` / h,
+    with the length h (`step`) of a step.
     """
     contacts = robot.contacts
     event = int(NONE)
@@ -143,7 +147,7 @@ def release_kernel(
     contact_list_out: ContactList,
     links_out: Links,
 ):
-    """Mark the candidates that are about to hit at the start of a part."""
+    """Mark the candidates that are about to have an instant impact, at the start of a part."""
     w = wp.tid()
     mark_free(robot, step, last, start, left[w], contact_list_out, links_out, w)
 
@@ -161,7 +165,10 @@ def prepare_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Mark the candidates that are about to hit at the start of a part, and write whether one hits at once."""
+    """Mark the candidates that are about to have an instant impact, and initialise `impact_out` for a part.
+
+    A world in which a marked candidate already touches takes no step of the integrator in this part.
+    """
     w = wp.tid()
     left = impact_out.left[w]
     event = mark_free(robot, step, last, start, left, contact_list_out, links_out, w)
@@ -176,7 +183,7 @@ def prepare_kernel(
 def arrive(
     tree: JointTree, past: Past, stage: ImplicitStage, length: scalar, t: scalar, impact: Impact, w: int, e: int
 ):
-    """Write coordinates and velocities of an element at time t of a part."""
+    """Write the coordinates and velocities of element e at time t of a part to `impact`."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]
     j = w * tree.freedom + tree.dof[e]
@@ -215,7 +222,7 @@ def go_to(
     impact: Impact,
     w: int,
 ):
-    """Write coordinates, velocities and poses at time t of a part, by one thread."""
+    """Write coordinates, velocities and poses of world w at time t of a part, by one thread."""
     for e in range(robot.tree.elements):
         arrive(robot.tree, past, stage, impact.length[w], t, impact, w, e)
     pose_all(robot, landing, links, w)
@@ -223,7 +230,7 @@ def go_to(
 
 @wp.func
 def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: int):
-    """The least gap of the candidates about to hit, and the candidate with this gap; infinity and -1 without any."""
+    """Least gap of all marked candidates [m], and the candidate with this gap; infinity and -1 if none is marked."""
     least = scalar(wp.inf)
     nearest = int(-1)
     for c in range(robot.contacts.candidates):
@@ -237,7 +244,7 @@ def least_gap(robot: RobotArrays, contact_list: ContactList, links: Links, w: in
 
 @wp.func
 def gap_of(robot: RobotArrays, contact_list: ContactList, links: Links, w: int, c: int):
-    """Gap of a candidate [m]."""
+    """Signed distance between the point and the solid of candidate c [m]."""
     _x, d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
     return d
 
@@ -257,7 +264,10 @@ def locate_kernel(
     links_out: Links,
     impact_out: Impact,
 ):
-    """Find the first impact of a part by the Illinois method and go to its time, or to the end if there is none."""
+    """Find the first impact of a part with the Illinois method, and write the state at the time of the impact.
+
+    Without an impact the kernel writes the state at the end of the part.
+    """
     w = wp.tid()
     length = impact_out.length[w]
     go_to(robot, past, stage, landing, length, links_out, impact_out, w)

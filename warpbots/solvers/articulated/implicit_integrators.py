@@ -1,16 +1,17 @@
-"""The implicit integrators BDF1 and SDIRK2: equations of their stages.
+"""The implicit integrators BDF1 and SDIRK2: the equations of their stages.
 
-The stages of both integrators have the same form. A stage displaces the coordinates by x; the velocity is v = c x +
-rate, and the acceleration is c v + accel.
+The stages of both integrators have the same form. A stage displaces the coordinates by x. The velocity at its end is v
+= c x + rate, and the acceleration is c v + accel, with
 
     BDF1     c = 1 / h                        rate = 0                  accel = -c v_n
     SDIRK2   c = 1 / (g h), first stage       rate = 0                  accel = -c v_n
                             second stage      rate = -k c x_1           accel = -c v_n - k c (v_1 - v_n)
 
-with the step h, the velocity v_n at its start, x_1 and v_1 of the first stage, g = 1 - 1 / sqrt 2 and k = (1 - g) / g
-(Alexander 1977, "Diagonally implicit Runge-Kutta methods for stiff O.D.E.'s"). All stages use the control signals of
-the step, so a force that is constant within a step gives its full impulse in that step. A multistep method does not:
-across a jump of the force, BDF2 gives 1.5 or 0.67 times the impulse.
+where h is the length of the step, v_n the velocity at its start, x_1 and v_1 are the displacement and velocity of the
+first stage, g = 1 - 1 / sqrt 2 and k = (1 - g) / g (Alexander 1977, "Diagonally implicit Runge-Kutta methods for stiff
+O.D.E.'s"). All stages use the control signals of the step, so a force that is constant within a step gives its full
+impulse in that step. Multistep methods do not have this property: across a jump of the force, BDF2 gives 1.5 or 0.67
+times the impulse.
 """
 
 import math
@@ -37,14 +38,14 @@ _ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
 
 @wp.struct
 class Past:
-    """State at the start of a step, with all worlds in one row, and length of the step.
+    """State at the start of a step, flattened over all worlds, and the length of the step.
 
     method: Code of the integrator.
     h: Length of the step [s].
-    lengths: Length of the current part of the step in each world, 0 for no part [s], shape (worlds,); (0,) for a step
-        in a single part.
-    q: Joint coordinates, shape (worlds * coordinates,).
-    qd: Joint velocities, shape (worlds * freedom,).
+    lengths: If a step is taken in parts, the length of the current part in each world [s], shape (worlds,), or 0 if a
+        world takes no step; otherwise an empty array, shape (0,).
+    q: Joint coordinates at the start of the step [rad, m, or quaternions], shape (worlds * coordinates,).
+    qd: Joint velocities at the start of the step [rad/s or m/s], shape (worlds * freedom,).
     """
 
     method: int
@@ -56,7 +57,7 @@ class Past:
 
 @wp.func
 def length_of(past: Past, w: int):
-    """Length of a step in a world [s]."""
+    """Length of the step, or of its current part, in world w [s]."""
     h = past.h
     if past.lengths.shape[0] > 0:
         h = past.lengths[w]
@@ -65,7 +66,7 @@ def length_of(past: Past, w: int):
 
 @wp.func
 def inverse_length(past: Past, w: int):
-    """Coefficient c of the stages of a step in a world [1/s]."""
+    """Coefficient c of the stages of a step in world w [1/s]."""
     c = _ONE / length_of(past, w)
     if past.method == SDIRK2:
         c = c / _GAMMA
@@ -74,7 +75,10 @@ def inverse_length(past: Past, w: int):
 
 @wp.func
 def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, e: int, number: int):
-    """Write `rate` and `accel` of an element in a stage; `number` is 0 for the first of two stages and 1 otherwise."""
+    """Write the terms `rate` and `accel` of element e in a stage.
+
+    `number` is 0 for the first of two stages, and 1 for the second stage or a single stage.
+    """
     c = stage.c[w]
     v = of_joint(tree, past.qd, w, e)
     rate = vec3()
@@ -95,9 +99,9 @@ def recall(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitSta
 
 @wp.func
 def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitStage, w: int, j: int, number: int):
-    """Write the initial displacement for Newton's method.
+    """Write the initial displacement of velocity j for Newton's method.
 
-    It assumes constant velocities, or, in the second stage, the acceleration of the first stage.
+    The guess assumes a constant velocity or, in the second of two stages, the acceleration of the first stage.
     """
     i = w * tree.freedom + j
     v = past.qd[i]
@@ -108,7 +112,7 @@ def predict(tree: JointTree, past: Past, first: ImplicitStage, stage: ImplicitSt
 
 @wp.func
 def finish(tree: JointTree, past: Past, stage: ImplicitStage, end: Past, w: int, e: int):
-    """Write coordinates and velocities of an element at the end of the step, which is the end of its last stage."""
+    """Write the coordinates and velocities of element e at the end of the step; `stage` is the last stage."""
     kind = tree.kind[e]
     i = w * tree.coordinates + tree.coordinate[e]
     j = w * tree.freedom + tree.dof[e]

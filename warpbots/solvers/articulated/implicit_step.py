@@ -1,4 +1,4 @@
-"""Launches for a step of an integrator: the stages in order, and the adjoints of the stages in reverse order."""
+"""Kernel launches of a step of an integrator: its stages in order, and their adjoints in reverse order."""
 
 import warp as wp
 
@@ -17,7 +17,10 @@ __all__ = ["kept_stages", "past_of", "solve_stages", "solve_stages_adjoint", "st
 
 
 def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array | None = None) -> Past:
-    """State at the start of a step as a Warp struct; `lengths`, if given, has the step length of each world."""
+    """Warp struct of the state at the start of a step.
+
+    If `lengths` is given, it holds the length of the step in each world; otherwise all worlds take a step of `dt`.
+    """
     past = Past()
     past.method, past.h = method, dt
     past.q, past.qd = q.flatten(), qd.flatten()
@@ -27,7 +30,7 @@ def past_of(method: int, dt: float, q: wp.array, qd: wp.array, lengths: wp.array
 
 
 def stages_from(q: wp.array, stages: tuple[ImplicitStage, ImplicitStage]) -> list[ImplicitStage]:
-    """Copies of `stages` (with the same arrays) that displace the coordinates `q`."""
+    """Copies of `stages` that displace the coordinates `q`; all other arrays are shared with `stages`."""
     placed = []
     for stage in stages:
         copied = ImplicitStage()
@@ -40,7 +43,7 @@ def stages_from(q: wp.array, stages: tuple[ImplicitStage, ImplicitStage]) -> lis
 
 
 def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[ImplicitStage]:
-    """Copies, in the workspace, of the stages that the step `end` stored, with gradients set to zero."""
+    """Copy the stored stages `end` of a step to arrays of the workspace whose gradients are zero."""
     stages = stages_from(q, model.workspace.stages)
     for kept, stage in zip(end.stages, stages, strict=True):
         for name in ("x", "rate", "accel", "c"):
@@ -50,21 +53,21 @@ def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[I
 
 
 def _numbers(past: Past) -> tuple[int, ...]:
-    """Numbers of the stages of a step; the only stage of BDF1 has number 1, because it is the last one."""
+    """Numbers of the stages of a step; the only stage of BDF1 has number 1, like the last stage of SDIRK2."""
     return (1,) if past.method == BDF1 else (0, 1)
 
 
 def solve_stages(
     model: ArticulatedModel, options: Options, past: Past, after: Past, end: StoredStep, control: wp.array
 ) -> None:
-    """Solve for the stages of a step.
+    """Solve the stages of a step, and write the state at its end.
 
     Args:
         model: The model.
         options: Options of Newton's method.
-        past: Start of the step.
-        after: End of the step.
-        end: Storage for the adjoint.
+        past: State at the start of the step.
+        after: State at the end of the step, which the function writes.
+        end: Data for the adjoint, which the function writes.
         control: Control signals.
     """
     workspace, (first, second) = model.workspace, stages_from(past.q, end.stages)
@@ -78,13 +81,14 @@ def solve_stages(
 def solve_stages_adjoint(
     model: ArticulatedModel, past: Past, end: StoredStep, stages: list[ImplicitStage], control: wp.array
 ) -> None:
-    """Adjoint of a step: gradients with respect to its start and all parameters, from the gradients of its stages.
+    """Adjoint of the stages of a step: propagate their gradients to the start of the step and to all parameters.
 
     Args:
         model: The model.
-        past: Start of the step.
-        end: Data that the step stored.
-        stages: From `kept_stages`; their gradients must include everything that depends on the stages.
+        past: State at the start of the step.
+        end: Data that the step stored for the adjoint.
+        stages: Copies of the stages from `kept_stages`; their gradients must include all quantities that depend on the
+            stages.
         control: Control signals.
     """
     workspace, device, lanes = model.workspace, model.device, lanes_of(model.device)
@@ -98,7 +102,7 @@ def solve_stages_adjoint(
 
 
 def _power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Gradients of the virtual power of a stage with respect to the inputs of the stage (`virtual_power`)."""
+    """Add the gradients of the virtual power of a stage with respect to the inputs of the stage (`virtual_power`)."""
     workspace, device = model.workspace, model.device
     clear_gradients(workspace.gradients())
     launch_all(sweeps(model, stage), device)

@@ -1,15 +1,15 @@
 """The impulses of an impact, and the equations for these impulses in the form that the adjoint needs.
 
-A contact has the unit normal n, T = 1 - n n^T, and the velocity u+ = u- + W p after the impact, W = J M^-1 J^T. Its
-impulse p fulfils r = 0, where
+A contact has the unit normal n, the projection T = 1 - n n^T onto the tangential plane, and the velocities u- before
+and u+ = u- + W p after the impact, with W = J M^-1 J^T. The impulse p of the contact solves r = 0 with the residual
 
-    r = p                                                 if it carries no impulse,
-    r = u+ + e min(n . u-, 0) n                           if it sticks,
-    r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if it slides, e_t = u_t+ / |u_t+|.
+    r = p                                                 if the contact carries no impulse,
+    r = u+ + e min(n . u-, 0) n                           if the contact sticks,
+    r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if the contact slides, e_t = u_t+ / |u_t+|.
 
-The impulse of one contact after the other is solved for, with the impulses of all others given, until no impulse
-changes (Jean 1999, "The non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+ with the
-matrices P and B from `impulse_tangents`.
+The equations are solved for the impulse of one contact after the other, with the impulses of all other contacts given,
+until no impulse changes (Jean 1999, "The non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+
+with the matrices P and B from `impulse_tangents`.
 """
 
 import warp as wp
@@ -38,20 +38,20 @@ _SOFT = wp.constant(scalar(1e-10))  # regularisation of contacts in the adjoint,
 
 @wp.struct
 class Strike:
-    """Quantities of an impact, with all worlds in one row; the symbols are those of this module.
+    """Quantities of an impact, with all worlds in one row; the module docstring defines the symbols.
 
-    mass: Memory for the factors of the mass matrix.
-    system: Factors of the derivative of r with respect to the impulses, shape (worlds * ROWS^2,).
-    row: J, with a row for each component of the velocity of each contact, shape (worlds * ROWS * freedom,).
+    mass: Memory for the factors of the mass matrix M.
+    system: Factors of the derivative of all residuals r with respect to all impulses, shape (worlds * ROWS^2,).
+    row: Jacobian J, with one row for each component of the velocity of each contact, shape (worlds * ROWS * freedom,).
     response: Changes M^-1 J^T of the joint velocities by unit impulses [rad/s or m/s per N s], shape (worlds * ROWS *
         freedom,).
-    delassus: W, a 3 x 3 block for each two contacts, shape (worlds * CONTACTS^2,).
-    place: Positions of contacts [m], shape (worlds * CONTACTS,).
-    normal: Unit normals n, shape (worlds * CONTACTS,).
-    before: Velocities u- of contacts before the impact [m/s], shape (worlds * CONTACTS,).
+    delassus: Matrix W, as one 3 x 3 block for each ordered pair of contacts, shape (worlds * CONTACTS^2,).
+    place: Position of each contact [m], shape (worlds * CONTACTS,).
+    normal: Unit normal n of each contact [1], shape (worlds * CONTACTS,).
+    before: Velocity u- of each contact before the impact [m/s], shape (worlds * CONTACTS,).
     change: Change v+ - v- of the joint velocities [rad/s or m/s], shape (worlds * freedom,).
-    weight: Weights -y of r in the adjoint, shape (worlds * CONTACTS,).
-    solution: Components of all weights of a world, one after the other, shape (worlds * ROWS,).
+    weight: Weight -y of the residual r of each contact in the adjoint, shape (worlds * CONTACTS,).
+    solution: Components of the vectors y of all contacts of a world, contact after contact, shape (worlds * ROWS,).
     """
 
     mass: Factors
@@ -69,7 +69,7 @@ class Strike:
 
 @wp.func
 def direction(a: vec3):
-    """a / |a|, or zero."""
+    """Unit vector a / |a|, or zero if a is zero."""
     size = wp.length(a)
     e = vec3()
     if size > _ZERO:
@@ -79,7 +79,7 @@ def direction(a: vec3):
 
 @wp.func
 def restitution_of(robot: RobotArrays, w: int, pair: int, closing: scalar):
-    """-e min(n . u-, 0)."""
+    """Normal velocity -e min(n . u-, 0) after the impact, with `closing` = n . u- and the restitution e of the pair."""
     contacts = robot.contacts
     return -contacts.restitution[w * contacts.laws + contacts.pair_law[pair]] * wp.min(closing, _ZERO)
 
@@ -89,7 +89,7 @@ def impulse_responses(
     robot: RobotArrays, contact_list: ContactList, landing: ImplicitStage, work: StepArrays, strike: Strike,
     impact: Impact, w: int,
 ):  # fmt: skip
-    """Write J, M^-1 J^T, W, n and u- of the impact of world w, by one thread."""
+    """Write J, M^-1 J^T, W, n and u- of the impact of world w to `strike`; called by one thread for each world."""
     tree = robot.tree
     contacts = robot.contacts
     n = tree.freedom
@@ -146,7 +146,7 @@ def impulse_responses(
 def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
     """List the contacts of an impact: first the contact whose gap vanishes, then other contacts that touch.
 
-    The next contact is always the one farthest from all contacts listed so far.
+    Each further contact is the contact that is farthest from all contacts listed so far.
     """
     contacts = robot.contacts
     count = impact.count[w]
@@ -195,7 +195,10 @@ def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
 
 @wp.func
 def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Impulse and mode (`Impact.mode`) of contact i, for given impulses of the other contacts."""
+    """Solve for the impulse of contact i with the impulses of all other contacts given.
+
+    Returns the impulse and the mode of the contact (`Impact.mode`).
+    """
     contacts = robot.contacts
     at = w * CONTACTS + i
     pair = contact_list.pair[impact.candidate[at]]
@@ -244,7 +247,7 @@ def strike_kernel(
     qd_out: wp.array[scalar],
     left_out: wp.array[scalar],
 ):
-    """Impulses of the impact of every world, the state after the impact and the time left in the step."""
+    """Compute the impulses of the impact of each world, the state after the impact and the time left in the step."""
     w = wp.tid()
     tree = robot.tree
     n = tree.freedom
@@ -288,7 +291,7 @@ def strike_kernel(
 
 @wp.func
 def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Derivatives of the residual r of contact i: P with respect to its impulse p, B with respect to u+."""
+    """Derivatives of the residual r of contact i: P with respect to its impulse p, and B with respect to its u+."""
     contacts = robot.contacts
     at = w * CONTACTS + i
     one = wp.identity(n=3, dtype=scalar)
@@ -326,7 +329,11 @@ def weigh_impact_kernel(
     strike_out: Strike,
     weight_out: wp.array[scalar],
 ):
-    """Weights -l of the momentum balance and -y of r: G = P + B W, G^T y = J M^-1 v+*, M l = v+* - J^T B^T y."""
+    """Compute the weights -l of the momentum balance and -y of the residuals r in the adjoint of an impact.
+
+    The weights solve G^T y = J M^-1 v+* with G = P + B W, and M l = v+* - J^T B^T y. v+* is the gradient with respect
+    to the joint velocities after the impact (`qd_adj`).
+    """
     w = wp.tid()
     n = robot.tree.freedom
     count = impact.count[w]

@@ -1,4 +1,4 @@
-"""Mass and moments of inertia of shapes: closed forms for primitives, sums for meshes."""
+"""Mass and moments of inertia of shapes, in closed form for primitives and as sums for meshes."""
 
 import functools
 import math
@@ -47,7 +47,7 @@ def body_inertia(body: RigidBody) -> Inertia | None:
 
 @functools.singledispatch
 def solid_moments(shape: Shape) -> Moments:
-    """Volume, centre and moments of inertia about the centre, of a shape of density 1.
+    """Volume, centre, and moments of inertia about the centre of a shape of density 1.
 
     Raises:
         TypeError: No moments of inertia are known for the shape.
@@ -117,12 +117,12 @@ def _(shape: Posed) -> Moments:
 
 @solid_moments.register
 def _(shape: Union) -> Moments:
-    """Sum over the shapes of the union; matter in an overlap of two shapes counts twice."""
+    """Sum the moments of the shapes of the union; matter in an overlap of two shapes counts twice."""
     return combine([solid_moments(s) for s in shape.shapes])
 
 
 def combine(parts: list[Moments]) -> Moments:
-    """Total mass (or volume) of several parts, their common centre of mass, and the moments of inertia about it."""
+    """Total mass (or volume) of several parts, their common centre, and their moments of inertia about this centre."""
     mass = sum(m for m, _, _ in parts)
     center = sum(m * c for m, c, _ in parts) / mass
     moments = np.zeros((3, 3))

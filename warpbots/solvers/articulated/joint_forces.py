@@ -13,9 +13,10 @@ __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
 @wp.func
 def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Force of joint limits: linear in the depth beyond a limit, plus a damping force that is at most as large.
+    """Force that is needed to move a joint against its limits: a spring force plus a damping force.
 
-    The force never pulls, and it is continuous at a limit.
+    The spring force is proportional to the depth beyond a limit, and the damping force is at most as large as the
+    spring force. So limits never pull, and their force is continuous at a limit.
     """
     depth = scalar(0.0)
     if q > upper:
@@ -31,7 +32,7 @@ def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: s
 
 @wp.func
 def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Derivatives of the force of limits with respect to the coordinate and its velocity."""
+    """Derivatives of `limit_force` with respect to the coordinate q and the velocity v."""
     spring = scalar(0.0)
     slow = scalar(0.0)
     if q > upper or q < lower:
@@ -51,7 +52,7 @@ def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness:
 
 @wp.func
 def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
-    """Force that is needed to move an element against its springs, dampers, limits and the inertia of its rotors."""
+    """Forces that are needed to move element e against its springs, dampers, limits and the inertia of its rotors."""
     kind = tree.kind[e]
     f = vec3()
     if kind != FIXED:
@@ -73,9 +74,10 @@ def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage
 
 @wp.func
 def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of `passive_force` with respect to rotations about (or translations along) axes, and to velocities.
+    """Derivatives of `passive_force` with respect to motions along the axes of the element, and to its velocities.
 
-    The derivative with respect to velocities is a diagonal matrix, returned as a vector.
+    A motion is a rotation about an axis or a translation along an axis. The derivative with respect to velocities is a
+    diagonal matrix, returned as a vector.
     """
     tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
     slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
@@ -97,7 +99,7 @@ def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitSt
 def motor_force(
     tree: JointTree, design: ModelParameters, stage: ImplicitStage, control: wp.array2d[scalar], w: int, m: int
 ):
-    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; only u torque at a ball joint."""
+    """Force of motor m: u torque + stiffness (target + u reach - q) - damping v; at a ball joint only u torque."""
     i = w * tree.channels + m
     j = w * tree.freedom + tree.motor_dof[m]
     u = control[w, m]

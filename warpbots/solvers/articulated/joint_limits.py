@@ -1,15 +1,16 @@
-"""Default stiffness and damping of joint limits, from the inertia that a joint carries and its motors and springs.
+"""Default stiffness and damping of joint limits.
 
-A limit that stops an inertia I as a spring of the frequency w = 1 / `TIME` with critical damping has
+The defaults follow from the inertia that a joint carries and from the motors and springs of the joint. A limit that
+stops an inertia I like a critically damped spring of the frequency w = 1 / `TIME` has
 
     k = I w^2,    d = 2 sqrt(k I),
 
-so that a body at a lever arm r exceeds the limit by g / (r w^2) under its weight, whatever its mass. For a translation,
-I is the armature plus the mass of all bodies beyond the joint. For a rotation, I is the armature plus the largest
-principal moment of inertia of these bodies about the origin of the joint at zero coordinates; the largest, because the
-bodies may have another orientation when they reach the limit. Motors and springs of the joint push against the limit as
-well: k is at least a hundred times their stiffness, and a motor alone moves the joint beyond the limit by at most
-`GIVES`.
+so that a body at a lever arm r exceeds the limit by g / (r w^2) under its weight, for any mass. For a translation, I is
+the armature plus the mass of all bodies that the joint carries. For a rotation, I is the armature plus the largest
+principal moment of inertia of these bodies about the origin of the joint at zero coordinates. The largest moment is
+used because the bodies may have another orientation when they reach the limit. Motors and springs of the joint also
+push against the limit: k is at least a hundred times their stiffness, and a motor alone moves the joint beyond the
+limit by at most `GIVES`.
 """
 
 import numpy as np
@@ -33,10 +34,10 @@ def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> 
     """Stiffness and damping of the limits of a joint: the values that the joint gives, or else the defaults.
 
     Args:
-        scene: Scene of the joint, the bodies that it carries, and its motors.
+        scene: Scene with the joint, the bodies that the joint carries, and its motors.
         joint: A joint with limits.
-        matter: Matter other than rigid bodies that the joint carries: for each piece the mass, the centre and the
-            moments of inertia about the centre, at zero coordinates.
+        matter: Soft matter that the joint carries in addition to rigid bodies: the mass, the centre, and the moments of
+            inertia about the centre of each piece, at zero coordinates.
 
     Returns:
         Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m], each of shape (velocities,).
@@ -57,7 +58,7 @@ def is_angle(joint: Joint) -> np.ndarray:
 
 
 def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndarray:
-    """Inertia that a joint carries, for each of its velocities [kg m^2 or kg], shape (velocities,)."""
+    """Inertia that a joint moves along or about each of its axes [kg m^2 or kg], shape (velocities,)."""
     children: dict[str | None, list[str]] = {}
     for j in scene.joints:
         children.setdefault(j.parent, []).append(j.child)
@@ -80,7 +81,10 @@ def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndar
 
 
 def drive_stiffness(scene: Scene, joint: Joint) -> np.ndarray:
-    """Least stiffness of limits against the springs and motors of a joint [N m/rad or N/m], shape (velocities,)."""
+    """Least stiffness that the limits of a joint need against its springs and motors [N m/rad or N/m].
+
+    The result has shape (velocities,).
+    """
     k, gives = _STIFFER * np.array(joint.stiffness), np.where(is_angle(joint), GIVES[True], GIVES[False])
     for motor in scene.actuators:
         if isinstance(motor, Torque | Servo) and motor.joint == joint.name:

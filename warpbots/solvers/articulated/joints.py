@@ -1,12 +1,12 @@
-"""Elementary joints: their coordinates, and how a displacement in a step changes the coordinates.
+"""Elementary joints: their coordinates, and the change of the coordinates by a displacement in a step.
 
-Every joint is a chain of elementary joints: a planar joint is two prismatic joints, a free joint three and a ball
-joint. A step starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the
-quaternion of a ball joint, with the Cayley map
+Every joint is a chain of elementary joints: a planar joint consists of two prismatic joints, a free joint of three
+prismatic joints and a ball joint. A step starts at coordinates q and displaces them by x. It ends at q + x for an angle
+or a length, and at q cay(x) for the quaternion of a ball joint, with the Cayley map
 
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
-which is the rotation by 2 atan(|x| / 2) about x. It needs no trigonometric function, and has no singularity for
+which is the rotation by 2 atan(|x| / 2) about x. The map needs no trigonometric function, and has no singularity for
 rotations below pi in a step. While x changes at a rate r, the body has the angular velocity s (r - x × r / 2) in the
 axes of the body, with s = 1 / (1 + |x|^2 / 4).
 """
@@ -45,7 +45,7 @@ _ONE, _TWO = wp.constant(scalar(1.0)), wp.constant(scalar(2.0))
 
 @wp.func
 def rotation_about(axis: vec3, angle: scalar):
-    """Rotation matrix for an angle about a unit axis (Rodrigues)."""
+    """Matrix of the rotation by `angle` [rad] about a unit axis (formula of Rodrigues)."""
     c = wp.cos(angle)
     return (
         c * wp.identity(n=3, dtype=scalar) + wp.sin(angle) * wp.skew(axis) + (_ONE - c) * wp.outer(axis, axis)
@@ -54,39 +54,39 @@ def rotation_about(axis: vec3, angle: scalar):
 
 @wp.func
 def _shrink(x: vec3):
-    """1 / (1 + |x|^2 / 4)."""
+    """The factor s = 1 / (1 + |x|^2 / 4) of the angular velocity."""
     return _ONE / (_ONE + _QUARTER * wp.dot(x, x))
 
 
 @wp.func
 def cayley(x: vec3):
-    """cay(x), a unit quaternion."""
+    """Unit quaternion cay(x) of the displacement x."""
     n = wp.sqrt(_shrink(x))
     return quat(_HALF * n * x[0], _HALF * n * x[1], _HALF * n * x[2], n)
 
 
 @wp.func
 def cayley_velocity(x: vec3, rate: vec3):
-    """Angular velocity in the axes of the body while x changes at `rate`."""
+    """Angular velocity of the body, in the axes of the body, while the displacement x changes at `rate`."""
     return _shrink(x) * (rate - _HALF * wp.cross(x, rate))
 
 
 @wp.func
 def cayley_tangent(x: vec3):
-    """Matrix T(x) for which T(x) rate is the angular velocity in the axes of the body."""
+    """Matrix T(x) that maps the rate of x to the angular velocity in the axes of the body."""
     return _shrink(x) * (wp.identity(n=3, dtype=scalar) - _HALF * wp.skew(x))
 
 
 @wp.func
 def cayley_rate(x: vec3, rate: vec3):
-    """Derivative of T(x) rate (`cayley_tangent`) with respect to x, at constant rate."""
+    """Derivative of T(x) rate with respect to x at constant `rate`, with the matrix T(x) from `cayley_tangent`."""
     v = cayley_velocity(x, rate)
     return _HALF * _shrink(x) * (wp.skew(rate) - wp.outer(v, x))
 
 
 @wp.func
 def logarithm(q: quat):
-    """Rotation vector of a unit quaternion, of length in [0, pi]."""
+    """Rotation vector of a unit quaternion; its length is in [0, pi]."""
     v = vec3(q[0], q[1], q[2])
     w = q[3]
     if w < scalar(0.0):
@@ -104,7 +104,7 @@ def logarithm(q: quat):
 
 @wp.func
 def logarithm_tangent(phi: vec3):
-    """Derivative of the rotation vector phi with respect to rotations about the axes of the body."""
+    """Derivative of the rotation vector phi with respect to a small rotation about the axes of the body."""
     s = wp.dot(phi, phi)
     b = scalar(1.0 / 12.0) + s / scalar(720.0) + s * s / scalar(30240.0)
     if s > scalar(1.0e-4):

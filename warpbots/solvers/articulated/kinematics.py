@@ -24,7 +24,10 @@ __all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "m
 
 @wp.func
 def of_joint(tree: JointTree, values: wp.array[scalar], w: int, e: int):
-    """The entries of element e in an array with an entry for each joint velocity, padded to three with zeros."""
+    """Entries of `values` that belong to the velocities of element e, padded with zeros to three components.
+
+    `values` has one entry for each joint velocity.
+    """
     i = w * tree.freedom + tree.dof[e]
     kind = tree.kind[e]
     a = vec3()
@@ -37,7 +40,7 @@ def of_joint(tree: JointTree, values: wp.array[scalar], w: int, e: int):
 
 @wp.func
 def ball(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Unit quaternion of a ball joint at the end of a stage."""
+    """Unit quaternion of element e, a ball joint, at the end of a stage."""
     i = w * tree.coordinates + tree.coordinate[e]
     q = quat(stage.q[i], stage.q[i + 1], stage.q[i + 2], stage.q[i + 3])
     return wp.normalize(q) * cayley(of_joint(tree, stage.x, w, e))
@@ -45,7 +48,7 @@ def ball(tree: JointTree, stage: ImplicitStage, w: int, e: int):
 
 @wp.func
 def joint_velocity(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Velocities of an element at the end of a stage."""
+    """Joint velocities of element e at the end of a stage."""
     x = of_joint(tree, stage.x, w, e)
     rate = stage.c[w] * x + of_joint(tree, stage.rate, w, e)
     v = rate
@@ -56,13 +59,16 @@ def joint_velocity(tree: JointTree, stage: ImplicitStage, w: int, e: int):
 
 @wp.func
 def joint_acceleration(tree: JointTree, stage: ImplicitStage, w: int, e: int, velocity: vec3):
-    """Accelerations of an element at the end of a stage."""
+    """Rates of the joint velocities of element e at the end of a stage."""
     return stage.c[w] * velocity + of_joint(tree, stage.accel, w, e)
 
 
 @wp.func
 def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
-    """Twist of an element with the origin p relative to its parent, for the joint velocities `rates`."""
+    """Twist of an element relative to its parent, from the joint velocities `rates`.
+
+    p is the origin of the element, and the columns of `basis` are the axes of its velocities.
+    """
     d = basis @ rates
     twist = spatial(d, wp.cross(p, d))
     if kind == PRISMATIC:
@@ -72,7 +78,10 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
 @wp.func
 def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: Links, w: int, e: int):
-    """Write pose, twist and acceleration of an element, from the motion of its parent, and the pose of its body."""
+    """Write pose, twist and acceleration of element e, which follow from the motion of its parent.
+
+    If e is the last element of its joint, the function also writes the pose of the body.
+    """
     n = w * tree.elements + e
     k = w * tree.bodies + tree.body[e]
     R = wp.identity(n=3, dtype=scalar)
@@ -118,13 +127,13 @@ def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: 
 
 @wp.func
 def first_moment(design: ModelParameters, links: Links, k: int):
-    """First moment of a body about the origin of the world: mass times centre of mass [kg m]."""
+    """First moment of body k about the origin of the world: mass times centre of mass [kg m]."""
     return design.mass[k] * (links.body_position[k] + links.body_rotation[k] @ design.center[k])
 
 
 @wp.func
 def moments(design: ModelParameters, links: Links, k: int):
-    """Moments of inertia of a body about the origin of the world [kg m^2]."""
+    """Moments of inertia of body k about the origin of the world [kg m^2]."""
     R = links.body_rotation[k]
     I = design.inertia[k]
     c = links.body_position[k] + R @ design.center[k]
@@ -133,5 +142,8 @@ def moments(design: ModelParameters, links: Links, k: int):
 
 @wp.func
 def inertial_wrench(m: scalar, mc: vec3, J: mat33, V: Twist, A: Twist):
-    """I A + V x* I V, for the spatial inertia I of mass m, first moment mc and moments of inertia J."""
+    """Wrench I A + V x* I V that a body needs for the twist V and the acceleration A.
+
+    The spatial inertia I consists of the mass m, the first moment mc and the moments of inertia J.
+    """
     return momentum(m, mc, J, A) + cross_force(V, momentum(m, mc, J, V))

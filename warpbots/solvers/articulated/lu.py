@@ -1,8 +1,8 @@
-"""Dense systems of one world: LU factorisation with partial pivoting, by one thread or by all threads of a world.
+"""Dense linear systems: LU factorisation with partial pivoting, by one thread or by all threads of a world.
 
 Both variants compute the same factors, P A = L U, stored row by row; row k was exchanged with row `pivot[k]`. A single
 thread processes rows one after the other. The threads of a warp process adjacent columns, and eliminate the right-hand
-side along with the matrix. Sums that all threads need are computed by each thread in the same order, so that runs
+side together with the matrix. If all threads need a sum, each thread computes the sum in the same order, so that runs
 repeat to the bit.
 """
 
@@ -16,7 +16,7 @@ __all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transpo
 
 @wp.func
 def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
-    """Row with the largest absolute entry in column k, among the rows from k on."""
+    """Number of the row with the largest absolute entry in column k, among row k and all rows below it."""
     best = k
     most = wp.abs(A[a + k * n + k])
     for i in range(k + 1, n):
@@ -102,7 +102,7 @@ def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scal
 
 @wp.func
 def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
-    """Subtract multiples of row k from the entries of column j below row k, four independent entries at a time."""
+    """Subtract multiples of the entry in row k from the entries of column j below row k, four entries at a time."""
     u = A[a + k * n + j]
     i = k + 1
     while i + 3 < n:
@@ -123,7 +123,7 @@ def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
 
 @wp.func
 def exchange(values: wp.array[scalar], i: int, j: int):
-    """Exchange the entries i and j."""
+    """Exchange the entries i and j of an array."""
     t = values[i]
     values[i] = values[j]
     values[j] = t
@@ -170,7 +170,7 @@ def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w:
 def solve_transposed_together(
     A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int
 ):
-    """`solve_transposed` by all threads of a world."""
+    """Replace b of world w by the solution x of A^T x = b, given the factors of A, by all threads of the world."""
     a = w * n * n
     s = w * n
     for k in range(n):

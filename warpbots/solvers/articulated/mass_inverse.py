@@ -14,7 +14,10 @@ __all__ = ["invert_masses"]
 
 @wp.func
 def invert_masses(robot: RobotArrays, work: StepArrays, factors: Factors, w: int):
-    """Write the inverse of the mass matrix of a world to `work.jacobian`."""
+    """Write the inverse of the mass matrix of world w to `work.jacobian`, by one thread.
+
+    The function reads the twists of unit velocities from `work.axis`.
+    """
     tree = robot.tree
     n = tree.freedom
     for i in range(n):

@@ -26,22 +26,23 @@ class ArticulatedReadings(ArrayFields[Array]):
     """Measurements of a state, all in double precision and in world axes unless stated otherwise.
 
     Attributes:
-        position: Origins of the bodies' frames [m], shape (worlds, n_bodies), vector.
-        rotation: Axes of the bodies' frames, as columns [1], shape (worlds, n_bodies), matrix.
-        velocity: Velocities of the origins of the bodies' frames [m/s], shape (worlds, n_bodies), vector.
-        angular_velocity: Angular velocities of the bodies [rad/s], shape (worlds, n_bodies), vector.
-        center: Centres of mass [m], shape (worlds, n_bodies), vector.
-        kinetic_energy: Kinetic energies of the bodies, without the rotors of motors [J], shape (worlds, n_bodies).
-        potential_energy: Potential energies of the bodies in the field of gravity [J], shape (worlds, n_bodies).
-        momentum: Momenta of the bodies [kg m/s], shape (worlds, n_bodies), vector.
-        angular_momentum: Angular momenta about the origin of the world [kg m^2/s], shape (worlds, n_bodies), vector.
-        torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
+        position: Origin of the frame of each body [m], shape (worlds, n_bodies), vector.
+        rotation: Axes of the frame of each body, as columns [1], shape (worlds, n_bodies), matrix.
+        velocity: Velocity of the origin of the frame of each body [m/s], shape (worlds, n_bodies), vector.
+        angular_velocity: Angular velocity of each body [rad/s], shape (worlds, n_bodies), vector.
+        center: Centre of mass of each body [m], shape (worlds, n_bodies), vector.
+        kinetic_energy: Kinetic energy of each body, without the rotors of motors [J], shape (worlds, n_bodies).
+        potential_energy: Potential energy of each body in the field of gravity [J], shape (worlds, n_bodies).
+        momentum: Momentum of each body [kg m/s], shape (worlds, n_bodies), vector.
+        angular_momentum: Angular momentum of each body about the origin of the world [kg m^2/s], shape (worlds,
+            n_bodies), vector.
+        torque: Torque or force of each motor [N m or N], shape (worlds, channels).
         contact_force: Force on each contact point [N], shape (worlds, n_points), vector. If a point of another body
             touches a solid of this body, the reaction counts for the nearest contact point of this body.
         contact_normal: Component of `contact_force` along the normal of the contact, positive in compression [N], shape
             (worlds, n_points).
-        contact_shear: Tangential part of `contact_force`, in the axes of the body of the point [N], shape (worlds,
-            n_points), vector.
+        contact_shear: Component of `contact_force` tangential to the contact, in the axes of the body of the point [N],
+            shape (worlds, n_points), vector.
     """
 
     position: Array
@@ -64,7 +65,7 @@ class ArticulatedReadings(ArrayFields[Array]):
 
 
 def readings(model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedReadings:
-    """Fresh arrays for `sense`."""
+    """New arrays to which `sense` writes."""
     bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.contact_topology.points)
 
     def zeros(shape: tuple, dtype: type = scalar) -> wp.array:
@@ -94,7 +95,7 @@ def body_kernel(
     momentum_out: wp.array2d[vec3],
     angular_momentum_out: wp.array2d[vec3],
 ):
-    """Pose, velocity, energy and momentum of each body."""
+    """Write pose, velocity, energy and momentum of each body."""
     w, b = wp.tid()
     k = w * robot.tree.bodies + b
     R, p = body_pose(robot.tree, links, w, b)
@@ -122,14 +123,14 @@ def torque_kernel(
     # out
     torque_out: wp.array2d[scalar],
 ):
-    """Torque or force of each motor."""
+    """Write the torque or force of each motor."""
     w, m = wp.tid()
     torque_out[w, m] = motor_force(robot.tree, robot.design, stage, control, w, m)
 
 
 @wp.func
 def nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3):
-    """Number of the point of a group that is nearest to x; x is in the frame of the body of the group."""
+    """Number of the point of a group that is nearest to x, with x in the frame of the body of the group."""
     first = contacts.group_first[group]
     nearest = first
     least = scalar(wp.inf)
@@ -159,7 +160,10 @@ def contact_kernel(
     normal_out: wp.array2d[scalar],
     shear_out: wp.array2d[vec3],
 ):
-    """Add the force of each contact to the readings of its point, and the reaction to a point of the solid's body."""
+    """Add the force of each contact to the readings of its contact point.
+
+    If the body of the solid has contact points, the reaction is added to the readings of the nearest of these points.
+    """
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return
@@ -195,7 +199,7 @@ def sense(
         model: From `Articulated.build`.
         state: State to measure.
         control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
-        readings_out: Readings to write.
+        readings_out: Readings to which the measurement is written.
 
     Raises:
         RuntimeError: A gradient is recorded, but an array has no gradient.
@@ -211,7 +215,10 @@ def sense(
 def _launches(
     model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: ArticulatedReadings
 ) -> list[Launch]:
-    """Kernel launches that measure a state, in the order in which they run; the contact kernel adds to its outputs."""
+    """List the kernel launches that measure a state, in the order in which they run.
+
+    The contact kernel adds to its outputs, which must be cleared before.
+    """
     stage = model.workspace.at_rest(state)
     links, contact_list = model.workspace.links, model.workspace.contact_list
     candidates = contact_list.pair.size

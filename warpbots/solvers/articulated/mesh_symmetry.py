@@ -1,10 +1,10 @@
-"""Symmetries of a mesh: the rotations and reflections about its centre that map it onto itself.
+"""Symmetries of a mesh: the rotations and reflections about its centre that map the mesh onto itself.
 
 A symmetry is determined by the images of two vertices that are not in line with the centre. A vertex and its image have
 the same distance from the centre and the same angular defect: a full turn minus the angles of the faces around the
-vertex. The defect does not depend on how flat parts are divided into triangles. Two vertices are chosen for which few
-other vertices have the same distance and defect. So there are few candidates for a symmetry, and each is tested on
-vertices and on points of faces. This finds every axis of rotation, of any order.
+vertex. The defect does not depend on the division of flat parts into triangles. Two vertices are chosen for which few
+other vertices have the same distance and defect. So there are few candidates for a symmetry, and each candidate is
+tested on vertices and on points of faces. This method finds every axis of rotation, of any order.
 """
 
 import itertools
@@ -43,13 +43,15 @@ _TRIED = 300_000, 10_000
 
 
 def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
-    """Orthogonal matrices that map a mesh, about the centre of its surface, onto itself; the identity is the first.
+    """Orthogonal matrices that map a mesh onto itself, with the centre of its surface as the origin.
+
+    The first matrix is the identity.
 
     If too many vertices are alike, the function finds only matrices that permute and reverse either the coordinate axes
     or the principal axes of the mesh, whichever gives more symmetries.
 
     Returns:
-        The matrices, which form a group, shape (n, 3, 3), and the centre [m], shape (3,).
+        The matrices, which form a group, shape (n, 3, 3), and the centre of the surface [m], shape (3,).
     """
     faces = mesh.triangles_center
     center = mesh.area_faces @ faces / mesh.area
@@ -61,7 +63,7 @@ def symmetries(mesh: "trimesh.Trimesh") -> tuple[np.ndarray, np.ndarray]:
 
 
 def subgroups(group: np.ndarray) -> list[np.ndarray]:
-    """A group of orthogonal matrices, and its subgroups that keep the line of its main axis, largest first.
+    """List a group of orthogonal matrices and those subgroups that map its main axis to itself, largest first.
 
     The main axis is the axis with the most rotations. If it has k rotations, each divisor m of k gives a subgroup,
     whose elements rotate a direction perpendicular to the axis by multiples of 2 pi / m.
@@ -79,7 +81,7 @@ def subgroups(group: np.ndarray) -> list[np.ndarray]:
 
 
 def _main_axis(group: np.ndarray) -> tuple[np.ndarray, int]:
-    """The axis with the most rotations in a group, and the number of these rotations, including the identity."""
+    """Axis with the most rotations in a group, and the number of these rotations, counting the identity."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - _TURN)]
     if not len(turns):
         return np.eye(3)[2], 1
@@ -102,7 +104,10 @@ def _of_axes(axes: np.ndarray) -> np.ndarray:
 
 
 def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray | None:
-    """Candidates for symmetries: they map two vertices to vertices like them. None if too many vertices are alike."""
+    """Candidates for symmetries: matrices that map two chosen vertices to vertices of the same distance and defect.
+
+    The result is None if too many vertices are alike.
+    """
     mesh = mesh.copy()
     mesh.merge_vertices()
     x, reach = mesh.vertices.view(np.ndarray) - center, _SAME * mesh.scale
@@ -130,14 +135,14 @@ def _of_two_vertices(mesh: "trimesh.Trimesh", center: np.ndarray) -> np.ndarray 
 
 
 def _frames(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Rotations with columns along a, perpendicular to a on the side of b, and along a × b, shape (n, 3, 3)."""
+    """Rotations whose columns are along a, along the part of b perpendicular to a, and along a × b, shape (n, 3, 3)."""
     z = np.cross(a, b)
     columns = np.stack([a, np.cross(z, a), z], axis=2)
     return columns / np.linalg.norm(columns, axis=1, keepdims=True)
 
 
 def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """The candidates that map vertices to vertices and points of faces onto the surface; the identity is the first."""
+    """Those candidates that map vertices to vertices and points of faces to the surface; the first is the identity."""
     from scipy.spatial import cKDTree
 
     corners, reach = mesh.vertices - center, _SAME * mesh.scale

@@ -1,10 +1,11 @@
-"""Newton's method: one kernel solves for the end of a stage, with one thread or warp for each world.
+"""Newton's method: one kernel solves for the end of a stage, with one thread or one warp for each world.
 
-Trial points at the full correction, a half of it, a quarter, ... are tested, and the first with a smaller residual is
-accepted. For this comparison, each entry of the residual is divided by the diagonal of the Jacobian, so that newtons
-and newton metres are comparable. Below 1e-4 of the correction any trial point is accepted: there is a kink, and the
-next correction uses the Jacobian beyond the kink. A stage has converged if a full correction is below the tolerance;
-this correction is still added, so that the remaining error is of the order of the square of the correction.
+Trial points at the full correction, a half, a quarter, ... of the correction are tested, and the first trial point with
+a smaller residual is accepted. For this comparison, each entry of the residual is divided by the diagonal of the
+Jacobian, so that newtons and newton metres are comparable. Below 1e-4 of the correction any trial point is accepted:
+then the residual has a kink, and the next correction uses the Jacobian beyond the kink. A stage has converged if a full
+correction is below the tolerance; this correction is still added, so that the remaining error is of the order of the
+square of the correction.
 
 Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity. Corrections can
 jump across a narrow range again and again. An iteration that takes too long restarts with contacts a hundred, ten
@@ -46,8 +47,8 @@ _LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # fa
 class Options:
     """Options of Newton's method.
 
-    tolerance: Size of a correction below which a stage has converged [m or rad].
-    limit: Largest number of iterations.
+    tolerance: Size of the correction below which a stage has converged [m or rad].
+    limit: Largest number of iterations in a stage.
     lanes: Number of threads for each world.
     """
 
@@ -58,10 +59,10 @@ class Options:
 
 @wp.struct
 class Factors:
-    """LU factors of the Jacobian at the end of a stage, for the adjoint.
+    """LU factors of a matrix J of each world, such as the Jacobian at the end of a stage.
 
-    matrix: L and U of P J = L U, shape (worlds * freedom * freedom,).
-    pivot: Row with which each row was exchanged, shape (worlds * freedom,).
+    matrix: L and U of P J = L U in one array, row by row, shape (worlds * freedom * freedom,).
+    pivot: Number of the row with which each row was exchanged, shape (worlds * freedom,).
     """
 
     matrix: wp.array[scalar]
@@ -72,9 +73,9 @@ class Factors:
 class Report:
     """Convergence of Newton's method in the last step of each world.
 
-    found: 1 for a world in which the iteration converged, shape (worlds,).
-    iterations: Number of iterations, shape (worlds,).
-    correction: Size of the last correction [m or rad], -1 if it is not finite, shape (worlds,).
+    found: 1 for a world in which the iteration converged, else 0, shape (worlds,).
+    iterations: Number of iterations in the last stage, shape (worlds,).
+    correction: Size of the last correction [m or rad], or -1 if the correction is not finite, shape (worlds,).
     """
 
     found: wp.array[int]
@@ -84,7 +85,7 @@ class Report:
 
 @wp.func
 def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes: int):
-    """Write the correction of Newton's method for the current residual, and the factors of the Jacobian."""
+    """Write the correction of Newton's method for the current residual, and the LU factors of the Jacobian."""
     for i in range(lane, n * n, lanes):
         factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
     for i in range(lane, n, lanes):
@@ -100,7 +101,7 @@ def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes
 
 @wp.func
 def measure(work: StepArrays, w: int, n: int):
-    """Size of the correction, or -1 if it is not finite."""
+    """Largest absolute entry of the correction, or -1 if an entry is not finite."""
     size = scalar(0.0)
     for i in range(n):
         d = wp.abs(work.step[w * n + i])
@@ -113,7 +114,10 @@ def measure(work: StepArrays, w: int, n: int):
 
 @wp.func
 def weigh(work: StepArrays, w: int, n: int):
-    """Norm of the residual with each entry divided by the diagonal of the Jacobian; the same in every thread."""
+    """Norm of the residual, with each entry divided by the diagonal entry of the Jacobian.
+
+    All threads of a world compute the same number.
+    """
     m = scalar(0.0)
     for i in range(n):
         r = work.residual[w * n + i] * work.scale[w * n + i]
@@ -140,7 +144,7 @@ def start(
     lanes: int,
     number: int,
 ):
-    """Write the terms of a stage that follow from the start of the step, and the initial guess of the displacement."""
+    """Write those terms of a stage that depend on the start of the step, and the initial guess of the displacement."""
     tree = robot.tree
     if lane == 0:
         stage.c[w] = inverse_length(past, w)
@@ -253,9 +257,10 @@ def newton_kernel(
     factors_out: Factors,
     end_out: Past,
 ):
-    """Solve a stage of every world; `number` is 0 for the first of two stages, else 1, which also writes the end.
+    """Solve a stage of each world; after the last stage, write the state at the end of the step.
 
-    A stage that does not converge writes NaN.
+    `number` is 0 for the first of two stages, and 1 for the second stage or a single stage. In a world in which a stage
+    does not converge, the state at the end is NaN.
     """
     w, lane = wp.tid()
     tree = robot.tree

@@ -29,7 +29,7 @@ def depth_kernel(
     links_out: Links,
     distance_out: wp.array2d[scalar],
 ):
-    """Signed distance of every candidate of a world [m], negative inside a solid."""
+    """Compute the signed distance of each candidate of a world to its solid [m], negative inside the solid."""
     w = wp.tid()
     for e in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links_out, w, e)
@@ -39,7 +39,7 @@ def depth_kernel(
 
 
 def deepest(model: ArticulatedModel, state: ArticulatedState, world: int) -> str | None:
-    """Text that names the deepest contact of a world, if it is deeper than a millimetre; else None."""
+    """Text that names the deepest contact of a world, or None if no contact is deeper than a millimetre."""
     contact_list = model.workspace.contact_list
     candidates = contact_list.pair.size
     if not candidates:

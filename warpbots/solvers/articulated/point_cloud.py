@@ -30,10 +30,10 @@ _POINT = 500.0
 
 
 def clouds(body: RigidBody) -> list[Cloud]:
-    """Clouds of contact points for the parts of a body, about `body.points` points in total, with areas.
+    """Generate a cloud of contact points for each part of a body, with about `body.points` points in total.
 
     Each point represents an equal fraction of the area of its part. A box has a grid of points that includes the
-    corners, on which it rests. All other surfaces are sampled evenly and reproducibly, with the symmetry of the
+    corners, on which the box can rest. All other surfaces are sampled evenly and reproducibly, with the symmetry of the
     surface.
 
     Raises:
@@ -53,7 +53,11 @@ def clouds(body: RigidBody) -> list[Cloud]:
 
 
 def refuse_too_many(body: RigidBody) -> None:
-    """Raise a `SceneError` if the contact points of a body do not fit into memory."""
+    """Raise an error if the contact points of a body do not fit into memory.
+
+    Raises:
+        SceneError: The points do not fit into memory.
+    """
     refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
 
 
@@ -123,7 +127,7 @@ def _(shape: Posed) -> object:
 
 
 def _spread(shape: Shape, count: int) -> np.ndarray:
-    """About `count` points on the surface of a shape, shape (n, 3)."""
+    """Spread about `count` points over the surface of a shape [m], shape (n, 3)."""
     if isinstance(shape, Posed):
         return _spread(shape.shape, count) @ np.array(shape.rotation).T + np.array(shape.translation)
     if isinstance(shape, Box) and count >= 8:
@@ -134,7 +138,10 @@ def _spread(shape: Shape, count: int) -> np.ndarray:
 
 
 def box_grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
-    """The finest grid on the faces of a box that has at most `count` points, with nearly equal spacings."""
+    """Finest grid with nearly equal spacings on the faces of a box that has at most `count` points [m], shape (n, 3).
+
+    `lower` and `upper` are opposite corners of the box.
+    """
     edges = upper - lower
     best = np.array([2, 2, 2])
     for spacing in np.geomspace(edges.max(), edges.min() / count, 200):

@@ -1,4 +1,7 @@
-"""Scenes with new parameters of articulated bodies: joints, motors, bodies and laws of contact."""
+"""Scenes in which parameters of articulated bodies are replaced: joints, motors, bodies and contact laws.
+
+Each function returns a changed copy of a scene. `values` maps the names of parameters to their values in one world.
+"""
 
 import contextlib
 import dataclasses
@@ -29,11 +32,11 @@ _LAW = ("stiffness", "damping", "friction", "viscosity", "restitution")
 
 
 def with_motors(scene: Scene, values: Values) -> Scene:
-    """`scene` with new parameters of its motors.
+    """Replace parameters of the motors of a scene.
 
     Args:
         scene: The scene.
-        values: Parameters by name.
+        values: New parameters by name.
     """
     motors = [a for a in scene.actuators if isinstance(a, Torque | Servo)]
     for cls, fields in ((Torque, {"motor_torque": "max_torque"}), (Servo, _SERVO)):
@@ -43,13 +46,13 @@ def with_motors(scene: Scene, values: Values) -> Scene:
 
 
 def with_joints(scene: Scene, robot: ArticulatedRobot, values: Values, never: float) -> Scene:
-    """`scene` with new springs, limits and rotors of its joints.
+    """Replace parameters of the springs, limits and rotors of the joints of a scene.
 
     Args:
         scene: The scene.
-        robot: Its joints.
-        values: Parameters by name.
-        never: Value that stands for no limit [rad or m].
+        robot: Robot of the scene, with its joints.
+        values: New parameters by name.
+        never: Value of a limit that stands for no limit [rad or m].
     """
     return _joined(scene, robot, {j.name: _sprung(j, robot.velocities[j.name], values, never) for j in robot.joints})
 
@@ -76,19 +79,23 @@ def _sprung(joint: Joint, at: slice, values: Values, never: float) -> Joint:
 
 
 def _joined(scene: Scene, robot: ArticulatedRobot, joints: Mapping[str, Joint]) -> Scene:
-    """`scene` with `joints`, by name; the implicit free joint of a floating body is added if it has changed."""
+    """Replace joints of a scene by the joints of the same name in `joints`.
+
+    The free joint that a floating body has implicitly is added to the scene if it has changed.
+    """
     own = {joint.name for joint in scene.joints}
     new = [joints[j.name] for j in robot.joints if j.name not in own and joints[j.name] != j]
     return changed(scene, joints=[*(joints.get(j.name, j) for j in scene.joints), *new])
 
 
 def with_frames(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
-    """`scene` with new poses of joints and bodies, from the four parameters of frames.
+    """Replace the poses of joints and bodies of a scene, from the four parameters of frames.
 
     Args:
         scene: The scene.
-        robot: Its joints.
-        values: Parameters by name, including the four parameters of frames.
+        robot: Robot of the scene, with its joints.
+        values: New parameters by name, including `joint_position`, `joint_rotation`, `body_position` and
+            `body_rotation`.
     """
     rotation = {n: Rotation.from_quat(values[n]).as_matrix() for n in ("joint_rotation", "body_rotation")}
     poses: dict[int, tuple[np.ndarray, np.ndarray]] = {-1: (np.zeros(3), np.eye(3))}
@@ -106,12 +113,12 @@ def with_frames(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
 
 
 def _depth(robot: ArticulatedRobot, body: int) -> int:
-    """Number of joints between a body and the world."""
+    """Number of joints on the path from a body to the world."""
     return 0 if body < 0 else 1 + _depth(robot, robot.parents[body])
 
 
 def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) -> dict:
-    """Those fields of the new pose that differ from the present pose of a body or joint by more than rounding."""
+    """Fields `position` and `rotation` of a new pose, as far as they differ from `part` by more than rounding."""
     near = {"rtol": 1e-12, "atol": 1e-12}
     fields = {}
     if not np.allclose(position, part.position, **near):
@@ -122,12 +129,12 @@ def _frame(part: RigidBody | Joint, position: np.ndarray, rotation: np.ndarray) 
 
 
 def with_bodies(scene: Scene, robot: ArticulatedRobot, values: Values) -> Scene:
-    """`scene` with new inertia and contact points of its rigid bodies.
+    """Replace the inertia and the contact points of the rigid bodies of a scene.
 
     Args:
         scene: The scene.
-        robot: Its joints.
-        values: Parameters by name.
+        robot: Robot of the scene, with the indices of the contact points of each body.
+        values: New parameters by name.
     """
     bodies, k = list(scene.bodies), 0
     for i, body in enumerate(bodies):
@@ -142,7 +149,10 @@ _POINTS = ("contact_point", "contact_area")
 
 
 def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
-    """`body` with the inertia of `values`; unchanged if it has that inertia, or if that is physically impossible."""
+    """Return `body` with the inertia of entry k of `values`.
+
+    The body is returned unchanged if it already has this inertia, or if this inertia is physically impossible.
+    """
     before = body_inertia(body)
     old = (0.0, (0.0,) * 3, np.zeros((3, 3))) if before is None else (before.mass, before.center, before.moments)
     names = ("mass", "center_of_mass", "inertia")
@@ -155,7 +165,10 @@ def _heavy(body: RigidBody, k: int, values: Values) -> RigidBody:
 
 
 def _touching(body: RigidBody, values: Values) -> RigidBody:
-    """`body` with the contact points of `values`, or unchanged if it already has these points."""
+    """Return `body` with the contact points of `values` as a cloud.
+
+    The body is returned unchanged if it already has these points, or if its points roll over its surface.
+    """
     groups = points_of(body)
     if not values or any(g.radii.any() or g.kind != BALLS for g in groups):
         return body  # no record can hold points that roll
@@ -169,11 +182,11 @@ def _touching(body: RigidBody, values: Values) -> RigidBody:
 
 
 def with_contact_laws(scene: Scene, values: Values) -> Scene:
-    """`scene` with new laws of contact.
+    """Replace parameters of the contact laws of a scene.
 
     Args:
         scene: The scene.
-        values: Parameters by name.
+        values: New parameters by name.
     """
     laws = list(scene.contacts)
     for i, law in enumerate(laws):

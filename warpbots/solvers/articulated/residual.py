@@ -1,18 +1,18 @@
-"""The residual of the equations of motion, and the Jacobian of this residual, by a few passes over the tree.
+"""The residual of the equations of motion and its Jacobian, computed in a few passes over the tree.
 
 The residual of velocity i is r_i = S_i . F + passive forces - motor forces, with the axis S_i of the velocity and the
 wrench F that the subtree needs: the sum, over the bodies of the subtree, of I A + V x* I V minus the contact wrenches.
-If joint j is displaced by the twist s, everything that the joint carries moves rigidly with it, including the wrenches.
-In addition, twists and accelerations change by
+If the subtree of joint j is displaced by the twist s, all bodies of the subtree and their wrenches move rigidly. In
+addition, the twists and accelerations of these bodies change by
 
     a = V_p x s + w,
     g = A_p x s + V_p x (V_p x s) + c w + (V_p + V_e) x w
 
 with the twist V_p and acceleration A_p of the parent, the twist V_e of the element and the change w of its joint
-velocity. This changes a wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing
-2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the
-world only two of the four blocks of 2 B are nonzero: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the
-linear momentum h and
+velocity. These changes alter a wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell &
+Wensing 2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin
+of the world only two of the four blocks of 2 B are nonzero: 2 B a = (B a_w, 2 a_w x h) with the angular part a_w of a,
+the linear momentum h and the matrix
 
     B = 2 [w]x J - tr J [w]x - 2 [m c]x [v]x,
 
@@ -61,7 +61,7 @@ def freedom_of(kind: int):
 
 @wp.func
 def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
-    """Initialise the sums over the subtree of element e with the body that e carries directly."""
+    """Initialise the sums over the subtree of element e with the body that e carries directly, or with zeros."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -93,7 +93,10 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
 
 @wp.func
 def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the rotation or translation of an element, and of its velocity, by the displacement."""
+    """Derivatives of the motion of element e and of its velocity with respect to the displacement x of the stage.
+
+    The motion is a rotation or a translation. Each derivative is a 3 x 3 matrix.
+    """
     c = stage.c[w]
     T = wp.identity(n=3, dtype=scalar)
     dv = c * T
@@ -106,7 +109,7 @@ def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
 
 @wp.func
 def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
-    """Write the axes of an element, and the changes a and g of twists and accelerations of its subtree."""
+    """Write the axes S of element e, the twists s of unit displacements, and the changes a and g in its subtree."""
     tree = robot.tree
     design = robot.design
     links = work.links
@@ -139,7 +142,7 @@ def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays,
 
 @wp.func
 def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
-    """Change I g + 2 B a of the wrench of subtree `n`, for a = `drift` and g = `lag`."""
+    """Change I g + 2 B a of the wrench of subtree n, with a = `drift` and g = `lag`."""
     w = angular(drift)
     return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
         work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
@@ -148,7 +151,10 @@ def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
 
 @wp.func
 def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
-    """Write the residual of velocity k of element e, and the row (up to the diagonal) and column of the Jacobian."""
+    """Write the residual of velocity k of element e, and entries of the Jacobian in the row and column of the velocity.
+
+    The entries are for the velocities of e and of all elements that carry e.
+    """
     tree = robot.tree
     n = w * tree.elements + e
     j = tree.dof[e] + k
@@ -179,7 +185,7 @@ def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
 
 @wp.func
 def element_of(tree: JointTree, body: int):
-    """Element that carries a body, -1 for the world."""
+    """Index of the element that carries a body, or -1 if `body` is -1 (the world)."""
     e = int(-1)
     if body >= 0:
         e = tree.element[body]
@@ -188,7 +194,7 @@ def element_of(tree: JointTree, body: int):
 
 @wp.func
 def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, j: int):
-    """Add the contacts of a pair to column j of the Jacobian."""
+    """Add the derivatives of the contact wrench of a pair to column j of the Jacobian."""
     tree = robot.tree
     contacts = robot.contacts
     solids = robot.solids
@@ -229,7 +235,7 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
 
 @wp.func
 def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
-    """Add the springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
+    """Add the forces of springs, dampers, limits and rotors of element e to the residual and to the Jacobian."""
     tree = robot.tree
     design = robot.design
     count = freedom_of(tree.kind[e])
@@ -249,7 +255,7 @@ def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: i
 
 @wp.func
 def add_motor(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, control: wp.array2d[scalar], w: int, m: int):
-    """Add a motor to the residual and the Jacobian."""
+    """Add the force of motor m to the residual and to the Jacobian."""
     tree = robot.tree
     i = tree.motor_dof[m]
     work.residual[w * tree.freedom + i] -= motor_force(tree, robot.design, stage, control, w, m)
@@ -259,7 +265,7 @@ def add_motor(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, contro
 
 @wp.func
 def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
-    """Clear the Jacobian and the contacts."""
+    """Clear the Jacobian, and the sums of pairs that had contacts in the last evaluation."""
     pairs = work.pairs
     size = robot.tree.freedom * robot.tree.freedom
     for i in range(lane, size, lanes):
@@ -275,7 +281,7 @@ def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
 
 @wp.func
 def sum_contacts(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
-    """Sum the contacts of each pair."""
+    """Sum the contacts of each pair whose points may be near its solid."""
     contacts = robot.contacts
     pairs = work.pairs
     for pair in range(lane, contacts.pairs, lanes):
@@ -289,7 +295,7 @@ def sum_contacts(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes:
 
 @wp.func
 def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
-    """Add the wrenches of contacts to the wrenches of their elements, by one thread."""
+    """Add the contact wrench of each pair to the elements of both bodies, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     for pair in range(contacts.pairs):
@@ -306,7 +312,7 @@ def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
 
 @wp.func
 def add_children(tree: JointTree, work: StepArrays, w: int, i: int):
-    """Add the sums over the subtrees of its children to the i-th element in the order from the roots."""
+    """Add the sums over the subtrees of its children to the sums of the i-th element of `tree.order`."""
     n = w * tree.elements + tree.order[i]
     for back in range(tree.child[i + 1] - tree.child[i]):
         m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]
@@ -329,7 +335,7 @@ def evaluate(
     lane: int,
     lanes: int,
 ):
-    """Compute the residual and Jacobian of world w at the present displacement of its stage."""
+    """Compute the residual and the Jacobian of world w at the current displacement of the stage."""
     tree = robot.tree
     clear(robot, work, w, lane, lanes)
     for level in range(tree.levels):

@@ -1,4 +1,4 @@
-"""A robot on the host: its joints as a tree of elementary joints, and the indices of all its parts in the arrays."""
+"""A robot on the host: its joints as a tree of elementary joints, and the indices of its parts in the arrays."""
 
 import dataclasses
 import functools
@@ -16,13 +16,13 @@ _TYPES = {"prismatic": PRISMATIC, "revolute": REVOLUTE, "ball": BALL}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Element:
-    """An elementary joint.
+    """An element of the tree of a robot: an elementary joint.
 
     Attributes:
-        kind: Kind of the elementary joint (`joints`).
-        axis: Unit axis in the frame of the joint, shape (3,).
+        kind: Code of the kind of the elementary joint (`joints`).
+        axis: Unit axis of the element in the frame of the joint, shape (3,).
         body: Index of the body whose joint contains this element.
-        parent: Index of the element that carries this element, -1 for the world.
+        parent: Index of the element that carries this element, or -1 if the world carries it.
         first: Whether this element is the first of its joint.
         last: Whether this element is the last of its joint.
         dof: Index of the first velocity of this element.
@@ -41,21 +41,24 @@ class Element:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArticulatedRobot:
-    """A robot: names, and indices in arrays. Bodies and their joints are in the order of `Scene.rigid`.
+    """A robot: names of its bodies and joints, and their indices in arrays.
+
+    Bodies and their joints are in the order of `Scene.rigid`.
 
     Attributes:
         bodies: Names of the bodies.
-        joints: The joint of each body.
-        parents: Index of the body that carries each body, -1 for the world.
-        elements: Elementary joints, parents before children.
-        coordinates: Slice of the coordinates of each joint, by name of the joint.
-        velocities: Slice of the velocities of each joint, by name of the joint.
-        start: Coordinates at time 0, shape (n_coordinates,).
-        start_velocity: Velocities at time 0, shape (n_velocities,).
-        servos: Whether each motor is a position servo, shape (channels,).
+        joints: The joint that carries each body.
+        parents: For each body, the index of the parent body, or -1 for the world.
+        elements: Elementary joints of all joints, parents before children.
+        coordinates: For each name of a joint, the slice of its coordinates in an array of all coordinates.
+        velocities: For each name of a joint, the slice of its velocities in an array of all velocities.
+        start: Joint coordinates at time 0 [rad, m or quaternions], shape (n_coordinates,).
+        start_velocity: Joint velocities at time 0 [rad/s or m/s], shape (n_velocities,).
+        servos: For each motor, whether it is a position servo, shape (channels,), bool.
         sprung: Whether any joint has a spring.
         limited: Whether any joint has limits.
-        contact_points: Indices of the contact points of each body; None if contact forces are not reported at points.
+        contact_points: For each body, the indices of its contact points; None if contact forces are not reported at
+            points.
     """
 
     bodies: tuple[str, ...]
@@ -73,22 +76,25 @@ class ArticulatedRobot:
 
     @property
     def freedom(self) -> int:
-        """Number of velocities."""
+        """Number of joint velocities."""
         return len(self.start_velocity)
 
     @functools.cached_property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """Elements by level: first those that the world carries, then their children, ...; siblings are adjacent."""
+        """Indices of the elements of each level of the tree; siblings are adjacent.
+
+        The world carries the elements of the first level, and each later level holds the children of the previous one.
+        """
         levels = [tuple(n for n, e in enumerate(self.elements) if e.parent < 0)]
         while levels[-1]:
             levels.append(tuple(n for p in levels[-1] for n, e in enumerate(self.elements) if e.parent == p))
         return tuple(levels[:-1])
 
     def body(self, name: str) -> int:
-        """Index of a body.
+        """Index of the body with the given name.
 
         Raises:
-            KeyError: There is no such body.
+            KeyError: There is no body of this name.
         """
         if name not in self.bodies:
             raise KeyError(f"there is no rigid body {name!r}; the scene has {', '.join(self.bodies)}")
@@ -96,7 +102,7 @@ class ArticulatedRobot:
 
 
 def robot_of(scene: Scene) -> ArticulatedRobot:
-    """The robot of a scene: its rigid bodies and joints as trees.
+    """Build the robot of a scene from its rigid bodies and joints.
 
     Raises:
         SceneError: A joint moves nothing that has mass.
@@ -133,7 +139,7 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
 
 
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
-    """The joint that carries a body, with its frame; a free joint if the scene has no joint for the body."""
+    """The joint that carries a body, with a frame; a free joint if the scene has no joint for the body."""
     for joint in scene.joints:
         if joint.child == body.name:
             return placed(joint, body)
@@ -141,7 +147,7 @@ def joint_of(body: RigidBody, scene: Scene) -> Joint:
 
 
 def placed(joint: Joint, child: RigidBody) -> Joint:
-    """`joint` with a frame; a free joint without a frame gets a frame at the centre of mass of its child."""
+    """Return `joint` with a frame: a free joint without a frame gets a frame at the centre of mass of its child."""
     if joint.position is not None:
         return joint
     inertia = body_inertia(child)
@@ -164,7 +170,7 @@ def _parents_first(parents: tuple[int, ...]) -> list[int]:
 
 
 def _elementary(joint: Joint) -> list[tuple[int, np.ndarray]]:
-    """Kinds and axes of the elementary joints that make up a joint."""
+    """Kind and axis of each elementary joint that a joint consists of."""
     chain = JOINTS[joint.kind].chain
     return [(_TYPES[part.type], part.direction(joint.axis)) for part in chain] or [(FIXED, np.eye(3)[2])]
 

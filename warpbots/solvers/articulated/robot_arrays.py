@@ -1,4 +1,4 @@
-"""A robot as kernels see it: all data that is constant in a step, as Warp structs."""
+"""Warp structs of a robot: all data that is constant in a step, in the form that kernels read."""
 
 import warp as wp
 
@@ -10,33 +10,39 @@ __all__ = ["ContactLaws", "ModelParameters", "RobotArrays", "JointTree"]
 
 @wp.struct
 class JointTree:
-    """Topology of a robot, the same in all worlds. Elements are elementary joints, with parents before children.
+    """Topology of a robot; all worlds share the arrays.
+
+    An element is an elementary joint. The elements are listed with parents before children, and an entry of an array
+    refers to an element, a body, a velocity or a coordinate by its index.
 
     elements: Number of elements.
     bodies: Number of bodies; joint k carries body k and consists of one or several elements.
-    freedom: Number of velocities.
-    coordinates: Number of coordinates.
+    freedom: Number of joint velocities.
+    coordinates: Number of joint coordinates.
     channels: Number of motors.
-    parent: Element that carries an element, -1 for the world, shape (elements,).
-    kind: Kind of an element (`joints`), shape (elements,).
-    axis: Unit axis in the frame of the joint, shape (elements,).
-    dof: First velocity of an element, shape (elements,).
-    coordinate: First coordinate of an element, shape (elements,).
-    body: Body whose joint contains an element, shape (elements,).
-    first: 1 for the first element of a joint, which starts with the frame of the joint, shape (elements,).
-    last: 1 for the last element of a joint, which carries the body, shape (elements,).
-    element: Element that carries a body, shape (bodies,).
-    of_dof: Element of a velocity, shape (freedom,).
-    carries: Entry (e, f), stored row by row, is 1 if element e carries element f or is f, else 0, shape (elements *
-        elements,).
-    levels: Number of levels of the tree; elements of the previous level carry the elements of a level.
+    parent: For each element, the element that carries it, or -1 if the world carries it, shape (elements,).
+    kind: For each element, the code of its kind (`joints`), shape (elements,).
+    axis: For each element, its unit axis in the frame of the joint, shape (elements,).
+    dof: For each element, the index of its first velocity, shape (elements,).
+    coordinate: For each element, the index of its first coordinate, shape (elements,).
+    body: For each element, the body whose joint contains the element, shape (elements,).
+    first: 1 for the first element of a joint, which starts with the frame of the joint, else 0, shape (elements,).
+    last: 1 for the last element of a joint, which carries the body, else 0, shape (elements,).
+    element: For each body, the element that carries the body, shape (bodies,).
+    of_dof: For each velocity, the element to which the velocity belongs, shape (freedom,).
+    carries: Matrix, stored row by row, whose entry (e, f) is 1 if element e carries element f or e = f, else 0, shape
+        (elements * elements,).
+    levels: Number of levels of the tree; the elements of one level carry the elements of the next level. On a CPU,
+        where one thread visits the elements in order, all elements count as a single level.
     order: Elements level by level, with elements of the same parent adjacent, shape (elements,).
-    level: Index in `order` at which each level begins, and the number of elements, shape (levels + 1,).
-    child: For each element in `order`, the index in `order` at which its children begin, shape (elements + 1,).
+    level: Index in `order` at which each level begins, followed by the number of elements, shape (levels + 1,).
+    child: For each element in `order`, the index in `order` at which its children begin, followed by the number of
+        elements, shape (elements + 1,).
     motor: Motors, sorted by the velocities that they drive, shape (channels,).
-    drive: Index in `motor` at which the motors of each velocity begin, shape (freedom + 1,).
-    motor_dof: Velocity that a motor drives, shape (channels,).
-    motor_coordinate: Coordinate that a motor drives, -1 at a ball joint, shape (channels,).
+    drive: For each velocity, the index in `motor` at which its motors begin, followed by the number of motors, shape
+        (freedom + 1,).
+    motor_dof: For each motor, the velocity that the motor drives, shape (channels,).
+    motor_coordinate: For each motor, the coordinate that the motor drives, or -1 at a ball joint, shape (channels,).
     """
 
     elements: int
@@ -67,7 +73,10 @@ class JointTree:
 
 @wp.struct
 class ModelParameters:
-    """Parameters of joints, bodies and motors, with all worlds in one row; see `ArticulatedModel`."""
+    """Parameters of joints, bodies and motors, each array flattened over all worlds.
+
+    `ArticulatedModel` describes the parameters.
+    """
 
     joint_position: wp.array[vec3]
     joint_rotation: wp.array[quat]
@@ -94,40 +103,45 @@ class ModelParameters:
 
 @wp.struct
 class ContactLaws:
-    """Contact points, contact laws, and pairs of a group of points and a solid that may be in contact.
+    """Contact points, contact laws, and the pairs that may be in contact.
 
-    points: Number of points.
-    groups: Number of groups.
+    A pair is a group of contact points and a solid that may be in contact under a contact law. A pair of edges stands
+    for two boxes whose edges may touch. A candidate is one point of one pair.
+
+    points: Number of contact points.
+    groups: Number of groups of contact points.
     pairs: Number of pairs.
-    laws: Number of laws.
-    candidates: Number of candidates: all points of all pairs.
-    group_kind: Kind of a group of points (`rolling_points`), shape (groups,).
-    group_body: Body of a group, shape (groups,).
-    group_first: First point of a group, shape (groups,).
-    group_count: Number of points of a group, shape (groups,).
-    pair_group: Group of a pair, shape (pairs,).
-    pair_solid: Solid of a pair, shape (pairs,).
-    pair_law: Law of a pair, shape (pairs,).
-    pair_count: Number of points of the group of a pair, counted from the first, that may be in contact, shape (pairs,).
-    pair_candidate: First candidate of a pair, shape (pairs,).
-    pair_lent: 1 for a pair whose contacts have the area of the first point of `pair_felt`, shape (pairs,).
-    pair_felt: Group of points on the body of the solid of a pair, whose nearest point reports the reaction forces; -1
-        for none, shape (pairs,).
-    pair_crossed: For a pair of edges, the solid that is the box of the group, whose edges touch the edges of the box
-        `pair_solid`; -1 for a pair of points and a solid, shape (pairs,).
-    pair_beside: For a pair with points of two boxes, the pair of edges of these boxes under the same law; -1 for none,
+    laws: Number of contact laws.
+    candidates: Number of candidates, which is the sum of `pair_count`.
+    group_kind: For each group, the code of its kind (`rolling_points`), shape (groups,).
+    group_body: For each group, the body of its points, or -1 for points of obstacles, shape (groups,).
+    group_first: For each group, the number of its first point, shape (groups,).
+    group_count: For each group, the number of its points, shape (groups,).
+    pair_group: For each pair, its group, shape (pairs,).
+    pair_solid: For each pair, its solid, shape (pairs,).
+    pair_law: For each pair, its contact law, shape (pairs,).
+    pair_count: For each pair, the number of points of the group, counted from the first point, that may be in contact,
         shape (pairs,).
-    bounded: 1 for a law with a coefficient of restitution, shape (laws,).
-    instant: 1 for a law with instant impacts, shape (laws,).
-    point: Points in the frames of their bodies [m], shape (worlds * points,).
-    radius: Radii of the balls around the points [m], shape (worlds * points,).
-    area: Areas of the points [m^2], shape (worlds * points,).
-    stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
-    damping: Damping of a law [Pa s/m^2], shape (worlds * laws,).
-    restitution: Coefficient of restitution of a law, if it has one [1], shape (worlds * laws,).
-    friction: Coulomb coefficient of a law [1], shape (worlds * laws,).
-    viscosity: Shear stress per sliding speed of a law, inside the friction cone [Pa s/m], shape (worlds * laws,).
-    scale: Factor by which all contact forces are multiplied [1], shape (worlds,).
+    pair_candidate: For each pair, the number of its first candidate, shape (pairs,).
+    pair_lent: 1 for a pair whose contacts have the area of the first point of the group `pair_felt`, else 0, shape
+        (pairs,).
+    pair_felt: For each pair, a group of points on the body of the solid, or -1; the point of this group nearest to a
+        contact reports the reaction force, shape (pairs,).
+    pair_crossed: For a pair of edges, the solid that is the box of the group; its edges touch the edges of the box
+        `pair_solid`. -1 for a pair of points and a solid, shape (pairs,).
+    pair_beside: For a pair with points of two boxes, the pair of edges of these boxes under the same law; -1 for any
+        other pair, shape (pairs,).
+    bounded: 1 for a law with a coefficient of restitution, else 0, shape (laws,).
+    instant: 1 for a law with instant impacts, else 0, shape (laws,).
+    point: Position of each point in the frame of its body [m], shape (worlds * points,).
+    radius: Radius of the ball around each point [m], shape (worlds * points,).
+    area: Area that each point represents [m^2], shape (worlds * points,).
+    stiffness: Pressure per depth of each law [Pa/m], shape (worlds * laws,).
+    damping: Damping of each law [Pa s/m^2], shape (worlds * laws,).
+    restitution: Coefficient of restitution of each law that has one [1], shape (worlds * laws,).
+    friction: Coulomb coefficient of each law [1], shape (worlds * laws,).
+    viscosity: Shear stress per sliding speed inside the friction cone of each law [Pa s/m], shape (worlds * laws,).
+    scale: Factor by which all contact forces of a world are multiplied [1], shape (worlds,).
     """
 
     points: int
@@ -163,12 +177,12 @@ class ContactLaws:
 
 @wp.struct
 class RobotArrays:
-    """A robot and the solids around it: all data that is constant in a step.
+    """A robot and all solids that its contact points may touch: all data that is constant in a step.
 
     tree: Topology of the joints.
     design: Parameters of joints, bodies and motors.
-    contacts: Contact points and laws.
-    solids: Solids with which the points may be in contact.
+    contacts: Contact points, contact laws and pairs that may be in contact.
+    solids: Solids with which the contact points may be in contact.
     """
 
     tree: JointTree

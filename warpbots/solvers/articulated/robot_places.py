@@ -18,10 +18,10 @@ def robot_places(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarra
     origin of the frame of the joint; these elements belong to the body that the joint moves.
 
     Args:
-        scene: Scene of the rigid bodies and the motors.
+        scene: Scene with the rigid bodies and motors.
         robot: Robot of the scene.
         contact_point: Contact points in the frames of their bodies [m], shape (n_points, 3).
-        per: Kind of element, as `warpbots.solvers.Parameter.per`.
+        per: Kind of element (`warpbots.solvers.Parameter.per`).
     """
     if per == "point":
         return _points(scene, robot, contact_point)
@@ -49,7 +49,13 @@ def _points(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarray) ->
 
 
 def _carried(scene: Scene, x: np.ndarray, owner: np.ndarray) -> Places:
-    """Places of points x [m], shape (n, 3), given in the frames of their bodies `owner`; -1 for points of no body."""
+    """Places of points that are given in the frames of their bodies.
+
+    Args:
+        scene: Scene with the rigid bodies.
+        x: Positions of the points in the frames of their bodies [m], shape (n, 3).
+        owner: Index of the rigid body of each point, or -1 for a point in the world frame, shape (n,).
+    """
     origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
     x, moved, body = x.copy(), owner >= 0, np.full(len(x), -1)
     x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
@@ -67,7 +73,7 @@ def sample_places(scene: Scene, solids: Solids) -> Places:
 
 
 def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:
-    """Places with one vertex each, for elements that belong to the given rigid bodies."""
+    """Places of elements with a single vertex each; `body` is the index of the rigid body of each element."""
     names = [b.name for b in scene.bodies]
     number = np.array([names.index(b.name) for b in scene.rigid])
     return Places(position[:, None], number[body], {})

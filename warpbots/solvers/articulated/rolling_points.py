@@ -4,11 +4,11 @@ A group of points is of one of three kinds:
 
     BALLS   Points fixed to the body, with balls of radius r around them: a sphere, or points of a surface with r = 0.
     AXIS    A capsule: balls at both ends of its axis, and a ball at the point of the axis nearest to the solid.
-    RIMS    A cylinder: four points on each rim, first the deepest one, then three at quarter turns from it; and one
-            point on the lateral surface, where the axis is nearest to the solid.
+    RIMS    A cylinder: four points on each rim, first the deepest point, then three points at quarter turns; and one
+            point on the lateral surface, beside the point of the axis nearest to the solid.
 
-The distance of a ball is the distance of its centre minus r, which is exact for every signed distance. The contact is
-at that point of the ball that is nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
+The distance of a ball is the distance of its centre minus r, which is exact for every signed distance. The force acts
+at the point of the ball nearest to the solid. Along an axis p + t S, |t| <= 1/2, the nearest point minimises
 
     D(p + t S) + b t^2 / 2,   b = 1e-3 |S|,
 
@@ -18,9 +18,9 @@ point is in the direction
 
     (cos a, sin a) ~ -(n . E_1, n . E_2)
 
-for the gradient n of the distance at the centre of the rim. The angle a is not defined if the axis is along n, but then
-it does not matter: the wrench of four points at quarter turns, all in contact, is the same for every a. If the sine of
-the angle between the axis and n is below 1e-6, a is 0.
+with the gradient n of the distance at the centre of the rim. The angle a is undefined if the axis is along n, but then
+its value does not matter: the wrench of four points at quarter turns, all in contact, is the same for every a. If the
+sine of the angle between the axis and n is below 1e-6, a is set to 0.
 """
 
 import warp as wp
@@ -43,13 +43,13 @@ _ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
 
 @wp.func
 def slides(kind: int, i: int):
-    """Whether point i of a group is the one that slides along its axis."""
+    """Whether point i of a group of the given kind slides along the axis of its shape."""
     return (kind == AXIS and i == 2) or (kind == RIMS and i == 8)
 
 
 @wp.func
 def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
-    """First and second derivatives, with respect to t, of the distance of the bent axis y + t S."""
+    """First and second derivative, with respect to t, of the distance of the bent axis y + t S to solid s."""
     _d, n, C = shape_distance(solids, w, s, y + t * S, 1)
     b = BEND * wp.length(S)
     return wp.dot(n, S) + b * t, wp.dot(S, C @ S) + b
@@ -57,9 +57,10 @@ def _slope(solids: Solids, w: int, s: int, y: vec3, S: vec3, t: scalar):
 
 @wp.func
 def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
-    """The t at which a bent axis y + t S, in the frame of a solid, is nearest to the solid; and the second derivative.
+    """Parameter t at which a bent axis y + t S is nearest to solid s, and the second derivative of the distance there.
 
-    The second derivative of the distance at this t is returned as 0 at an end of the axis, because t is constant there.
+    y and S are in the frame of the solid. At an end of the axis the second derivative is returned as 0, because t is
+    then constant.
     """
     low = -_END
     high = _END * _ONE
@@ -93,7 +94,10 @@ def adj_nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3, adj_t:
 
 @wp.func
 def rim_direction(n: vec3, E1: vec3, E2: vec3):
-    """Cosine and sine of the angle a of the deepest point of a rim, and the inverse square of their norm (or 0)."""
+    """Cosine and sine of the angle a of the deepest point of a rim, and 1 / ((n . E1)^2 + (n . E2)^2).
+
+    The third result is 0 if the axis of the rim is along n.
+    """
     a = -wp.dot(n, E1)
     b = -wp.dot(n, E2)
     size2 = a * a + b * b

@@ -33,7 +33,7 @@ __all__ = ["Articulated"]
 
 @dataclasses.dataclass(frozen=True)
 class Articulated:
-    """Trees of rigid bodies with contact, implicit, in reduced coordinates (Xu et al. 2021, DiffHand).
+    """Implicit simulation of trees of rigid bodies with contact, in reduced coordinates (Xu et al. 2021, DiffHand).
 
     The solver always uses double precision, which stiff contact needs.
 
@@ -41,27 +41,27 @@ class Articulated:
 
     An impact is accurate if steps resolve its duration. With w = sqrt(k / m) for points of stiffness k [N/m] that carry
     a mass m [kg], an elastic impact under SDIRK2 loses or gains 0.1 % of its energy at steps of 0.1 / w, 2 % at 0.5 / w
-    and 7 % at 1 / w; under BDF1 it loses 27, 78 and 94 %. At steps above 2 / w an impact can gain energy under SDIRK2,
-    but never under BDF1. A `Simulation` warns if the error exceeds a tenth. Laws with ``impact="instant"`` need no such
-    short steps: the time of an impact is found within a step, exactly for free flight under SDIRK2, else to the order
-    of the integrator.
+    and 7 % at 1 / w. Under BDF1 the impact loses 27, 78 and 94 % at these steps. At steps above 2 / w an impact can
+    gain energy under SDIRK2, but never under BDF1. A `Simulation` warns if the error exceeds a tenth. Laws with
+    ``impact="instant"`` do not need short steps: the solver finds the time of an impact within a step, exactly for free
+    flight under SDIRK2, otherwise to the order of the integrator.
 
     Attributes:
-        margin: Longest safe step as a fraction of the stability bound [1]; without effect, as implicit integrators have
-            no such bound.
-        integrator: ``"sdirk2"`` (second order, in two stages; Alexander 1977) or ``"bdf1"`` (first order, implicit
-            Euler; half the cost, and contact never gains energy).
+        margin: Longest safe step divided by the stability bound [1]; without effect, because implicit integrators have
+            no stability bound.
+        integrator: ``"sdirk2"`` (second order, two stages; Alexander 1977) or ``"bdf1"`` (implicit Euler, first order,
+            at half the cost; contact never gains energy).
         tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad].
         max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Number of samples along the longest edge of a solid without a closed form, such as a mesh.
-        rounding: Radius to which edges of boxes and rims of cylinders are rounded if points of other bodies touch them,
-            relative to the smallest half edge [1]. At depths below this radius, a contact force does not jump when
-            another face becomes the nearest. The contact points of these shapes themselves do not move. Boxes in
-            contact with boxes are not rounded, because their edges touch each other.
+        rounding: Radius with which edges of boxes and rims of cylinders are rounded where contact points of other
+            bodies touch them, divided by the smallest half edge [1]. At depths below this radius, a contact force does
+            not jump when another face becomes the nearest. The contact points of the rounded shapes do not move. Boxes
+            in contact with boxes are not rounded, because their edges touch each other.
         room: Distance by which designs may grow beyond the bounds of a solid without a closed form [m]; the samples of
             the solid extend beyond its bounds by the same distance. See `warpbots.design`.
         impacts: Largest number of instant impacts within a step, counting simultaneous impacts once; contacts that
-            begin after them in the step are compliant.
+            begin later in the same step are compliant.
 
     Raises:
         ValueError: A value is outside its range.
@@ -104,7 +104,7 @@ class Articulated:
 
     @property
     def lost_gradient(self) -> str:
-        """Text on why gradients can become infinite or NaN within a step, and what helps."""
+        """Text that explains why gradients can become infinite or NaN within a step, and how to prevent this."""
         return OVERFLOW
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ArticulatedModel:
@@ -118,7 +118,7 @@ class Articulated:
         return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
-        """Fresh arrays: every joint at its start coordinates and velocities."""
+        """New state in which every joint has its start coordinates and velocities."""
 
         def copies(values: np.ndarray | float) -> wp.array:
             return tiled(values, model.worlds, model.device, scalar, requires_grad)
@@ -131,7 +131,9 @@ class Articulated:
         return math.inf
 
     def caution(self, model: ArticulatedModel, dt: float) -> str | None:
-        """Warning that names the contact that steps resolve worst, if its energy error exceeds a tenth; else None.
+        """Warning that names the contact that steps of length `dt` resolve worst.
+
+        The result is None if the energy error of this contact is at most a tenth.
 
         Args:
             model: From `build`.
@@ -140,12 +142,12 @@ class Articulated:
         return unresolved(model, self.state(model), self.integrator, dt)
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
-        """Explain in one sentence why `after`, one step after `before`, is not finite.
+        """Explain in one sentence why a state is not finite.
 
         Args:
             model: From `build`.
             before: Fields of the state before the step, as NumPy arrays.
-            after: Fields of the state that is not finite, as NumPy arrays.
+            after: Fields of the state after the step, which is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
         for name, values in before.items():
@@ -179,7 +181,7 @@ class Articulated:
     ) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 
-        A world whose iteration does not converge gets NaN, which `warpbots.Simulation` reports.
+        A world in which the iteration does not converge gets NaN, which `warpbots.Simulation` reports.
 
         Args:
             model: From `build`.
@@ -202,7 +204,7 @@ class Articulated:
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
     def readings(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedReadings:
-        """Fresh arrays for `sense`."""
+        """New arrays to which `sense` writes."""
         return readings(model, requires_grad)
 
     def sense(
@@ -222,7 +224,7 @@ class Articulated:
         sense(model, state, control, readings_out)
 
     def equations(self, model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
-        """Fresh arrays for `dynamics`."""
+        """New arrays to which `dynamics` writes."""
         return equations(model, requires_grad)
 
     def dynamics(
@@ -261,7 +263,10 @@ class Articulated:
         state_out: ArticulatedState,
         dt: float,
     ) -> None:
-        """Adjoint of `step`, from the gradients of `state_out`: its end, then its stages in reverse order."""
+        """Adjoint of `step`: propagate the gradients of `state_out` to the state, the control and the model.
+
+        The method goes backwards through the end of the step and then through its stages, the last stage first.
+        """
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
         if model.impacts:
             step_in_parts_adjoint(model, self._method, state, control, state_out, dt, self.impacts)
@@ -274,7 +279,10 @@ class Articulated:
 
 
 def _too_fast(robot: ArticulatedRobot, velocity: np.ndarray, dt: float) -> str:
-    """Text that names a ball joint that rotates by more than 1 rad in a step, which is the limit of implicit Euler."""
+    """Text that names a ball joint that rotates by more than 1 rad in a step.
+
+    Implicit Euler finds no solution for larger rotations.
+    """
     for element in robot.elements:
         rate = float(np.linalg.norm(velocity[element.dof : element.dof + 3]))
         if element.kind == BALL and rate * dt > 1.0:

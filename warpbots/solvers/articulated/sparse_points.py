@@ -1,4 +1,4 @@
-"""Warning of boxes whose contact points are so far apart that another box fits between them."""
+"""Warning about boxes whose contact points are so far apart that another box fits between them."""
 
 import numpy as np
 
@@ -15,16 +15,16 @@ _MOST = 10_000
 
 
 def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
-    """Warn of two boxes whose faces may touch without a contact point of either box within the face of the other.
+    """Warn about two boxes whose faces may touch without a contact point of either box within the face of the other.
 
-    Crossed edges exert a force along their common normal, but edges that lie within two faces in contact exert none. So
-    the contact points carry the whole load of touching faces, and if no point lies within the faces, one box falls
-    through the other. This cannot happen if the points of one box are closer together than the width of the broadest
-    face of the other.
+    Crossed edges exert a force along their common normal, but edges that lie within two faces in contact exert no
+    force. So contact points carry the whole load of touching faces. If no point lies within the faces, one box falls
+    through the other box. This cannot happen if the points of one box are closer together than the width of the
+    broadest face of the other box.
 
     Args:
         scene: The scene.
-        found: Groups and solids of the scene that may be in contact.
+        found: Groups of points and solids of the scene that may be in contact.
     """
     pairs = [(pair.crossed, pair.solid) for pair in found.pairs if pair.crossed >= 0]
     spacing, width = {}, {}
@@ -51,13 +51,13 @@ def warn_of_sparse_boxes(scene: Scene, found: Touching) -> None:
 
 
 def _spacing(size: np.ndarray, count: int) -> float:
-    """Greatest distance between neighbouring points in the grid of `count` points on a box [m]."""
+    """Greatest distance between neighbouring points in the grid of `count` points on a box of the given size [m]."""
     grid = box_grid(-size / 2.0, size / 2.0, max(count, 8))
     return max(float(np.diff(np.unique(axis)).max()) for axis in grid.T)
 
 
 def _remedy(shape: Shape, name: str, width: float) -> str:
-    """Advice for the box `name`: a number of points at which neighbours are closer together than `width` [m]."""
+    """Advice for a warning: a number of points of the box `name` whose neighbours are closer than `width` [m]."""
     size = 2.0 * closed_form(shape).size
     for count in np.unique(np.geomspace(8, _MOST, 60).astype(int)):
         if _spacing(size, count) < width:

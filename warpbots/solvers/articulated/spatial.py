@@ -1,9 +1,9 @@
 """Spatial vectors: twists and wrenches about the origin of the world (Featherstone 2008, "Rigid Body Dynamics").
 
-A twist is (w, v) with the angular velocity w and the velocity v of that point of the body that is at the origin of the
-world; a wrench is (torque about the origin of the world, force). All are in world axes, so that relative twists simply
-add. Articulated bodies always use double precision, even if the process is set to single precision, because contact is
-stiff.
+A twist is (w, v) with the angular velocity w and the velocity v of the point of the body that is at the origin of the
+world. A wrench is (torque about the origin of the world, force). Twists and wrenches are in world axes, so that
+relative twists simply add. Articulated bodies always use double precision, even if the process is set to single
+precision, because contact is stiff.
 """
 
 import numpy as np
@@ -40,39 +40,42 @@ mat66 = wp.spatial_matrixd
 
 @wp.func
 def spatial(angular: vec3, linear: vec3):
-    """The spatial vector (angular, linear)."""
+    """Build the spatial vector (angular, linear)."""
     return Twist(angular[0], angular[1], angular[2], linear[0], linear[1], linear[2])
 
 
 @wp.func
 def angular(a: Twist):
-    """Angular velocity of a twist, torque of a wrench."""
+    """First three components of a spatial vector: the angular velocity of a twist or the torque of a wrench."""
     return vec3(a[0], a[1], a[2])
 
 
 @wp.func
 def linear(a: Twist):
-    """Velocity v of a twist, force of a wrench."""
+    """Last three components of a spatial vector: the velocity v of a twist or the force of a wrench."""
     return vec3(a[3], a[4], a[5])
 
 
 @wp.func
 def cross_motion(a: Twist, b: Twist):
-    """a x b: rate of change of a twist b that moves with the twist a."""
+    """Spatial product a x b: the rate of change of a twist b that moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(b)), wp.cross(w, linear(b)) + wp.cross(linear(a), angular(b)))
 
 
 @wp.func
 def cross_force(a: Twist, f: Twist):
-    """a x* f: rate of change of a wrench f that moves with the twist a."""
+    """Spatial product a x* f: the rate of change of a wrench f that moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(f)) + wp.cross(linear(a), linear(f)), wp.cross(w, linear(f)))
 
 
 @wp.func
 def momentum(m: scalar, mc: vec3, J: mat33, a: Twist):
-    """I a for the spatial inertia I of a mass m with first moment mc and moments of inertia J about the origin."""
+    """Product I a of a spatial inertia I and a twist (or acceleration) a.
+
+    I consists of the mass m, the first moment mc and the moments of inertia J about the origin of the world.
+    """
     w = angular(a)
     v = linear(a)
     return spatial(J @ w + wp.cross(mc, v), m * v - wp.cross(mc, w))
@@ -80,7 +83,7 @@ def momentum(m: scalar, mc: vec3, J: mat33, a: Twist):
 
 @wp.func
 def outer_cross(a: vec3, b: vec3):
-    """[a]x [b]x = b a^T - (a . b) 1."""
+    """Product [a]x [b]x = b a^T - (a . b) 1 of the cross product matrices of a and b."""
     return wp.outer(b, a) - wp.dot(a, b) * wp.identity(n=3, dtype=scalar)
 
 

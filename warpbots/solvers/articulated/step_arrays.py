@@ -1,4 +1,4 @@
-"""Warp structs for the intermediate results of a step: a stage, motion of links, contacts, sums over subtrees."""
+"""Warp structs for the intermediate results of a step: stages, motion of links, contacts and sums over subtrees."""
 
 import warp as wp
 
@@ -9,12 +9,15 @@ __all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
 
 @wp.struct
 class ImplicitStage:
-    """One implicit stage: coordinates q displaced by x, velocities v = c x + rate, accelerations c v + accel.
+    """An implicit stage, flattened over all worlds.
+
+    The stage displaces the coordinates q by x and ends with the velocities v = c x + rate and the accelerations c v +
+    accel.
 
     q: Joint coordinates before the displacement [rad, m, or quaternions], shape (worlds * coordinates,).
-    x: Displacement [rad or m], shape (worlds * freedom,).
-    rate: Velocity minus c x [rad/s or m/s], shape (worlds * freedom,).
-    accel: Acceleration minus c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
+    x: Displacement of the joint coordinates [rad or m], shape (worlds * freedom,).
+    rate: Velocities minus c x [rad/s or m/s], shape (worlds * freedom,).
+    accel: Accelerations minus c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
     c: Inverse of the length of the stage [1/s], shape (worlds,).
     """
 
@@ -27,16 +30,16 @@ class ImplicitStage:
 
 @wp.struct
 class Links:
-    """Poses and motion of elements and bodies, with all worlds in one row.
+    """Poses and motion of elements and bodies in world axes, flattened over all worlds.
 
-    rotation: Orientations of elements [1], shape (worlds * elements,).
-    position: Origins of elements [m], shape (worlds * elements,).
-    basis: Axes of the velocities of elements in the world, as columns [1], shape (worlds * elements,).
-    twist: Twists of elements [rad/s, m/s], shape (worlds * elements,).
-    acceleration: Spatial accelerations of elements, minus the acceleration of gravity [rad/s^2, m/s^2], shape (worlds *
-        elements,).
-    body_rotation: Orientations of bodies [1], shape (worlds * bodies,).
-    body_position: Origins of bodies [m], shape (worlds * bodies,).
+    rotation: Orientation of each element [1], shape (worlds * elements,).
+    position: Origin of each element [m], shape (worlds * elements,).
+    basis: Axes of the velocities of each element, as columns [1], shape (worlds * elements,).
+    twist: Twist of each element [rad/s, m/s], shape (worlds * elements,).
+    acceleration: Spatial acceleration of each element minus the acceleration of gravity [rad/s^2, m/s^2], shape (worlds
+        * elements,).
+    body_rotation: Orientation of the frame of each body [1], shape (worlds * bodies,).
+    body_position: Origin of the frame of each body [m], shape (worlds * bodies,).
     """
 
     rotation: wp.array[mat33]
@@ -50,21 +53,25 @@ class Links:
 
 @wp.struct
 class Pairs:
-    """Sums over the contacts of each pair; arrays have shape (worlds * pairs,) unless another shape is given.
+    """Sums over the contacts of each pair, and arrays with which these sums are computed.
 
-    near: 1 if the bounding sphere of the group of a pair overlaps the solid, else 0.
-    active: 1 if a pair has contacts, else 0.
-    wrench: Wrench W of each pair (`cloud_contact`) [N m, N].
+    The arrays are flattened over all worlds.
+
+    near: For each pair, 1 if the bounding sphere of its group overlaps its solid, else 0, shape (worlds * pairs,).
+    active: For each pair, 1 if the pair has contacts, else 0, shape (worlds * pairs,).
+    wrench: Wrench W of each pair (`cloud_contact`) [N m, N], shape (worlds * pairs,).
     blocks: Matrices K, L and D of each pair, as four blocks each, row by row [N m, N and per m or m/s], shape (worlds *
         pairs * 12,).
-    free: 1 for candidates that exert no compliant force because they are about to have an instant impact (`impacts`),
-        shape (worlds * candidates,).
+    free: For each candidate, 1 if it exerts no compliant force because it is about to have an instant impact
+        (`impacts`), else 0, shape (worlds * candidates,).
     center: Centre of the bounding sphere of each group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounding sphere of each group [m], shape (worlds * groups,).
     hardness: Factor by which the viscosities are multiplied during the continuation of `newton` [1], shape (worlds,).
-    in_contact: 1 if the point that a thread evaluates is in contact, else 0, shape (worlds * lanes,).
-    point_wrench: Wrench of the point that a thread evaluates [N m, N], shape (worlds * lanes,).
-    point_blocks: Blocks of the point that a thread evaluates, with the units of `blocks`, shape (worlds * lanes * 12,).
+    in_contact: For each thread, 1 if the point that the thread evaluates is in contact, else 0, shape (worlds *
+        lanes,).
+    point_wrench: For each thread, the wrench of the point that the thread evaluates [N m, N], shape (worlds * lanes,).
+    point_blocks: For each thread, the matrices K, L and D of the point that the thread evaluates, with the form and the
+        units of `blocks`, shape (worlds * lanes * 12,).
     """
 
     near: wp.array[int]
@@ -84,11 +91,11 @@ class Pairs:
 class Subtrees:
     """Sums over the bodies that each element carries; every array has shape (worlds * elements,).
 
-    mass: Mass [kg].
-    moment: Mass times centre of mass [kg m].
-    inertia: Moments of inertia about the origin of the world [kg m^2].
-    need: Wrench that the bodies need for their motion at constant joint velocities [N m, N].
-    push: Wrench of the contacts on the bodies [N m, N].
+    mass: Total mass of the bodies [kg].
+    moment: Sum of mass times centre of mass of the bodies [kg m].
+    inertia: Sum of the moments of inertia of the bodies about the origin of the world [kg m^2].
+    need: Sum of the wrenches that the bodies need for their motion at constant joint velocities [N m, N].
+    push: Sum of the wrenches of all contacts on the bodies [N m, N].
     """
 
     mass: wp.array[scalar]
@@ -100,27 +107,31 @@ class Subtrees:
 
 @wp.struct
 class StepArrays:
-    """Residual and Jacobian of a stage with all intermediate results, with all worlds in one row.
+    """Residual and Jacobian of a stage with all intermediate results, flattened over all worlds.
+
+    The subtree of an element consists of all bodies that the element carries. The docstring of `residual` defines the
+    symbols.
 
     links: Poses and motion of elements and bodies.
     pairs: Contacts of the pairs.
-    mass: Mass of the subtree that an element carries [kg], shape (worlds * elements,).
-    moment: Mass times centre of mass of the subtree [kg m], shape (worlds * elements,).
-    inertia: Moments of inertia of the subtree about the origin of the world [kg m^2], shape (worlds * elements,).
-    momentum: Linear momentum h of the subtree [kg m/s], shape (worlds * elements,).
-    coriolis: Matrix B of the subtree (`residual`) [kg m^2/s], shape (worlds * elements,).
-    force: Wrench that the motion of the subtree needs [N m, N], shape (worlds * elements,).
-    pushed: Wrench of the contacts on the subtree [N m, N], shape (worlds * elements,).
-    axis: Twists S of unit velocities [1, m], shape (worlds * freedom,).
-    displaced: Twists s of unit displacements [1, m], shape (worlds * freedom,).
-    drift: Changes a of twists per displacement (`residual`) [1/s, m/s], shape (worlds * freedom,).
-    lag: Changes g of accelerations per displacement (`residual`) [1/s^2, m/s^2], shape (worlds * freedom,).
-    residual: Residual [N m or N], shape (worlds * freedom,).
+    mass: Mass of the subtree of each element [kg], shape (worlds * elements,).
+    moment: Mass times centre of mass of the subtree of each element [kg m], shape (worlds * elements,).
+    inertia: Moments of inertia, about the origin of the world, of the subtree of each element [kg m^2], shape (worlds *
+        elements,).
+    momentum: Linear momentum h of the subtree of each element [kg m/s], shape (worlds * elements,).
+    coriolis: Matrix B of the subtree of each element [kg m^2/s], shape (worlds * elements,).
+    force: Wrench that the motion of the subtree of each element needs [N m, N], shape (worlds * elements,).
+    pushed: Wrench of all contacts on the subtree of each element [N m, N], shape (worlds * elements,).
+    axis: Twist S of a unit value of each velocity [1, m], shape (worlds * freedom,).
+    displaced: Twist s of a unit displacement along each velocity [1, m], shape (worlds * freedom,).
+    drift: Change a of the twist per displacement along each velocity [1/s, m/s], shape (worlds * freedom,).
+    lag: Change g of the acceleration per displacement along each velocity [1/s^2, m/s^2], shape (worlds * freedom,).
+    residual: Residual r of each velocity [N m or N], shape (worlds * freedom,).
     step: Correction of Newton's method [rad or m], shape (worlds * freedom,).
-    scale: One over the diagonal of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).
+    scale: Inverse of each diagonal entry of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).
     good: Last displacement for which the iteration converged [rad or m], shape (worlds * freedom,).
-    jacobian: Derivative of the residual with respect to the displacement [N m/rad or N/m], row by row, shape
-        (worlds * freedom * freedom,).
+    jacobian: Derivatives of the residual with respect to the displacement, row by row [N m/rad or N/m],
+        shape (worlds * freedom * freedom,).
     """
 
     links: Links

@@ -1,4 +1,4 @@
-"""A step in parts, each up to an instant impact or the end of the step, and the adjoint of this step. See `impacts`."""
+"""A step in parts, and its adjoint; a part ends at an instant impact or at the end of the step (`impacts`)."""
 
 import warp as wp
 
@@ -28,7 +28,7 @@ __all__ = ["step_in_parts", "step_in_parts_adjoint"]
 def _bounds(
     parts: list[StoredPart], state: ArticulatedState, state_out: ArticulatedState
 ) -> list[tuple[wp.array, wp.array]]:
-    """Coordinates and velocities at the start of each part, and at the end of the last part."""
+    """Coordinates and velocities at the start of each part and, as the last entry, at the end of the last part."""
     inner = [(part.q, part.qd) for part in parts[1:]]
     return [(state.q.flatten(), state.qd.flatten()), *inner, (state_out.q.flatten(), state_out.qd.flatten())]
 
@@ -37,7 +37,7 @@ def step_in_parts(
     model: ArticulatedModel, method: int, options: Options, state: ArticulatedState, control: wp.array,
     state_out: ArticulatedState, dt: float, impacts: int,
 ) -> None:  # fmt: skip
-    """Advance by `dt` [s], with instant impacts at up to `impacts` times.
+    """Advance by `dt` [s], with instant impacts at up to `impacts` points in time.
 
     Args:
         model: The model.
@@ -47,7 +47,7 @@ def step_in_parts(
         control: Control signals.
         state_out: State at the end of the step.
         dt: Time step [s].
-        impacts: Largest number of points in time with instant impacts.
+        impacts: Largest number of points in time at which instant impacts occur.
     """
     workspace, robot, worlds = model.workspace, model.robot_arrays, model.worlds
     parts, listed = workspace.parts(state_out, impacts + 1), workspace.contact_list
@@ -71,7 +71,7 @@ def step_in_parts_adjoint(
     model: ArticulatedModel, method: int, state: ArticulatedState, control: wp.array, state_out: ArticulatedState,
     dt: float, impacts: int,
 ) -> None:  # fmt: skip
-    """Adjoint of `step_in_parts`, from the gradients of `state_out`, part by part in reverse order."""
+    """Adjoint of `step_in_parts`: propagate the gradients of `state_out` backwards through the parts of the step."""
     parts = model.workspace.parts(state_out, impacts + 1)
     bounds = _bounds(parts, state, state_out)
     clear_gradients([array for part in parts for array in (part.q, part.qd)])
@@ -87,7 +87,10 @@ def _part_adjoint(
     model: ArticulatedModel, last: int, past: Past, part: StoredPart, end: tuple[wp.array, wp.array],
     left_adj: wp.array, control: wp.array,
 ) -> None:  # fmt: skip
-    """Adjoint of a part: gradients with respect to the state and the time left at its start, from those at its end."""
+    """Adjoint of a part: propagate the gradients at the end of the part to its start.
+
+    Gradients exist with respect to the state and to the time left until the end of the step.
+    """
     workspace, impact, worlds, device = model.workspace, part.impact, model.worlds, model.device
     landing = workspace.resting(impact.q, impact.qd)
     stages = kept_stages(model, past.q, part.end)
@@ -111,7 +114,7 @@ def _part_adjoint(
 
 
 def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart, qd_adj: wp.array) -> None:
-    """Adjoint of an impact, without the direct paths from q to q and from v- to v+, which the caller handles."""
+    """Adjoint of an impact, without the direct dependences of q on q and of v+ on v-, which the caller handles."""
     workspace, robot, worlds, device = model.workspace, model.robot_arrays, model.worlds, model.device
     strike, listed, impact = workspace.strike, workspace.contact_list, part.impact
     inputs, outputs = [robot, landing, listed, impact, qd_adj], [workspace.work, strike, workspace.weight]
@@ -136,7 +139,7 @@ def _strike_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: Store
 
 
 def _gap_adjoint(model: ArticulatedModel, landing: ImplicitStage, part: StoredPart) -> None:
-    """Gradients with respect to the coordinates at the impact and all parameters, from the gradient of the gap."""
+    """Propagate the gradient of the vanishing gap to the coordinates at the impact and to all parameters."""
     workspace, impact, device = model.workspace, part.impact, model.device
     clear_gradients(workspace.gradients())
     steps = poses(model, landing)

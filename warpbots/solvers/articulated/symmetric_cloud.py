@@ -1,10 +1,12 @@
-"""Contact points spread over a mesh with the symmetry of the mesh: otherwise a symmetric body would rotate as it lands.
+"""Contact points spread over a mesh with the symmetry of the mesh.
+
+Without this symmetry, a symmetric body would rotate as it lands.
 
 Points come from a random sequence on the surface. A point is accepted together with its images under the symmetries if
 all of these points are far enough from one another and from all accepted points. Most points have as many images as
-there are symmetries, 120 for a ball of an icosahedron. Points on axes of rotation and on mirror planes have fewer
-images; they make up the number of points that is still missing, and a small cloud consists only of such points. The
-largest subgroup of the symmetries is used with which the wanted number of points is reached.
+there are symmetries (120 for a ball that is refined from an icosahedron). Points on axes of rotation and on mirror
+planes have fewer images; they fill up the number of points, and a small cloud consists only of such points. The
+function uses the largest subgroup of the symmetries with which the wanted number of points is reached.
 
 Points on the two faces of a plate may be close together. So the required distance applies to the six-dimensional points
 (x, s n), where n is the normal and s is half of the required distance; then points with opposite normals are always far
@@ -42,11 +44,15 @@ _SAME = 1e-6
 
 
 def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
-    """About `count` points spread evenly over a mesh, reproducibly and with the symmetry of the mesh, shape (n, 3).
+    """Spread about `count` points evenly over a mesh, reproducibly and with the symmetry of the mesh.
 
     Args:
         mesh: The mesh.
-        count: Number of points wanted; the result may have a few fewer. Symmetries that need more points are left out.
+        count: Number of points wanted; the result may have slightly fewer points. Symmetries that need more points are
+            left out.
+
+    Returns:
+        The points [m], shape (n, 3).
     """
     import trimesh
     from scipy.spatial import cKDTree
@@ -73,13 +79,15 @@ def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
 
 
 def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: np.ndarray) -> np.ndarray:
-    """Points to try for a group: on axes, on mirror planes and, if `count` allows that many images, everywhere.
+    """Trial points for a group of symmetries, with normals, shape (n, 6).
+
+    Trial points are on axes of rotation, then on mirror planes and, if `count` allows as many images, everywhere.
 
     Args:
-        mesh: The mesh, about the origin.
-        group: Symmetries of the mesh.
+        mesh: The mesh, with its centre at the origin.
+        group: Symmetries of the mesh, shape (n_symmetries, 3, 3).
         count: Number of points wanted.
-        everywhere: Random points on the mesh and normals there, shape (n, 6).
+        everywhere: Random points on the mesh and the normals at these points, shape (n_random, 6).
     """
     n = len(group)
     some = everywhere[: _TRIALS * count // n if 2 * n <= count else 0]
@@ -89,7 +97,7 @@ def _trials(mesh: "trimesh.Trimesh", group: np.ndarray, count: int, everywhere: 
 
 
 def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
-    """Points at which the axes of rotations cross the surface [m], and the normals there [1], shape (n, 6)."""
+    """Points at which axes of rotation cross the surface [m], and the normals at these points [1], shape (n, 6)."""
     turns = group[(np.linalg.det(group) > 0.0) & (np.trace(group, axis1=1, axis2=2) < 3.0 - 1e-5)]
     axes = np.linalg.eigh(turns + np.swapaxes(turns, 1, 2))[1][:, :, 2]
     a, b, c = np.moveaxis(mesh.triangles, 1, 0)
@@ -105,7 +113,7 @@ def _on_axes(mesh: "trimesh.Trimesh", group: np.ndarray) -> np.ndarray:
 
 
 def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.ndarray:
-    """Random points on the sections of a mesh with its mirror planes [m], and normals there [1], shape (n, 6)."""
+    """Random points at which mirror planes cut the surface [m], and the normals at these points [1], shape (n, 6)."""
     from trimesh.intersections import mesh_plane
 
     mirrors = group[np.abs(np.trace(group, axis1=1, axis2=2) - 1.0) + np.abs(np.linalg.det(group) + 1.0) < 1e-5]
@@ -121,14 +129,16 @@ def _on_mirrors(mesh: "trimesh.Trimesh", group: np.ndarray, count: int) -> np.nd
 
 
 def _with_images(trials: np.ndarray, group: np.ndarray, count: int, apart: float, same: float) -> np.ndarray:
-    """The first of the `trials`, with their images, of which all points are far enough from one another.
+    """Accept trial points one after the other, each together with its images under the symmetries.
+
+    A trial point is accepted if all its images are far enough from one another and from all accepted points.
 
     Args:
         trials: Points and normals to try, shape (n, 6).
-        group: Symmetries, about the origin.
-        count: Largest number of points.
-        apart: Distance between points [m].
-        same: Distance within which images count as one point [m].
+        group: Symmetries about the origin, shape (n_symmetries, 3, 3).
+        count: Largest number of points to accept.
+        apart: Smallest distance between two points [m].
+        same: Distance within which two images count as one point [m].
     """
     scale = np.repeat([1.0, apart / 2.0], 3)
     points = np.zeros((0, 6))

@@ -13,7 +13,7 @@ _GONE, _THIN = 0.5, 0.1
 
 
 def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str) -> None:
-    """Raise if a sampled solid is so thin that most of its surface is lost between samples; warn if a part is lost.
+    """Raise an error if most of the surface of a thin sampled solid is lost between samples; warn if a part is lost.
 
     Args:
         grid: Samples of the solid.

@@ -15,7 +15,7 @@ WARP = 32
 
 
 def lanes_of(device: wp.Device) -> int:
-    """Number of threads for each world."""
+    """Number of threads that work on each world."""
     return WARP if parallel(device) else 1
 
 
@@ -27,4 +27,4 @@ def lanes_of(device: wp.Device) -> int:
 #endif
 """)
 def sync():
-    """Wait for the other threads of the world; after this, their writes are visible."""
+    """Wait until all threads of the world have arrived; after this call, their writes are visible."""

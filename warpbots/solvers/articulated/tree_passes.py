@@ -1,4 +1,7 @@
-"""Launches that traverse the tree: one thread for each world, or many threads level by level from the roots."""
+"""Launches that traverse the tree of joints from the roots.
+
+On a CPU one thread traverses the whole tree of a world; on a GPU many threads process one level after the other.
+"""
 
 import warp as wp
 
@@ -23,14 +26,20 @@ def pose_kernel(
     # out
     links_out: Links,
 ):
-    """Poses and motion of elements; thread i takes the `count` elements of `order` from index `first + count i` on."""
+    """Write poses and motion of elements to `links_out`.
+
+    Thread i processes `count` elements of `tree.order`, starting at index `first` + `count` i.
+    """
     w, i = wp.tid()
     for k in range(count):
         move(robot.tree, robot.design, stage, links_out, w, robot.tree.order[first + count * i + k])
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
-    """For each launch: threads of a world, index in `order` of the first element, and elements per thread."""
+    """List for each launch the number of threads of a world, the index of the first element and elements per thread.
+
+    The index refers to `tree.order`.
+    """
     if not parallel(model.device):
         return [(1, 0, model.tree.elements)]
     widths = [len(level) for level in model.robot.levels]
@@ -38,7 +47,7 @@ def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
 
 
 def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-    """Launches that write poses and motion of all links at the end of a stage to `workspace.links`."""
+    """List the launches that write poses and motion of all links at the end of a stage to `workspace.links`."""
     return [
         (pose_kernel, (model.worlds, threads), [model.robot_arrays, stage, first, count], [model.workspace.links])
         for threads, first, count in _spans(model)
@@ -46,7 +55,10 @@ def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
 
 
 def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-    """Launches that write poses, and virtual twists for the virtual velocities in `workspace.weight`."""
+    """List the launches that write poses and virtual twists of all elements.
+
+    The virtual twists follow from the virtual velocities in `workspace.weight`.
+    """
     workspace = model.workspace
     inputs = [model.robot_arrays, stage, workspace.weight]
     return [
@@ -56,13 +68,16 @@ def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
 
 
 def adjoints(steps: list[Launch], device: wp.Device) -> None:
-    """Launch the adjoints of `steps` in reverse order, with the gradients in the `grad` of the arrays."""
+    """Launch the adjoints of `steps` in reverse order; gradients are read from and added to `grad` of the arrays."""
     for kernel, dim, inputs, outputs in reversed(steps):
         launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
 
 
 def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Adjoint of the powers of inertia, joints and motors; call this after all other adjoints that use `sweeps`."""
+    """Adjoint of the powers of inertia, joints and motors.
+
+    Call this function after all other adjoints that use the launches of `sweeps`.
+    """
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements
     same = [model.robot_arrays, stage, workspace.weight]

@@ -1,12 +1,13 @@
-"""The adjoint of a stage, by virtual power.
+"""The adjoint of a stage, computed by virtual power.
 
-The residual r of a stage weighted with virtual velocities l is a power,
+The residual r of a stage, weighted with virtual velocities l, is a power,
 
     l . r = sum over bodies of L . (I A + V x* I V) - sum over contacts of (L_a - L_b) . W + sum over joints of l . f,
 
-with the virtual twist L of every body, the bodies a and b of a contact and the passive and motor forces f. Let g be the
-gradient of a loss with respect to the displacement, and J the Jacobian of r. Then the gradient of the loss with respect
-to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the derivatives of these kernels.
+with the virtual twist L of each body, the bodies a and b of each contact, and the passive and motor forces f of the
+joints. Let g be the gradient of a loss with respect to the displacement of the stage, and J the Jacobian of r. Then the
+gradient of the loss with respect to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the
+derivatives of these kernels.
 """
 
 import warp as wp
@@ -44,7 +45,7 @@ def finish_kernel(
     # out
     end_out: Past,
 ):
-    """Coordinates and velocities of each element at the end of a step."""
+    """Write the coordinates and velocities of each element at the end of a step."""
     w, e = wp.tid()
     finish(tree, past, stage, end_out, w, e)
 
@@ -60,7 +61,7 @@ def recall_kernel(
     # out
     stage_out: ImplicitStage,
 ):
-    """Terms `rate` and `accel` of a stage for each element, which follow from the start of the step."""
+    """Write the terms `rate` and `accel` of a stage for each element; they depend on the start of the step."""
     w, e = wp.tid()
     recall(tree, past, first, stage_out, w, e, number)
 
@@ -78,7 +79,7 @@ def weigh_kernel(
     # out
     weight_out: wp.array[scalar],
 ):
-    """l = -J^-T g for each world."""
+    """Solve for the virtual velocities l = -J^-T g of each world, with the array `gradient` as g."""
     w, lane = wp.tid()
     n = tree.freedom
     if length_of(past, w) == scalar(0.0):
@@ -107,7 +108,10 @@ def sweep_kernel(
     links_out: Links,
     sweep_out: wp.array[Twist],
 ):
-    """Poses and virtual twists; thread i takes the `count` elements of `order` from index `first + count i` on."""
+    """Write poses and virtual twists of elements.
+
+    Thread i processes `count` elements of `tree.order`, starting at index `first` + `count` i.
+    """
     w, i = wp.tid()
     tree = robot.tree
     for k in range(count):
@@ -136,7 +140,10 @@ def power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """Power of each element: of its body, springs, dampers, limits and rotors; `count` elements for each thread."""
+    """Write the virtual power of each element: of its body, springs, dampers, limits and rotors.
+
+    Each thread processes `count` elements.
+    """
     w, i = wp.tid()
     tree = robot.tree
     design = robot.design
@@ -164,7 +171,7 @@ def motor_power_kernel(
     # out
     power_out: wp.array2d[scalar],
 ):
-    """Power of each motor."""
+    """Write the virtual power of each motor."""
     w, m = wp.tid()
     l = weight[w * robot.tree.freedom + robot.tree.motor_dof[m]]
     power_out[w, m] = -l * motor_force(robot.tree, robot.design, stage, control, w, m)
@@ -182,7 +189,7 @@ def contact_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """Power of each contact of a world, shape (worlds * candidates,)."""
+    """Write the virtual power of each contact of a world to `power_out`, shape (worlds * candidates,)."""
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:
         return

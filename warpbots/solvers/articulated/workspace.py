@@ -1,4 +1,4 @@
-"""Memory of a model: arrays that every step fills anew, and data that a state keeps for the adjoint of a step."""
+"""Workspace of a model: arrays that every step fills anew, and data that a state keeps for the adjoint of a step."""
 
 import dataclasses
 import functools
@@ -19,17 +19,17 @@ __all__ = ["StoredStep", "EquationArrays", "ArticulatedSizes", "ArticulatedWorks
 
 @dataclasses.dataclass(frozen=True)
 class ArticulatedSizes:
-    """Number of worlds, and sizes of the arrays of one world.
+    """Number of worlds, and the sizes that determine the shapes of the arrays of one world.
 
     Attributes:
         worlds: Number of worlds.
         elements: Number of elementary joints.
         bodies: Number of bodies.
-        freedom: Number of velocities of the joints.
+        freedom: Number of joint velocities.
         groups: Number of groups of contact points.
-        pairs: Number of pairs of a group and a solid.
+        pairs: Number of pairs that may be in contact (`ContactLaws`).
         channels: Number of motors.
-        coordinates: Number of coordinates of the joints.
+        coordinates: Number of joint coordinates.
         impacts: Whether steps are taken in parts (`impacts`), so that the lengths of parts have gradients.
     """
 
@@ -48,12 +48,12 @@ class ArticulatedSizes:
 class StoredStep:
     """Data that a state keeps for the adjoint of the step that ended in this state.
 
-    With n velocities, the data of each world are 2 (n^2 + 3 n + 1) numbers and 2 n integers; half of these belong to
-    the first of two stages.
+    With n joint velocities, the data of each world are 2 (n^2 + 3 n + 1) numbers and 2 n integers. Half of these data
+    belong to the first of two stages.
 
     Attributes:
-        stages: The stages; a scheme of one stage leaves the first one empty.
-        factors: Factors of the Jacobian of each stage.
+        stages: The two stages; an integrator with one stage uses only the second.
+        factors: LU factors of the Jacobian of each stage.
     """
 
     stages: tuple[ImplicitStage, ImplicitStage]
@@ -65,10 +65,12 @@ class StoredPart:
     """Data that a state keeps for the adjoint of a part of the step that ended in this state; see `impacts`.
 
     Attributes:
-        q: Joint coordinates at the start of the part, shape (worlds * n_coordinates,); not used for the first part.
-        qd: Joint velocities at the start of the part [rad/s or m/s], shape (worlds * n_velocities,).
+        q: Joint coordinates at the start of the part [rad, m, or quaternions], shape (worlds * n_coordinates,); not
+            used for the first part.
+        qd: Joint velocities at the start of the part [rad/s or m/s], shape (worlds * n_velocities,); not used for the
+            first part.
         impact: The impact at the end of the part.
-        end: Data for the adjoint of the integrator.
+        end: Data for the adjoint of the integrator's step within the part.
     """
 
     q: wp.array
@@ -79,20 +81,22 @@ class StoredPart:
 
 @dataclasses.dataclass(frozen=True)
 class EquationArrays:
-    """Intermediate results for the equations of motion, with all worlds in one row.
+    """Intermediate results for the equations of motion, flattened over all worlds.
 
     All arrays except `factors` and `weight` have gradients.
 
     Attributes:
-        axis: Twists of unit velocities [1, m], shape (worlds * n_velocities,).
-        need: Wrenches that bodies need for their motion at constant joint velocities [N m, N], shape (worlds *
+        axis: Twist of a unit value of each joint velocity [1, m], shape (worlds * n_velocities,).
+        need: Wrench that each body needs for its motion at constant joint velocities [N m, N], shape (worlds *
             n_bodies,).
         contact: Wrench of each contact on the body of the contact point [N m, N], shape (worlds * n_candidates,).
         push: Wrench of all contacts on each body [N m, N], shape (worlds * n_bodies,).
-        transmitted: Wrenches that joints transmit, about the origin of the world [N m, N], shape (worlds * n_bodies,).
-        subtrees: Sums over the bodies that elements carry.
-        factors: Factors of the mass matrix.
-        weight: M^-T times the gradient with respect to the accelerations, shape (worlds * n_velocities,).
+        transmitted: Wrench that the joint of each body transmits to the body, about the origin of the world [N m, N],
+            shape (worlds * n_bodies,).
+        subtrees: Sums over the bodies that each element carries.
+        factors: LU factors of the mass matrix M.
+        weight: The vector M^-T a*, with the gradient a* with respect to the accelerations, shape (worlds *
+            n_velocities,).
     """
 
     axis: wp.array
@@ -105,7 +109,7 @@ class EquationArrays:
     weight: wp.array
 
     def gradients(self) -> list[wp.array]:
-        """Arrays with gradients to which the adjoints of several kernels add, so that they must be cleared before."""
+        """Arrays to whose gradients the adjoints of several kernels add; these gradients must be cleared before."""
         sums = [getattr(self.subtrees, name) for name in Subtrees.vars]
         return [self.axis, self.need, self.contact, self.push, self.transmitted, *sums]
 
@@ -114,23 +118,23 @@ class ArticulatedWorkspace:
     """Arrays of one model that every step fills anew.
 
     Attributes:
-        work: Residual and Jacobian of a stage.
+        work: Residual and Jacobian of a stage, with all intermediate results.
         links: Poses and motion of elements and bodies, with gradients, for adjoints and measurements.
         report: Convergence of Newton's method in the last step.
-        still: A stage with zero displacement; its `rate` is not read.
+        still: A stage with zero displacement; kernels do not read its `rate`.
         stages: Copies, with gradients, of the stages of the step whose adjoint is computed.
-        weight: Virtual velocities [rad/s or m/s], shape (worlds * n_velocities,).
-        sweep: Virtual twists of elements [rad/s, m/s], shape (worlds * n_elements,).
-        power: Powers of elements [W], shape (worlds, n_elements).
-        motor_power: Powers of motors [W], shape (worlds, channels).
-        contact_power: Powers of contacts [W], shape (worlds * n_candidates,).
+        weight: Virtual joint velocities [rad/s or m/s], shape (worlds * n_velocities,).
+        sweep: Virtual twist of each element [rad/s, m/s], shape (worlds * n_elements,).
+        power: Virtual power of each element [W], shape (worlds, n_elements).
+        motor_power: Virtual power of each motor [W], shape (worlds, channels).
+        contact_power: Virtual power of each contact [W], shape (worlds * n_candidates,).
         contact_list: The contacts of a configuration.
-        nothing_left: Time left after a step, which is zero [s], shape (worlds,).
-        gap: Gaps whose roots are times of impacts [m], shape (worlds,).
-        changed: Changes of twists in an impact [rad/s, m/s], shape (worlds * n_elements,).
-        hit_power: Weighted equations y . r - l . J^T p of the contacts of an impact, shape (worlds * CONTACTS,).
-        mobilities: Last effective masses of `contact_time_step`, and the arrays on which they depend; None before the
-            first computation.
+        nothing_left: Time left after the last part of a step, which is zero [s], shape (worlds,).
+        gap: Gap that vanishes at the time of the impact [m], shape (worlds,).
+        changed: Change of the twist of each element in an impact [rad/s, m/s], shape (worlds * n_elements,).
+        hit_power: Weighted equation y . r - l . J^T p of each contact of an impact, shape (worlds * CONTACTS,).
+        mobilities: Effective masses that `contact_time_step` computed last, and the arrays on which they depend; None
+            before the first computation.
     """
 
     def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, device: wp.Device):
@@ -199,7 +203,7 @@ class ArticulatedWorkspace:
 
     @functools.cached_property
     def strike(self) -> Strike:
-        """Quantities of an impact."""
+        """Arrays with the quantities of an impact."""
         w, n = self._sizes.worlds, self._sizes.freedom
         system = self._struct(Factors, [(w * ROWS * ROWS, scalar), (w * ROWS, int)])
         vectors = [(w * CONTACTS, vec3)]
@@ -211,7 +215,7 @@ class ArticulatedWorkspace:
 
     @functools.cached_property
     def equations(self) -> EquationArrays:
-        """Intermediate results for the equations of motion."""
+        """Arrays for the intermediate results of the equations of motion."""
         w, n = self._sizes.worlds, self._sizes.freedom
         elements, bodies = w * self._sizes.elements, w * self._sizes.bodies
         sums = [(elements, dtype) for dtype in (scalar, vec3, mat33, Twist, Twist)]
@@ -225,18 +229,18 @@ class ArticulatedWorkspace:
         )
 
     def at_rest(self, state: object) -> ImplicitStage:
-        """`state` as a stage with zero displacement, at the velocities of the state."""
+        """A stage with zero displacement and with the coordinates and velocities of `state`."""
         return self.resting(state.q.flatten(), state.qd.flatten())
 
     def resting(self, q: wp.array, qd: wp.array) -> ImplicitStage:
-        """A stage with zero displacement, with the coordinates `q` and velocities `qd`, all worlds in one row."""
+        """A stage with zero displacement, the coordinates `q` and the velocities `qd`, flattened over all worlds."""
         stage = ImplicitStage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
         stage.q, stage.rate = q, qd
         return stage
 
     def gradients(self) -> list[wp.array]:
-        """Arrays with gradients to which several adjoints of a stage add, so that they must be cleared before."""
+        """Arrays to whose gradients several adjoints of a stage add; these gradients must be cleared before."""
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
 
     def _factors(self) -> Factors:
@@ -244,7 +248,7 @@ class ArticulatedWorkspace:
         return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
 
     def _stage(self, requires_grad: bool = False) -> ImplicitStage:
-        """A stage with new arrays except `q`, which belongs to a state."""
+        """A stage with new arrays for all fields except `q`, which belongs to a state."""
         w, n = self._sizes.worlds, self._sizes.freedom
         stage = ImplicitStage()
         for name in ("x", "rate", "accel"):
@@ -259,7 +263,10 @@ class ArticulatedWorkspace:
     def _struct(
         self, cls: type, arrays: list[tuple[int, type]], requires_grad: bool = False, **structs: object
     ) -> object:
-        """A struct of the class `cls` with new `arrays` (size and type of each) and the given `structs`."""
+        """A struct of the class `cls`: the fields in `structs` are given, all other fields are new arrays.
+
+        `arrays` lists the size and the type of each new array.
+        """
         struct = cls()
         for name, value in structs.items():
             setattr(struct, name, value)
