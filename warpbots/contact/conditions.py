@@ -1,9 +1,9 @@
 """The contact conditions of ChainQueen §3.2, and Coulomb's law of friction, for all solvers.
 
 A condition maps the velocity v of a point in contact with a static surface of outward normal n to an admissible
-velocity. Warp generates its derivative. At its kinks the derivative is one-sided: for v . n = 0 the derivative for a
-point that separates, at the edge of the friction cone the derivative for a point that sticks, and at rest without
-friction the derivative for a point that slides.
+velocity. Warp generates the derivative of this map. At the kinks of the map the derivative is one-sided: for v . n = 0
+it is the derivative of a point that separates, at the edge of the friction cone the derivative of a point that sticks,
+and at rest without friction the derivative of a point that slides.
 """
 
 import functools
@@ -30,7 +30,7 @@ def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
 
 
 def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
-    """Static minus sliding friction coefficient of each obstacle [1], shape (n_obstacles,)."""
+    """Static friction coefficient minus sliding friction coefficient of each obstacle [1], shape (n_obstacles,)."""
     rough = [o.condition == "friction" and o.static_friction is not None for o in obstacles]
     return np.array([o.static_friction - o.friction if r else 0.0 for o, r in zip(obstacles, rough, strict=True)])
 
@@ -42,18 +42,18 @@ def constrain(dim: int) -> wp.Function:
     ==========  ==========================================================================================
     sticky      v' = 0
     slip        v' = v_t, the component of v perpendicular to n
-    friction    v' = v + push n - (the smaller of mu push and |v_t|) v_t / |v_t|; v where push <= 0
+    friction    v' = v + push n - (the smaller of mu push and |v_t|) v_t / |v_t|; v' = v if push <= 0
     separate    friction with mu = 0
     ==========  ==========================================================================================
 
-    `push` is the change of velocity along n due to the pressure of the surface: -v . n for a rigid surface. A point
-    that sticks continues to stick while |v_t| is at most (mu + extra) push.
+    `push` is the change of velocity along n that the pressure of the surface causes; for a rigid surface it is -v . n.
+    A point that sticks continues to stick while |v_t| is at most (mu + extra) push.
     """
     vec = vector(dim)
 
     @wp.func
     def constrain_velocity(v: vec, n: vec, push: real, condition: int, mu: real, extra: real):
-        """Velocity that remains after contact with a surface of outward normal n [m/s]."""
+        """Velocity v' after contact with a surface of outward normal n [m/s]."""
         v_n = wp.dot(v, n)
         v_t = v - v_n * n
         allowed = v_t

@@ -1,8 +1,8 @@
-"""Signed distance to every shape of a scene: negative inside, positive outside, in metres.
+"""Signed distance to the shapes of a scene [m]: negative inside, positive outside.
 
-The distance is evaluated on the host in float64, once, when a model is built, to decide which particles fill a body,
-which belong to a region, and which grid nodes lie inside an obstacle. The distance to meshes is computed by Warp's mesh
-query (winding number, Jacobson et al. 2013); all other shapes have closed forms.
+The distance is evaluated in float64 on the host when a model is built. It decides which particles fill a body, which
+particles belong to a region, and which grid nodes lie inside an obstacle. The distance to meshes is computed by Warp's
+mesh query (winding number, Jacobson et al. 2013); all other shapes have closed forms.
 """
 
 import functools
@@ -52,16 +52,17 @@ def signed_distance(shape: Shape, x: np.ndarray) -> np.ndarray:
 
 
 def normal(shape: Shape, x: np.ndarray, step: float) -> np.ndarray:
-    """Outward unit normals: normalised gradients of the signed distance at each point.
+    """Outward unit normal at each point: the normalised gradient of the signed distance.
 
     Args:
         shape: Any shape of `warpbots.scene`.
         x: Points [m], shape (n, dim).
-        step: Length for finite differences of the distance [m]; features of the shape that are smaller than this are
-            smoothed.
+        step: Step of the finite differences of the distance [m]; features of the shape that are smaller than the step
+            are smoothed.
 
     Returns:
-        Unit vectors, shape (n, dim); the up axis at points at which the distance has no gradient (on a medial axis).
+        Unit vectors [1], shape (n, dim). At points of a medial axis, at which the distance has no gradient, the vector
+        is the vertical axis.
     """
     if isinstance(shape, HalfSpace):
         return np.broadcast_to(np.array(shape.normal), x.shape).copy()
@@ -86,7 +87,7 @@ def _(shape: Sphere, x: np.ndarray) -> np.ndarray:
 
 
 def _along(shape: Capsule | Cylinder, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Coordinates along the axis and distances from it, both [m], shape (n,), and the length of the axis [m]."""
+    """Coordinates along the axis and distances from the axis [m], both of shape (n,), and length of the axis [m]."""
     start, end = np.array(shape.start), np.array(shape.end)
     length = float(np.linalg.norm(end - start))
     axis = (end - start) / length
@@ -115,7 +116,7 @@ def _(shape: HalfSpace, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: Heightfield, x: np.ndarray) -> np.ndarray:
-    """Height above the terrain times the cosine of its slope: exact on a plane, first order elsewhere."""
+    """Height above the terrain times the cosine of the slope angle: exact on a plane, of first order elsewhere."""
     grid = (x[:, :-1] - np.array(shape.origin)) / shape.spacing
     h, slope = _interpolate(shape.heights, grid)
     return (x[:, -1] - h) / np.sqrt(1.0 + ((slope / shape.spacing) ** 2).sum(axis=1))
@@ -123,21 +124,21 @@ def _(shape: Heightfield, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: DistanceGrid, x: np.ndarray) -> np.ndarray:
-    """Interpolated samples; for points outside the sampled box, the distance to the box is added."""
+    """Interpolation between the samples; for points outside the sampled box, the distance to the box is added."""
     lower, upper = shape.bounds
     value, _ = _interpolate(shape.values, (x - lower) / shape.spacing)
     return value + np.linalg.norm(x - np.clip(x, lower, upper), axis=1)
 
 
 def _interpolate(values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Multilinear interpolation, constant beyond the samples.
+    """Interpolate samples multilinearly; beyond the samples the values are constant.
 
     Args:
-        values: Samples, one axis for each coordinate.
-        grid: Positions at which to interpolate [samples], shape (n, d).
+        values: Samples, an array with one axis for each of the d coordinates.
+        grid: Positions at which to interpolate, in units of the distance between samples, shape (n, d).
 
     Returns:
-        Values, shape (n,), and their derivatives with respect to the positions [per sample], shape (n, d).
+        Values, shape (n,), and their derivatives with respect to `grid`, shape (n, d).
     """
     top = np.array(values.shape) - 1
     inside = (grid >= 0.0) & (grid <= top)
@@ -157,7 +158,7 @@ def _interpolate(values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.n
 
 @signed_distance.register
 def _(shape: Silhouette, x: np.ndarray) -> np.ndarray:
-    """Distance to the pixel edges: Euclidean distance transforms of the pixels inside and outside."""
+    """Distance to the edges of the pixels, from Euclidean distance transforms of the pixels inside and outside."""
     from scipy.ndimage import distance_transform_edt
 
     mask = np.pad(shape.mask[::-1].T, 1)  # axis 0 is x, axis 1 is y upwards, with a border of outside pixels
@@ -168,7 +169,7 @@ def _(shape: Silhouette, x: np.ndarray) -> np.ndarray:
 
 @signed_distance.register
 def _(shape: Points, x: np.ndarray) -> np.ndarray:
-    """Distance to the nearest ball (disc); each has the volume of its particle."""
+    """Distance to the nearest ball (in 2D, disc); each ball has the volume of its particle."""
     from scipy.spatial import cKDTree
 
     dim = shape.positions.shape[1]
@@ -204,7 +205,7 @@ def _mesh_distance(
     # out
     distance_out: wp.array[float],
 ):
-    """Signed distance to the nearest point of the mesh; the winding number gives the sign."""
+    """Compute the signed distance from each point x to a mesh; the winding number gives the sign."""
     i = wp.tid()
     query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
     nearest = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
@@ -228,7 +229,10 @@ def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
 
 
 def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Signed distance of points, shape (n, 3), to a triangle mesh [m], shape (n,); its sign is by winding number."""
+    """Signed distance from points x [m], shape (n, 3), to a triangle mesh [m], shape (n,).
+
+    The winding number gives the sign.
+    """
     # Warp queries meshes in single precision: centring them saves digits for the shape.
     used = vertices[np.unique(faces)]
     lower, upper = used.min(0), used.max(0)

@@ -1,9 +1,10 @@
 """Signed distance to closed triangle meshes in double precision, with the nearest point of the mesh.
 
 Warp's mesh query, in single precision, returns a face that is nearest up to rounding. Any nearer face must intersect
-the cube around the query point whose half edge is the distance to the returned face. So the nearest face of the mesh is
-the nearest of all faces that intersect this cube, compared in double precision. The winding number gives the sign
-(Jacobson et al. 2013); near the surface the winding number is summed over all faces in double precision.
+the cube around the query point whose half edge is the distance to the returned face. So the distances to all faces that
+intersect this cube are compared in double precision, and the least of them belongs to the nearest face. The winding
+number gives the sign (Jacobson et al. 2013); near the surface the winding number is summed over all faces in double
+precision.
 """
 
 import dataclasses
@@ -31,14 +32,14 @@ _ON = 1e-15
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """For each query point, the nearest point of a mesh.
+    """The nearest points of a mesh to n query points.
 
     Attributes:
-        distance: Signed distances of the query points, negative inside [m], shape (n,).
-        face: Indices of the faces that contain the nearest points, shape (n,), int.
-        barycentric: Barycentric coordinates of the nearest points in these faces [1], shape (n, 3).
-        normal: Gradients of the signed distances at the query points [1], shape (n, 3): unit vectors, which point
-            outwards on the surface.
+        distance: Signed distance from each query point to the mesh, negative inside [m], shape (n,).
+        face: Index of the face that contains the nearest point to each query point, shape (n,), int.
+        barycentric: Barycentric coordinates of each nearest point in its face [1], shape (n, 3).
+        normal: Gradient of the signed distance at each query point, a unit vector [1], shape (n, 3); it points outwards
+            at query points on the surface.
     """
 
     distance: np.ndarray
@@ -49,7 +50,7 @@ class NearestPoints:
 
 @wp.func
 def _on_edge(x: _vec3, a: _vec3, b: _vec3):
-    """Weight of b in the point (1 - weight) a + weight b of the segment from a to b that is nearest to x."""
+    """Weight t of the end b in the point (1 - t) a + t b of the segment from a to b that is nearest to x."""
     e = b - a
     length = wp.dot(e, e)
     t = _ZERO
@@ -84,14 +85,17 @@ def _on_face(x: _vec3, a: _vec3, b: _vec3, c: _vec3):
 
 @wp.func
 def _corners(vertices: wp.array[_vec3], faces: wp.array[_vec3i], f: int):
-    """Corners of a face."""
+    """Positions of the three corners of face f."""
     i = faces[f]
     return vertices[i[0]], vertices[i[1]], vertices[i[2]]
 
 
 @wp.func
 def _solid_angle(a: _vec3, b: _vec3, c: _vec3):
-    """Solid angle of a triangle seen from the origin, positive if its back is seen (Van Oosterom & Strackee 1983)."""
+    """Solid angle of the triangle (a, b, c) as seen from the origin (Van Oosterom & Strackee 1983).
+
+    The angle is positive if the origin is behind the triangle.
+    """
     la = wp.length(a)
     lb = wp.length(b)
     lc = wp.length(c)
@@ -101,7 +105,7 @@ def _solid_angle(a: _vec3, b: _vec3, c: _vec3):
 
 @wp.func
 def _single(x: _vec3):
-    """x in single precision."""
+    """Convert the vector x to single precision."""
     return wp.vec3f(float(x[0]), float(x[1]), float(x[2]))
 
 
@@ -123,7 +127,11 @@ def nearest_kernel(
     barycentric_out: wp.array[_vec3],
     normal_out: wp.array[_vec3],
 ):
-    """For each x: signed distance to a mesh, and face, barycentric coordinates and normal at the nearest point."""
+    """Find the nearest point of a mesh to each query point x.
+
+    The kernel writes the signed distance, the face and the barycentric coordinates of the nearest point, and the
+    gradient of the distance.
+    """
     p = wp.tid()
     y = x[p]
     query = wp.mesh_query_point_sign_winding_number(mesh, _single(y), reach)
@@ -167,15 +175,16 @@ def nearest_kernel(
 
 
 def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> NearestPoints:
-    """The points of a closed triangle mesh, convex or not, that are nearest to given points.
+    """Find the nearest point of a closed triangle mesh to each of several query points.
 
-    The result is exact up to rounding in double precision. If several points of the mesh are equally near, any of them
-    is returned. For points on the surface, at distance zero, the normal is the normal of a face.
+    The mesh need not be convex. The result is exact up to rounding in double precision. If several points of the mesh
+    are equally near, any of these points is returned. For query points on the surface, at distance zero, the normal is
+    the normal of a face.
 
     Args:
-        vertices: Vertices [m], shape (k, 3).
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
-        x: Points [m], shape (n, 3).
+        vertices: Positions of the vertices of the mesh [m], shape (k, 3).
+        faces: Indices of the vertices of each face, counter-clockwise seen from outside, shape (m, 3), int.
+        x: Query points [m], shape (n, 3).
     """
     used = vertices[np.unique(faces)]
     lower, upper = used.min(axis=0), used.max(axis=0)

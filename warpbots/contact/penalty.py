@@ -1,20 +1,20 @@
-"""The penalty contact of DiffHand: a force that grows with depth, damped and with friction.
+"""The penalty contact of DiffHand: a force that grows with depth, with damping and friction.
 
-A point at a signed distance d < 0 with the gradient n, and with the velocity u relative to the solid, has the pressure
-N and the stress F:
+Let d < 0 be the signed distance of a point to a solid, n the gradient of d, and u the velocity of the point relative to
+the solid. The contact exerts the pressure N and the stress F on the point:
 
     N = -d max(0, k - c d'),   d' = n . u                      (the damping term c d d' n is continuous at d = 0)
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
-with the stiffness k [Pa/m], the damping c [Pa s/m^2], the viscosity k_t [Pa s/m] below the cone of friction, and the
-friction coefficient mu. F is multiplied by the area of the point (Xu et al. 2021, section III-B; Geilinger et al.
-2020). The force never pulls. If the distance has no gradient, n = 0, there is no normal direction, and u_t = u. A body
-that impacts at speed v rebounds at the speed r of Hunt and Crossley (1975), with a = c / k,
+with the stiffness k [Pa/m], the damping c [Pa s/m^2], the viscosity k_t [Pa s/m] inside the friction cone, and the
+friction coefficient mu. The force is F times the area of the point (Xu et al. 2021, section III-B; Geilinger et al.
+2020). The force never pulls. If the distance has no gradient (n = 0), there is no normal direction, and u_t = u. A body
+that impacts at speed v rebounds at the speed r, with a = c / k (Hunt and Crossley 1975):
 
-    ln(1 + a v) - a v = ln(1 - a r) + a r,
+    ln(1 + a v) - a v = ln(1 - a r) + a r.
 
-so that a faster impact keeps a smaller fraction of its speed. A sticking point creeps at the speed shear stress / k_t.
-A coefficient of restitution e bounds the damping, as friction bounds the shear:
+So a faster impact keeps a smaller fraction of its speed. A sticking point creeps at the speed shear stress / k_t. A
+coefficient of restitution e bounds the damping, as the friction coefficient bounds the shear stress:
 
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 
@@ -42,7 +42,7 @@ TOUCH = wp.constant(_scalar(1e-13))
 
 @wp.func
 def _square(n: _vec3):
-    """n . n, or 1 if n = 0; a denominator for fractions whose numerator is 0 if n = 0."""
+    """n . n, or 1 if n = 0; serves as the denominator of fractions whose numerator vanishes for n = 0."""
     nn = wp.dot(n, n)
     if nn == _ZERO:
         nn = _ONE
@@ -51,7 +51,7 @@ def _square(n: _vec3):
 
 @wp.func
 def damping_bounds(k: _scalar, e: _scalar, bounded: int):
-    """Least and largest value of k - c d' for a coefficient of restitution e; 0 and infinity if `bounded` is 0."""
+    """Lower and upper bound of k - c d' for the coefficient of restitution e; 0 and infinity if `bounded` is 0."""
     least = _scalar(0.0)
     most = _scalar(wp.inf)
     if bounded == 1:
@@ -64,7 +64,10 @@ def damping_bounds(k: _scalar, e: _scalar, bounded: int):
 def penalty_force(
     d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
 ):
-    """Pressure and shear stress [Pa] on a point at distance d <= TOUCH; `damping_bounds` gives `least` and `most`."""
+    """Stress F on a point in contact, from pressure and friction [Pa], for d <= TOUCH.
+
+    The module docstring defines the symbols. `least` and `most` are the results of `damping_bounds`.
+    """
     along = wp.dot(n, u)
     N = _part(-d, TOUCH) * wp.min(most, wp.max(least, k - c * along))
     u_t = u - n * (along / _square(n))
@@ -81,7 +84,7 @@ def penalty_force(
 def penalty_tangents(
     d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
 ):
-    """Derivatives of `penalty_force` with respect to the distance d, its gradient n, and the velocity u."""
+    """Derivatives of `penalty_force` with respect to the distance d, the gradient n and the velocity u."""
     nn = _square(n)
     along = wp.dot(n, u)
     damped = k - c * along

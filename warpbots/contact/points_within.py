@@ -1,4 +1,4 @@
-"""Points spread evenly over a shape, independent of its discretisation by a solver."""
+"""Points spread evenly over a shape, independent of the discretisation by a solver."""
 
 import functools
 
@@ -17,17 +17,17 @@ _EDGE = 1e-6
 
 
 def points_within(shape: Shape, count: int, region: Shape | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a bounded shape, spread evenly, and the volume that each point represents.
+    """Spread points evenly over a bounded shape, and give the volume that each point represents.
 
-    Solids are filled by the Sobol sequence over their bounding box. A sheet has its vertices as points, a truss has
-    points along the axes of its bars, and `Points` are returned as they are. The points depend on the shape alone, so
-    that they are the same for every solver and resolution.
+    In a solid, the points are those points of the Sobol sequence over its bounding box that are inside the solid. The
+    points of a sheet are its vertices, the points of a truss are on the axes of its bars, and `Points` are returned as
+    they are. The points depend only on the shape, so they are the same for every solver and resolution.
 
     Args:
         shape: The shape.
-        count: Least number of points within a solid, a power of two; there are fewer only if the solid fills little of
-            its bounding box.
-        region: Points are returned only if they are also in this shape; None for all points of `shape`.
+        count: Least number of points within a solid, a power of two. There are fewer points only if the solid fills
+            little of its bounding box.
+        region: If given, only points inside this second shape are returned; None to return all points of `shape`.
 
     Returns:
         Positions [m], shape (n, dim), and volumes [m^dim], shape (n,). Both are empty if `shape` and `region` do not
@@ -45,7 +45,7 @@ def points_within(shape: Shape, count: int, region: Shape | None = None) -> tupl
 
 @functools.singledispatch
 def _divided(shape: Shape, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points and volumes as of `points_within`, for a shape that may have sheets and bars."""
+    """Points and volumes of a shape that may have sheets and bars, in the form of `points_within`."""
     return _filled([shape], count)
 
 
@@ -90,7 +90,7 @@ def _unposed(shape: Shape) -> Shape:
 
 
 def _filled(shapes: list[Shape], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points and volumes as of `points_within`, for the intersection of solids."""
+    """Points and volumes of the intersection of several solids, in the form of `points_within`."""
     from scipy.stats import qmc
 
     lower = np.max([shape.bounds[0] for shape in shapes], axis=0)

@@ -29,13 +29,13 @@ _PROBES = 1000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SampleGrid:
-    """Positions of samples of a signed distance, which quadratic B-splines interpolate between the samples.
+    """Regular grid of samples of a signed distance; quadratic B-splines interpolate between the samples.
 
     Attributes:
-        origin: The first sample [m], shape (3,).
-        spacing: Distance between neighbours [m].
-        counts: Number of samples along each axis; the index along z changes fastest.
-        first: Index of the first sample of this grid among the samples of all solids.
+        origin: Position of the first sample [m], shape (3,).
+        spacing: Distance between neighbouring samples [m].
+        counts: Number of samples along each axis; in the order of the samples, the index along z changes fastest.
+        first: Index of the first sample of this grid in the list of the samples of all solids.
     """
 
     origin: np.ndarray
@@ -45,11 +45,11 @@ class SampleGrid:
 
     @classmethod
     def around(cls, shape: Shape, samples: int, room: float) -> Self:
-        """A grid with more than two samples around a shape.
+        """Build a grid around a shape, with more than two samples along each axis.
 
         Args:
             shape: The shape.
-            samples: Samples along its longest edge.
+            samples: Number of samples along the longest edge of the bounding box of the shape.
             room: Additional distance by which the grid extends beyond the shape [m].
 
         Raises:
@@ -79,7 +79,7 @@ class SampleGrid:
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
     def coefficients(self, distance: np.ndarray) -> np.ndarray:
-        """Coefficients [m] of the splines through distances at the samples, shape (n_x, n_y, n_z)."""
+        """Coefficients of the splines [m] that interpolate distances at the samples, both of shape (n_x, n_y, n_z)."""
         found = distance.reshape(self.counts)
         for axis in range(3):
             found = _filtered(found, axis)
@@ -90,7 +90,9 @@ class SampleGrid:
         return [_filtered(np.eye(n), 0) for n in self.counts]
 
     def excess(self, lower: np.ndarray, upper: np.ndarray) -> float:
-        """Distance by which a box extends beyond the accurate space of the splines [m]; negative if it is inside.
+        """Distance by which a box extends beyond the space in which the splines are accurate [m].
+
+        The distance is negative if the box is inside this space.
 
         Args:
             lower: Lower corner of the box [m], shape (3,).
@@ -102,7 +104,7 @@ class SampleGrid:
 
 
 def refuse_flat(shape: Shape) -> None:
-    """Raise if a shape has no extent along any axis, so that no sample could lie inside.
+    """Raise an error if a shape has no extent along an axis, so that no sample could lie inside.
 
     Raises:
         SceneError: The shape has no extent.
@@ -116,10 +118,10 @@ def refuse_flat(shape: Shape) -> None:
 
 
 def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
-    """Coefficients, along one axis, of the splines through values that are extrapolated linearly beyond the ends.
+    """Coefficients of the splines that interpolate values along one axis.
 
-    Without this extrapolation the gradient would have to vanish at the ends, which would change the distance even at
-    the solid.
+    The values are extrapolated linearly beyond the ends of the axis. Without this extrapolation the gradient would have
+    to vanish at the ends, which would change the distance even at the solid.
     """
     from scipy.ndimage import spline_filter1d
 
@@ -130,12 +132,12 @@ def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:
-    """Fraction of the surface of a shape behind which the interpolated distance is not negative.
+    """Fraction of the surface of a shape that is lost: the interpolated distance behind the surface is not negative.
 
-    Walls that are thinner than the distance between samples are lost in some places; no contact is detected there.
+    A wall that is thinner than the distance between samples is lost in some places, and no contact is detected there.
 
     Args:
-        grid: The samples.
+        grid: Grid of the samples.
         coefficients: Coefficients of the splines [m], shape (n_x, n_y, n_z).
         shape: The shape.
     """

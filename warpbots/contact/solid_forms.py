@@ -1,6 +1,6 @@
-"""Shapes as solids on the device: closed forms, and samples of all shapes without a closed form.
+"""Conversion of shapes to solids on the device: closed forms, and samples of shapes without a closed form.
 
-A 2D shape becomes a solid that extends without end perpendicular to the plane z = 0: a rectangle becomes a box that is
+A 2D shape becomes a solid that extends to infinity perpendicular to the plane z = 0: a rectangle becomes a box that is
 infinite along z.
 """
 
@@ -26,7 +26,7 @@ _EDGES = {BOX: 3, CYLINDER: 2}
 
 
 class SolidForm(NamedTuple):
-    """A solid in the frame of its body, with the fields of `Solids`; `samples` is empty for a closed form."""
+    """A solid in the frame of its body; `Solids` describes the fields. `samples` is empty for a closed form."""
 
     kind: int
     rotation: np.ndarray
@@ -36,7 +36,7 @@ class SolidForm(NamedTuple):
 
 
 def closed_form(shape: Shape) -> SolidForm | None:
-    """The solid of a half-space, sphere, box, capsule or cylinder; None for other shapes."""
+    """Closed form of a half-space, sphere, box, capsule or cylinder; None for other shapes."""
     if isinstance(shape, Posed):
         form = closed_form(shape.shape)
         if form is None:
@@ -64,12 +64,12 @@ def closed_form(shape: Shape) -> SolidForm | None:
 
 
 def _in_space(x: Sequence[float] | np.ndarray, z: float = 0.0) -> np.ndarray:
-    """A vector with three components; `z` completes a vector with two."""
+    """The vector x with three components; a vector with two components gets `z` as its third component."""
     return np.array([*x, z][:3], dtype=float)
 
 
 def _frame_along(z: np.ndarray) -> np.ndarray:
-    """A rotation with the third column z, a unit vector; in 2D the second column is normal to the plane."""
+    """A rotation matrix whose third column is the unit vector z; in 2D the second column is normal to the plane."""
     last = 2 - int(np.argmin(np.abs(z[::-1])))  # of equal ones the last: across a plane
     x = np.cross(z, np.eye(3)[last])
     x /= np.linalg.norm(x)
@@ -77,14 +77,16 @@ def _frame_along(z: np.ndarray) -> np.ndarray:
 
 
 def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: float, name: str) -> SolidForm:
-    """Linear samples of the signed distance of a shape on a grid in a box; values are constant beyond the box.
+    """Sample the signed distance of a shape on a grid in a box, for linear interpolation.
+
+    Beyond the box the distance is constant.
 
     Args:
         shape: The shape.
         lower: Lower corner of the box [m], shape (dim,).
         upper: Upper corner of the box [m], shape (dim,).
-        spacing: Largest distance between samples [m].
-        name: Name of the obstacle.
+        spacing: Largest distance between neighbouring samples [m].
+        name: Name of the obstacle, for messages.
 
     Raises:
         SceneError: The samples do not fit into memory.
@@ -106,20 +108,23 @@ def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: 
 
 
 def _spline_samples(shape: Shape, samples: int, room: float) -> SolidForm:
-    """Samples of the signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
+    """Sample the signed distance of a shape on a grid around the shape, and return coefficients of B-splines.
+
+    The splines are quadratic and interpolate the samples.
+    """
     grid = SampleGrid.around(shape, samples, room)
     coefficients = grid.coefficients(signed_distance(shape, grid.positions))
     return SolidForm(SPLINE, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients)
 
 
 def solid_arrays(forms: Sequence[SolidForm], bodies: Sequence[int], rounding: float, device: wp.Device) -> Solids:
-    """Solids on the device, with one row of samples.
+    """Copy solids to the device, with one row of samples for all worlds.
 
     Args:
         forms: The solids.
-        bodies: Index of the body to which each solid is fixed, -1 for the world.
-        rounding: Radius of edges and rims, divided by the smallest half edge of a box, or by the smaller of radius and
-            half length of a cylinder [1].
+        bodies: Index of the body to which each solid is fixed, or -1 for the world.
+        rounding: Radius of rounded edges and rims, divided by the smallest half edge of a box, or by the smaller of
+            radius and half length of a cylinder [1].
         device: Device of the arrays.
     """
     kinds, rotations, positions, sizes, grids = zip(*forms, strict=True) if forms else ((),) * 5
@@ -142,7 +147,10 @@ def solid_arrays(forms: Sequence[SolidForm], bodies: Sequence[int], rounding: fl
 
 
 def _reach(kind: int, size: np.ndarray) -> float:
-    """Radius of the ball around the origin that contains a closed form [m], rounded up; infinite for other solids."""
+    """Radius of a ball around the origin that contains a closed form [m]; infinite for all other solids.
+
+    The radius is rounded up.
+    """
     a, b, _ = size
     finite = size[np.isfinite(size)]
     around = {SPHERE: a, BOX: np.linalg.norm(finite), CAPSULE: a + b, CYLINDER: np.hypot(a, b)}
@@ -152,15 +160,15 @@ def _reach(kind: int, size: np.ndarray) -> float:
 def solids_of(
     shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device, room: float = 0.0
 ) -> Solids:
-    """Solids on the device; shapes without a closed form become splines through samples.
+    """Convert shapes to solids on the device; shapes without a closed form become splines through samples.
 
     Args:
-        shapes: For each solid, the index of the body to which it is fixed, -1 for the world, and its shape in the frame
-            of the body.
-        samples: Samples along the longest edge of a shape without a closed form.
-        rounding: As for `solid_arrays` [1].
+        shapes: For each solid, the index of the body to which it is fixed (-1 for the world), and its shape in the
+            frame of the body.
+        samples: Number of samples along the longest edge of a shape without a closed form.
+        rounding: Relative radius of rounded edges and rims, as in `solid_arrays` [1].
         device: Device of the arrays.
-        room: Additional distance around a shape that samples cover [m]; it also makes the result of `widths` larger.
+        room: Additional distance around a shape that the samples cover [m]; it also increases the result of `widths`.
 
     Raises:
         SceneError: A shape without a closed form is unbounded, or its samples do not fit into memory.
@@ -170,7 +178,7 @@ def solids_of(
 
 
 def grid_of(solids: Solids, s: int) -> SampleGrid | None:
-    """The samples of solid s, or None if it is a closed form."""
+    """Grid of the samples of solid s, or None if the solid has a closed form or linear samples."""
     if solids.kind.numpy()[s] != SPLINE:
         return None
     counts = tuple(int(n) for n in solids.resolution.numpy()[s])

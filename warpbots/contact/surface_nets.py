@@ -1,4 +1,4 @@
-"""Triangle meshes of surfaces that are given only by a signed distance."""
+"""Triangle meshes of surfaces that are given by a signed distance alone."""
 
 import numpy as np
 
@@ -14,7 +14,9 @@ _SAMPLE = 300.0
 
 
 def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """The closed surface of the part of a shape that lies in a box; details smaller than a cell are rounded or lost.
+    """Mesh the surface of the part of a shape that lies in a box, as a closed surface.
+
+    Details smaller than a cell are rounded or lost.
 
     Args:
         shape: Any 3D shape of `warpbots.scene`.
@@ -23,7 +25,8 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
         cell: Distance between samples [m].
 
     Returns:
-        Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3).
+        Positions of the vertices [m], shape (n, 3), and indices of the vertices of each face, counter-clockwise seen
+        from outside, shape (m, 3).
 
     Raises:
         SceneError: The shape has no extent, or its samples do not fit into memory.
@@ -42,7 +45,9 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
 
 
 def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """Zero set of samples on a grid: one vertex per cell, one quad per grid edge that the set crosses (Gibson 1998).
+    """Mesh the surface on which samples on a grid interpolate to zero (Gibson 1998).
+
+    The mesh has one vertex in each cell that the surface crosses, and one quad for each grid edge that it crosses.
 
     Args:
         distance: Samples of a signed distance, positive on the border of the grid, shape (n_x, n_y, n_z).
@@ -50,7 +55,8 @@ def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple
         cell: Distance between samples [m].
 
     Returns:
-        Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3).
+        Positions of the vertices [m], shape (n, 3), and indices of the vertices of each face, counter-clockwise seen
+        from outside, shape (m, 3).
     """
     inside = distance < 0.0
     corners = list(np.ndindex(2, 2, 2))
@@ -73,7 +79,7 @@ def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple
 
 
 def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
-    """Two triangles for every grid edge along `axis` that has one end inside and the other end outside."""
+    """Two triangles for each grid edge along `axis` that has one end inside the surface and the other end outside."""
     inside, number = np.moveaxis(inside, axis, 0), np.moveaxis(number, axis, 0)
     first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
     k = np.argwhere(first != second)

@@ -1,4 +1,4 @@
-"""Thickness of obstacles, for contact that is tested at points only: a thin solid can fit between points far apart."""
+"""Thickness of obstacles, for contact that is tested only at points: a thin solid can fit between two points."""
 
 import functools
 
@@ -44,24 +44,27 @@ _QUARTERS = ([0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 2, 0])
 
 
 def least_thickness(dim: int, spacing: float) -> float:
-    """Thickness [m] above which points `spacing` [m] apart cannot miss a solid, at any position; `dim` is 2 or 3."""
+    """Least thickness [m] of a solid that no arrangement of points can miss.
+
+    The points are `spacing` [m] apart, in `dim` (2 or 3) dimensions.
+    """
     return float(_LEAST[dim] * spacing)
 
 
 def refuse_thin(
     obstacles: tuple[Obstacle, ...], spacing: float, what: str, option: str, least: float | None = None
 ) -> None:
-    """Raise if an obstacle is so thin that points `spacing` [m] apart could pass it without contact.
+    """Raise an error if an obstacle is so thin that points could pass it without contact.
 
     Args:
         obstacles: Obstacles of a scene.
-        spacing: Distance between points [m].
-        what: Name of the points in messages, in the plural.
+        spacing: Distance between neighbouring points [m].
+        what: Word for the points in messages, in the plural.
         option: Solver option that brings the points closer together, for messages.
-        least: Sufficient thickness [m]; None for `least_thickness`.
+        least: Least sufficient thickness [m]; None to use `least_thickness`.
 
     Raises:
-        SceneError: There is such an obstacle; the message names the first.
+        SceneError: An obstacle is too thin; the message names the first obstacle that is.
     """
     for obstacle in obstacles:
         enough = least or least_thickness(dimension(obstacle.shape), spacing)
@@ -82,9 +85,9 @@ def thickness(shape: Shape, least: float) -> float:
         least: Thickness from which a part of a mesh counts as thick [m].
 
     Returns:
-        For a mesh, the thickness of a part that is thinner than `least` and not merely the tip of a thicker part, or
-        inf if there is no such part; for a sampled distance, twice the largest depth; for any other shape without a
-        rule of its own, the smallest edge of its bounding box.
+        For a mesh, the thickness of a part that is thinner than `least` and is not merely the tip of a thicker part, or
+        infinity if the mesh has no such part. For a sampled distance, twice the largest depth. For any other shape
+        without a special rule, the smallest edge of its bounding box.
     """
     lower, upper = shape.bounds
     return float((upper - lower).min())
@@ -148,11 +151,13 @@ def _(shape: TetMesh, least: float) -> float:
 
 
 def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
-    """Diameter of the largest ball, in a thin part of a mesh, that touches a face at its centre from inside [m].
+    """Thickness of a thin part of a mesh [m]; infinity if the mesh has no thin part.
+
+    The thickness is the diameter of the largest ball inside the part that touches a face, at the centre of the face.
 
     Args:
         shape: The solid.
-        corner: Corners of its faces [m], shape (n, 3, 3).
+        corner: Corners of the faces of the mesh [m], shape (n, 3, 3).
         least: Thickness from which a part counts as thick [m].
     """
     from scipy.spatial import cKDTree
@@ -164,7 +169,7 @@ def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
     centre, normal = corner.mean(axis=1)[area > 0.0], normal[area > 0.0] / area[area > 0.0, None]
 
     def fits(face: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
-        """Whether balls of `radius` that touch faces at the centres of the faces from inside are inside the solid."""
+        """Whether the ball of the given radius that touches each face at its centre from inside fits into the solid."""
         middle = centre[face] - np.reshape(radius, (-1, 1)) * normal[face]
         return -signed_distance(shape, middle) > 0.95 * radius
 

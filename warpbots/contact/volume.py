@@ -38,10 +38,11 @@ _ROUNDS = 64
 def volume(shape: Shape) -> float:
     """Volume of a shape [m^3], in 2D its area [m^2]; infinite for unbounded shapes.
 
-    Volumes are closed forms and sums, with two exceptions. A `DistanceGrid` is sampled more finely than its own
-    samples. Overlaps of parts of a `Union` or bars of a `Truss` count once, by the estimate of Karp and Luby: the
-    volume is the sum over the parts i of V_i times the mean of 1 / m at points drawn in part i, with the number m of
-    parts that contain the point. The estimate is exact if parts only touch.
+    Volumes are closed forms or sums of closed forms, with two exceptions. The volume of a `DistanceGrid` is the volume
+    of its box times the fraction of a dense set of points at which the distance is not positive. Overlaps of parts of a
+    `Union` or bars of a `Truss` count once, by the estimate of Karp and Luby: the volume is the sum over all parts i of
+    V_i times the mean of 1 / m at points drawn in part i, where m is the number of parts that contain the point. The
+    estimate is exact if parts only touch.
     """
     raise TypeError(f"no volume is known for a {type(shape).__name__}")
 
@@ -130,7 +131,7 @@ def _section(radius: float, dim: int) -> float:
 
 
 def _together(parts: list[Shape]) -> float:
-    """Volume of the union of `parts`."""
+    """Volume of the union of several shapes, by the estimate of Karp and Luby (`volume`)."""
     rng, count = np.random.default_rng(0), -(-_DRAWN // len(parts))
     total = 0.0
     for i, part in enumerate(parts):
@@ -148,7 +149,10 @@ def _near(a: Shape, b: Shape) -> bool:
 
 
 def _drawn(shape: Shape, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Up to `count` uniformly distributed points in a shape; fewer if the shape fills little of its bounding box."""
+    """Draw up to `count` uniformly distributed points in a shape [m], shape (n, dim).
+
+    There are fewer points if the shape fills little of its bounding box.
+    """
     if isinstance(shape, Posed):
         return _drawn(shape.shape, count, rng) @ np.array(shape.rotation).T + np.array(shape.translation)
     lower, upper = shape.bounds

@@ -1,4 +1,4 @@
-"""Widths of solids; they limit the spacing of points that must fill thin parts, too."""
+"""Widths of solids, which limit the spacing of points that must also fill thin parts."""
 
 import functools
 from collections.abc import Sequence
@@ -22,11 +22,12 @@ _THIN = 0.1
 def width(shape: Shape) -> float:
     """Width of the thin part of a bounded shape [m].
 
-    The width at a point of the shape is its shortest chord along the axes. The width of the thin part is the 10 %
-    quantile of these widths over the volume, on a grid of 32 points along the longest edge. For a box it is the
-    smallest edge; for a ball it is 0.4 diameters, because of the short chords near the surface. The width of `Points`
-    is the size of cells that have two points along every axis. The width of a sheet is its thickness, the width of bars
-    is the diameter of the thinnest bar, and the width of a union is the smallest width of its parts.
+    The width at a point of the shape is the length of the shortest chord through the point along an axis. The width of
+    the thin part is the 10 % quantile of the widths at the points of a grid, with 32 points along the longest edge of
+    the shape. The width of a box is its smallest edge; the width of a ball is 0.4 diameters, because chords near the
+    surface are short. The width of `Points` is the size of cells that have two points along each axis. The width of a
+    sheet is its thickness, the width of bars is the diameter of the thinnest bar, and the width of a union is the
+    smallest width of its parts.
     """
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
@@ -66,15 +67,15 @@ def _(shape: Posed) -> float:
 
 
 def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
-    """Size of cells [m] for at least `across` cells across the width of every shape, or for `most` cells in all.
+    """Size of the cells [m] with which shapes are filled, rounded to three significant digits.
 
-    The result is the larger of the two sizes, with three significant digits. Unbounded shapes do not count; without
-    bounded shapes the result is 1 m.
+    There are at least `across` cells across the width of every shape, unless this would take more than `most` cells in
+    all; then the cells are larger. Unbounded shapes do not count; without bounded shapes the result is 1 m.
 
     Args:
         shapes: Shapes to fill.
-        across: Number of cells across a width.
-        most: Largest number of cells.
+        across: Number of cells across the width of a shape.
+        most: Largest number of cells in all shapes together.
     """
     shapes = [shape for shape in shapes if np.isfinite(shape.bounds).all()]
     if not shapes:
@@ -84,7 +85,10 @@ def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
 
 
 def _runs(inside: np.ndarray, axis: int) -> np.ndarray:
-    """For each cell, length along an axis of the unbroken row of cells `inside` around it [cells]; 0 outside."""
+    """Number of cells in the unbroken row of cells along an axis that contains each cell.
+
+    A row consists of cells for which `inside` is true; for all other cells the number is 0.
+    """
     rows = np.moveaxis(inside, axis, -1)
     flat = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(1, 1)]).reshape(-1)
     change = np.diff(flat.astype(np.int8))

@@ -1,4 +1,4 @@
-"""Scalars, matrices, launches and the tape: the basis of every solver."""
+"""Scalar types, matrix functions, kernel launches and the tape: the basis of all solvers."""
 
 from warpbots.numerics.devices import native_messages, warp_device
 from warpbots.numerics.gradient_copies import Copies

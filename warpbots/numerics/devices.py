@@ -17,13 +17,13 @@ _NO_GPU = "Warp CUDA warning: Could not find or load the NVIDIA CUDA driver. GPU
 
 
 def warp_device(name: wp.DeviceLike = None) -> wp.Device:
-    """The Warp device with this name; None for the current device.
+    """The Warp device of the given name, or the current device if `name` is None.
 
-    Warp must first be used through this function. On its own start, Warp writes to stderr if a machine has no GPU, and
-    graders of notebooks mistake this for an error of the first cell.
+    The first use of Warp in a process must be a call of this function. When Warp starts by itself on a machine without
+    a GPU, it writes a message to stderr, and graders of notebooks mistake this message for an error of the first cell.
 
     Raises:
-        ValueError: There is no such device.
+        ValueError: There is no device of this name.
     """
     _start()
     return wp.get_device(name)
@@ -31,7 +31,7 @@ def warp_device(name: wp.DeviceLike = None) -> wp.Device:
 
 @functools.cache
 def _start() -> None:
-    """Start Warp; its messages go to stderr, except for the message about a missing GPU."""
+    """Start Warp; its messages are written to stderr, except for the message about a missing GPU."""
     with native_messages() as said:
         with_own_settings(wp.init)
     for line in said:

@@ -1,7 +1,7 @@
-"""Copies of arrays that all threads read, to add up gradients: a GPU serialises additions to one address.
+"""Copies of arrays that all threads read, so that their gradients can be summed fast.
 
-Each thread adds to the gradient of one copy, neighbouring threads to neighbouring copies. At the end the gradients of
-all copies are summed.
+A GPU executes additions to one address one after the other. Therefore each thread adds to the gradient of one of
+several copies, and neighbouring threads add to neighbouring copies. At the end the gradients of all copies are summed.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ _LANES = 64
 
 @dataclasses.dataclass(frozen=True)
 class Copies:
-    """Copies of the rows of arrays, one row for each world: copy c of row w is row w * count + c.
+    """Copies of arrays that have one row for each world: copy c of row w is row w * count + c of the copied array.
 
     Attributes:
         device: Device of the arrays.
-        count: Number of copies of each row, a power of two; if it is 1, the arrays themselves are used.
+        count: Number of copies of each row, a power of two; if the number is 1, the arrays themselves are used.
     """
 
     device: wp.Device
@@ -33,11 +33,11 @@ class Copies:
 
     @staticmethod
     def of(device: wp.Device) -> "Copies":
-        """Copies with the number of copies that is fastest on a device."""
+        """Create `Copies` with the number of copies that is fastest on a device."""
         return Copies(device, _COPIES if parallel(device) else 1)
 
     def wanted(self, *arrays: wp.array) -> "Copies":
-        """`self` if any of the arrays has a gradient, otherwise `Copies` that use the arrays themselves."""
+        """Return `self` if any of the arrays has a gradient, otherwise `Copies` that use the arrays themselves."""
         return self if any(array.grad is not None for array in arrays) else Copies(self.device, 1)
 
     @functools.cached_property
@@ -51,7 +51,10 @@ class Copies:
         return self._rows[name]
 
     def values(self, name: str, array: wp.array) -> wp.array:
-        """The array with `count` copies of each row of `array`, kept under `name`; `array` itself if `count` is 1."""
+        """Array with `count` copies of each row of `array`, or `array` itself if `count` is 1.
+
+        The array of copies is kept under `name` and used again in later calls.
+        """
         if self.count == 1:
             return array
         rows = self._of(name, array)
@@ -60,7 +63,10 @@ class Copies:
         return rows
 
     def gradient(self, name: str, array: wp.array) -> wp.array | None:
-        """The array to which adjoints add the gradient, with zeros for all copies; None if `array` has no gradient."""
+        """Array to which adjoints add the gradient with respect to `array`; None if `array` has no gradient.
+
+        If `count` is above 1, the array has a row for each copy, and all its entries are set to zero.
+        """
         if self.count == 1 or array.grad is None:
             return array.grad
         rows = self._of(name, array)
@@ -68,14 +74,14 @@ class Copies:
         return rows.grad
 
     def collect(self, name: str, array: wp.array) -> None:
-        """Add the sum of the copies to the gradient of `array`."""
+        """Add the gradients of all copies of each row to the gradient of `array`."""
         if self.count > 1 and array.grad is not None:
             total, rows = _table(array.grad), _table(self._of(name, array).grad)
             launch_lanes(_collect_kernel(array.dtype), total.shape, _LANES, [rows, self.count], [total], self.device)
 
 
 def _table(array: wp.array) -> wp.array:
-    """The array reshaped to two axes."""
+    """Reshape an array to two axes, with all axes but the first combined."""
     return array if array.ndim == 2 else array.reshape((array.shape[0], 1))
 
 
@@ -83,7 +89,7 @@ def _table(array: wp.array) -> wp.array:
 def _spread_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def spread(values: wp.array2d[dtype], count: int, rows_out: wp.array2d[dtype]):
-        """Write `count` copies of each row."""
+        """Write `count` copies of each row of `values` to `rows_out`."""
         r, j = wp.tid()
         rows_out[r, j] = values[r / count, j]
 
@@ -94,7 +100,7 @@ def _spread_kernel(dtype: type) -> wp.Kernel:
 def _collect_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def collect(rows: wp.array2d[dtype], count: int, total_out: wp.array2d[dtype]):
-        """Add the sum of the `count` copies of each row to the row of `total_out`."""
+        """Add the sum of the `count` copies of each row in `rows` to the row in `total_out`."""
         w, j, lane = wp.tid()
         total = dtype(real(0.0))
         for c in range(lane, count, wp.block_dim()):

@@ -1,10 +1,10 @@
 """The positive part, with the derivative 1 at its kink.
 
-Elements that only pull or only push are at the kink of max(x, 0) when bodies are at rest: a cable that is just taut,
+When bodies are at rest, elements that only pull or only push are at the kink of max(x, 0): a cable that is just taut,
 threads that are as long as the matter at rest, a contact that just touches. At the kink the derivative of max(x, 0) may
-be taken as 0 or 1. Here it is 1, the derivative on the side on which a control has an effect, so that training can
-begin from rest. Rounding does not decide: numbers that are negative only by rounding count as at the kink. The values
-are exactly max(x, 0).
+be taken as 0 or 1. Here the derivative is 1, as for positive x, for which a control has an effect, so that training can
+begin from rest. Numbers that are negative only because of rounding also have the derivative 1. The values are exactly
+max(x, 0).
 """
 
 import functools
@@ -22,11 +22,11 @@ ROUNDING = 32.0 * float(np.finfo(real_numpy).eps)
 
 @functools.cache
 def positive_part(scalar: type = real) -> wp.Function:
-    """Warp function of (x, width) with the value max(x, 0); its derivative is 1 for x >= -width and 0 for smaller x."""
+    """Warp function part(x, width) = max(x, 0); its derivative with respect to x is 1 for x >= -width, otherwise 0."""
 
     @wp.func
     def part(x: scalar, width: scalar):
-        """max(x, 0)."""
+        """The positive part max(x, 0)."""
         return wp.max(x, scalar(0.0))
 
     @wp.func_grad(part)

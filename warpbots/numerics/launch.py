@@ -1,4 +1,7 @@
-"""Launches with adjoints that solvers call themselves, loops and branches around launches, and structs of inputs."""
+"""Kernel launches and launches of their adjoints, loops and branches around launches, and structs of inputs.
+
+Solvers launch the adjoints of their kernels themselves, instead of recording launches on a tape.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,15 +40,16 @@ _missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
 
 @contextlib.contextmanager
 def preparing() -> Iterator[list[_Body]]:
-    """Run work once in this context to prepare its capture: all its kernels are compiled and loaded on the device.
+    """Context in which work runs once to prepare its capture, so that all its kernels are compiled and loaded.
 
-    At the end of the context, loops and branches that were not entered are loaded: their kernels are loaded, and arrays
-    that are created on first use are created. Bodies from the same place of the program must launch the same kernels.
+    At the end of the context, the bodies of loops and branches that were not entered are loaded: their kernels are
+    loaded, and arrays that are created on first use are created. Bodies that come from the same place in the program
+    must launch the same kernels.
 
     Yields:
-        The bodies that were not entered; the list is complete after the block, when the bodies have been loaded.
-        Loading executes the fills and copies of these bodies. So if the list is not empty, arrays that the work writes
-        are undefined until the work has run again.
+        A list of the bodies that were not entered. The list is complete after the context, when the bodies have been
+        loaded. Loading executes the fills and copies of these bodies. So if the list is not empty, arrays that the work
+        writes are undefined until the work has run again.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
@@ -58,29 +62,38 @@ def preparing() -> Iterator[list[_Body]]:
 
 
 def while_loop(condition: wp.array, body: _Body) -> None:
-    """Repeat `body` while `condition`, shape (1,), int, is not zero; in a captured graph the device tests it."""
+    """Repeat `body` while `condition`, shape (1,), int, is not zero.
+
+    In a captured graph the device tests the condition.
+    """
     _enter(wp.capture_while, condition, body)
 
 
 def if_then(condition: wp.array, body: _Body) -> None:
-    """Run `body` if `condition`, shape (1,), int, is not zero; in a captured graph the device tests it."""
+    """Run `body` if `condition`, shape (1,), int, is not zero.
+
+    In a captured graph the device tests the condition.
+    """
     _enter(wp.capture_if, condition, body)
 
 
 @contextlib.contextmanager
 def sparing(missed: wp.array) -> Iterator[None]:
-    """Within this context, captures leave out the bodies that are passed to `rarely`.
+    """Context in which captures leave out the bodies that are passed to `rarely`.
 
     Args:
-        missed: Set to 1 by a replay of the capture that should have run such a body, shape (1,), int; all results of
-            this replay are then invalid.
+        missed: Flag, shape (1,), int. A replay of the capture sets the flag to 1 if it should have run a body that was
+            left out; all results of this replay are then invalid.
     """
     with _set(_missed, missed):
         yield
 
 
 def rarely(condition: wp.array, body: _Body) -> None:
-    """`if_then` for a large body that hardly ever runs; captures within `sparing` leave the body out."""
+    """Run a large body that is hardly ever needed if `condition` is not zero, as `if_then` does.
+
+    Captures in the context of `sparing` leave the body out.
+    """
     missed = _missed.get()
     if missed is None:
         if_then(condition, body)
@@ -100,7 +113,7 @@ def miss_kernel(
     # out
     missed_out: wp.array[int],
 ):
-    """Set `missed_out` to 1 if a left-out body should have run."""
+    """Set `missed_out` to 1 if `condition` is not zero, so that a body that was left out should have run."""
     if condition[0] != 0:
         missed_out[0] = 1
 
@@ -138,7 +151,7 @@ def launch(
     device: wp.Device,
     block_dim: int | None = None,
 ) -> None:
-    """Launch a kernel without recording it on the tape. `block_dim`: number of threads per block."""
+    """Launch a kernel without recording the launch on the tape; `block_dim` is the number of threads per block."""
     with_own_settings(
         wp.launch, kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(),
         block_dim=block_dim,
@@ -148,9 +161,10 @@ def launch(
 def launch_lanes(
     kernel: wp.Kernel, dim: int | tuple, lanes: int, inputs: list, outputs: list, device: wp.Device
 ) -> None:
-    """Launch a kernel with `lanes` threads (a CPU: one) for each index; the thread is the last result of `wp.tid`.
+    """Launch a kernel with `lanes` threads (on a CPU one thread) for each index.
 
-    The threads of an index share Warp tiles, which compute results that depend on all of these threads, such as sums.
+    The last result of `wp.tid` is the number of the thread. The threads of an index share Warp tiles, with which they
+    compute joint results such as sums.
     """
     with_own_settings(
         wp.launch_tiled, kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device,
@@ -167,7 +181,10 @@ def launch_adjoint(
     adj_outputs: list,
     device: wp.Device,
 ) -> None:
-    """Launch the adjoint that Warp generated for a kernel: from gradients of outputs to gradients of inputs."""
+    """Launch the adjoint that Warp generated for a kernel.
+
+    The adjoint adds to the gradients of the inputs, from the gradients of the outputs.
+    """
     with_own_settings(
         wp.launch, kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True,
         record_tape=False, record_cmd=_loading.get(),
@@ -175,12 +192,12 @@ def launch_adjoint(
 
 
 def launch_own_adjoint(kernel: wp.Kernel, dim: int | tuple, inputs: list, device: wp.Device) -> None:
-    """Call `launch_adjoint` with the gradients that the arrays own (`grad`), including arrays in structs."""
+    """Call `launch_adjoint` with the field `grad` of each array as its gradient, including arrays in structs."""
     launch_adjoint(kernel, dim, inputs, [], [_gradient_of(a) for a in inputs], [], device)
 
 
 def _gradient_of(argument: object) -> object:
-    """The adjoint of an argument: the gradient of an array, a struct of the gradients of a struct, otherwise None."""
+    """Gradient of a kernel argument: `grad` of an array, a struct of gradients for a struct, otherwise None."""
     if isinstance(argument, wp.array):
         return argument.grad
     if not isinstance(argument, wp._src.codegen.StructInstance):
@@ -195,13 +212,16 @@ def _gradient_of(argument: object) -> object:
 
 
 def launch_all(steps: Sequence[Launch], device: wp.Device) -> None:
-    """Call `launch` for all steps, one after the other."""
+    """Call `launch` for each of the launches `steps`, one after the other."""
     for kernel, dim, inputs, outputs in steps:
         launch(kernel, dim, inputs, outputs, device)
 
 
 def launch_adjoints(steps: Sequence[Launch], adjoints: Sequence[tuple[list, list]], device: wp.Device) -> None:
-    """Call `launch_adjoint` for all steps in reverse; `adjoints` has the gradients of their inputs and outputs."""
+    """Call `launch_adjoint` for each of the launches `steps`, in reverse order.
+
+    `adjoints` holds for each launch the gradients of its inputs and the gradients of its outputs.
+    """
     for (kernel, dim, inputs, outputs), (adj_inputs, adj_outputs) in reversed(list(zip(steps, adjoints, strict=True))):
         launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
 
@@ -213,7 +233,10 @@ def clear_gradients(arrays: Iterable[wp.array]) -> None:
 
 
 def struct_of(cls: type, arrays: Sequence[wp.array | None]) -> object:
-    """A Warp struct with its fields set to `arrays` in order, flattened over all worlds; None leaves a field null."""
+    """Build a Warp struct whose fields are `arrays` in this order, each flattened over all worlds.
+
+    None leaves a field null.
+    """
     struct = cls()
     for name, array in zip(cls.vars, arrays, strict=True):
         if array is not None:

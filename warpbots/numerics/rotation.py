@@ -1,26 +1,26 @@
 """The rotation R of a deformation gradient F = R S, and its derivative.
 
-In the plane it is an angle. In space it follows from the invariants of the stretch S,
+In 2D the rotation follows from an angle. In 3D the rotation follows from the invariants of the stretch S,
 
     I1 = tr S,   I2 = (I1^2 - F : F) / 2,   I3 = det F,
     R = (I1 cof F + (I1^2 - I2) F - F F^T F) / (I1 I2 - I3),
 
 which is the theorem of Cayley and Hamilton for S, multiplied by R (Hoger & Carlson 1984, "Determination of the stretch
-and rotation in the polar decomposition"). I1 is the largest root of the quartic
+and rotation in the polar decomposition"). I1 is the largest root of the quartic polynomial
 
     x^4 - 2 (F : F) x^2 - 8 det F x + 2 tr(F^T F)^2 - (F : F)^2
 
 whose four roots are the sums s1 + s2 + s3, s1 - s2 - s3, ... of the singular values (Higham & Noferini 2016, "An
-algorithm to compute the polar decomposition of a 3 x 3 matrix"); Newton's method reaches it from above. If det F is
-negative, the smallest singular value is taken as negative, so that R is a rotation for inverted matter, too. The
-derivative is
+algorithm to compute the polar decomposition of a 3 x 3 matrix"); Newton's method converges to this root from above. If
+det F is negative, the smallest singular value is taken as negative, so that R is a rotation also for inverted matter.
+The derivative is
 
     dR = R [w]x,   (tr S - S) w = axial(R^T dF - dF^T R).
 
 All divisions are by (s1 + s2) (s2 + s3) (s3 + s1), a product that vanishes only if the rotation itself is not unique,
-as for a reflection. Close to such matrices R would not be a rotation because of rounding, and the singular value
-decomposition is used instead. The singular value decomposition is five times as slow, and is not differentiable if two
-singular values are equal, as in every undeformed body.
+as for a reflection. Close to matrices whose rotation is not unique, rounding would make R differ from a rotation, and
+the singular value decomposition is used instead. The singular value decomposition takes five times as long, and is not
+differentiable if two singular values are equal, as in every undeformed body.
 """
 
 import functools
@@ -34,21 +34,21 @@ __all__ = ["cofactor", "cofactor_differential", "rotation", "rotation_differenti
 
 @functools.cache
 def cofactor(dim: int) -> wp.Function:
-    """Warp function cof(F) = det(F) F^-T of a matrix F of shape (`dim`, `dim`): the derivative of det F."""
+    """Warp function cof(F) = det(F) F^-T of a matrix F, shape (`dim`, `dim`); cof(F) is the derivative of det F."""
     vec, mat = vector(dim), matrix(dim)
 
     if dim == 2:
 
         @wp.func
         def cofactor_2d(F: mat):
-            """[[d, -c], [-b, a]] of [[a, b], [c, d]]."""
+            """Cofactor [[d, -c], [-b, a]] of the matrix F = [[a, b], [c, d]]."""
             return mat(F[1, 1], -F[1, 0], -F[0, 1], F[0, 0])
 
         return cofactor_2d
 
     @wp.func
     def cofactor_3d(F: mat):
-        """The columns of cof F are cross products of the columns of F."""
+        """Cofactor of F; its columns are cross products of the columns of F."""
         a = vec(F[0, 0], F[1, 0], F[2, 0])
         b = vec(F[0, 1], F[1, 1], F[2, 1])
         c = vec(F[0, 2], F[1, 2], F[2, 2])
@@ -59,7 +59,7 @@ def cofactor(dim: int) -> wp.Function:
 
 @functools.cache
 def cofactor_differential(dim: int) -> wp.Function:
-    """Warp function d(cof F) of (F, dF), matrices of shape (`dim`, `dim`)."""
+    """Warp function that maps (F, dF), matrices of shape (`dim`, `dim`), to the differential d(cof F)."""
     vec, mat = vector(dim), matrix(dim)
     cof = cofactor(dim)
 
@@ -67,14 +67,14 @@ def cofactor_differential(dim: int) -> wp.Function:
 
         @wp.func
         def cofactor_differential_2d(F: mat, dF: mat):
-            """cof dF, as the cofactor is linear in the plane."""
+            """Differential d(cof F) = cof dF, because the cofactor is linear in 2D."""
             return cof(dF)
 
         return cofactor_differential_2d
 
     @wp.func
     def cofactor_differential_3d(F: mat, dF: mat):
-        """The columns of d(cof F) are the differentials of the cross products of the columns of F."""
+        """Differential d(cof F); its columns are differentials of cross products of the columns of F."""
         a = vec(F[0, 0], F[1, 0], F[2, 0])
         b = vec(F[0, 1], F[1, 1], F[2, 1])
         c = vec(F[0, 2], F[1, 2], F[2, 2])
@@ -90,15 +90,15 @@ def cofactor_differential(dim: int) -> wp.Function:
 
 @functools.cache
 def rotation(dim: int) -> wp.Function:
-    """Warp function R(F): the rotation nearest to the matrix F of shape (`dim`, `dim`), det R = 1."""
+    """Warp function R(F): the rotation (with det R = 1) nearest to the matrix F of shape (`dim`, `dim`)."""
     return {2: _rotation_2d, 3: _rotation_3d}[dim]()
 
 
 @functools.cache
 def rotation_differential(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions Y(F, R) and dR(R, Y, dF) for the rotation R of F: dR = R [Y axial(R^T dF - dF^T R)]x.
+    """Warp functions Y(F, R) and dR(R, Y, dF) for the rotation R of F, with dR = R [Y axial(R^T dF - dF^T R)]x.
 
-    Y = (tr S - S)^-1 depends on F alone and serves every dF. Y is infinite if the rotation is not unique.
+    Y = (tr S - S)^-1 depends only on F, so one Y serves for all dF. Y is infinite if the rotation is not unique.
     """
     return {2: _rotation_differential_2d, 3: _rotation_differential_3d}[dim]()
 
@@ -108,7 +108,7 @@ def _rotation_differential_2d() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def spin_2d(F: mat, R: mat):
-        """Y = 1 / tr S in both diagonal entries; a rotation in the plane has one component."""
+        """Diagonal matrix Y with the entries 1 / tr S; only Y_00 is used, because a 2D rotation has one component."""
         return wp.identity(n=2, dtype=real) / wp.ddot(R, F)
 
     @wp.func
@@ -126,13 +126,13 @@ def _rotation_differential_3d() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def spin_3d(F: mat, R: mat):
-        """Y = (tr S - S)^-1."""
+        """Matrix Y = (tr S - S)^-1 with the stretch S = R^T F."""
         S = wp.transpose(R) @ F
         return wp.inverse(wp.trace(S) * wp.identity(n=3, dtype=real) - S)
 
     @wp.func
     def rotation_differential_3d(R: mat, Y: mat, dF: mat):
-        """dR = R [w]x, w = Y axial(R^T dF - dF^T R)."""
+        """dR = R [w]x with w = Y axial(R^T dF - dF^T R)."""
         N = wp.transpose(R) @ dF
         return R @ wp.skew(Y @ vec(N[2, 1] - N[1, 2], N[0, 2] - N[2, 0], N[1, 0] - N[0, 1]))
 
@@ -144,7 +144,10 @@ def _rotation_2d() -> wp.Function:
 
     @wp.func
     def rotation_2d(F: mat):
-        """R = [[c, -s], [s, c]] with (c, s) along (F_00 + F_11, F_10 - F_01); smooth while this vector is not zero."""
+        """R = [[c, -s], [s, c]] with the unit vector (c, s) along (F_00 + F_11, F_10 - F_01).
+
+        R is a smooth function of F unless the latter vector is zero.
+        """
         a = F[0, 0] + F[1, 1]
         b = F[1, 0] - F[0, 1]
         r = wp.sqrt(a * a + b * b)
@@ -162,7 +165,7 @@ def _rotation_3d() -> wp.Function:
 
     @wp.func
     def trace_of_stretch(norm: real, I3: real, constant: real):
-        """Largest root of x^4 - 2 norm x^2 - 8 I3 x + constant, for norm = F : F."""
+        """Largest root I1 = tr S of x^4 - 2 norm x^2 - 8 I3 x + constant, with norm = F : F."""
         x = wp.sqrt(real(3.0) * norm)  # not below the root, for s1 + s2 + s3 <= sqrt(3 (s1^2 + s2^2 + s3^2))
         last = x
         for _ in range(50):  # three or four as a rule, but one bit each where s2 = -s3 makes the root a double one
@@ -178,7 +181,7 @@ def _rotation_3d() -> wp.Function:
 
     @wp.func
     def rotation_by_svd(F: mat):
-        """R = U V^T of F = U diag(s) V^T."""
+        """R = U V^T from the singular value decomposition F = U diag(s) V^T."""
         U = mat()
         s = vec()
         V = mat()
@@ -187,7 +190,7 @@ def _rotation_3d() -> wp.Function:
 
     @wp.func
     def rotation_3d(F: mat):
-        """R = (I1 cof F + (I1^2 - I2) F - F F^T F) / (I1 I2 - I3)."""
+        """R = (I1 cof F + (I1^2 - I2) F - F F^T F) / (I1 I2 - I3), or R from the singular value decomposition."""
         C = wp.transpose(F) @ F
         norm = wp.trace(C)
         I3 = wp.determinant(F)

@@ -1,4 +1,4 @@
-"""The scalar type of this process, and the vector and matrix types that are built on it.
+"""The scalar type of this process, and the vector and matrix types with this scalar type.
 
 Kernels are written once against the names of this module. `real` is float32, or float64 when the environment
 variable ``WARPBOTS_PRECISION`` is set to ``float64`` before warpbots is imported: Warp compiles a kernel for fixed
@@ -44,12 +44,12 @@ atomics move at once.
 
 
 def vector(dim: int) -> type:
-    """Warp vector type of `dim` components (2 or 3) in the precision of this process."""
+    """Warp vector type with `dim` (2 or 3) components in the precision of this process."""
     return _VECTORS[precision, dim]
 
 
 def matrix(dim: int) -> type:
-    """Warp matrix type of shape (`dim`, `dim`) (2 or 3) in the precision of this process."""
+    """Warp matrix type of shape (`dim`, `dim`), with `dim` 2 or 3, in the precision of this process."""
     return _MATRICES[precision, dim]
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on whole grid nodes (vectors of four components), and reads of flat arrays.
+"""Arithmetic on whole grid nodes, which are vectors of four components, and reads of flat arrays.
 
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
 groups of components that are stored together. These functions use the vector registers directly, which makes the sums
@@ -18,7 +18,10 @@ _SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
 
 
 def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> str:
-    """Native code of a function. On a CPU, A and B are the vectors of the nodes `a` and `b`; A becomes `cpu`."""
+    """Native code of a function: the statement `cuda` on a GPU, and the assignment A = `cpu` on a CPU.
+
+    On a CPU, A and B are the vector registers of the nodes `a` and `b`.
+    """
     return f"""
 #if defined(__CUDA_ARCH__)
     {cuda};
@@ -38,33 +41,33 @@ def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> st
 
 @wp.func_native(_snippet("return wp::add(a, b)", "A + B"))
 def add(a: NODE, b: NODE) -> NODE:
-    """a + b."""
+    """Sum a + b of two nodes."""
 
 
 @wp.func_native(_snippet("return wp::sub(a, b)", "A - B"))
 def subtract(a: NODE, b: NODE) -> NODE:
-    """a - b."""
+    """Difference a - b of two nodes."""
 
 
 @wp.func_native(_snippet("return wp::cw_mul(a, b)", "A * B"))
 def multiply(a: NODE, b: NODE) -> NODE:
-    """a * b, component by component."""
+    """Product a * b of two nodes, component by component."""
 
 
 @wp.func_native(_snippet("return wp::add(a, wp::mul(s, b))", "A + s * B"))
 def multiply_add(a: NODE, s: real, b: NODE) -> NODE:
-    """a + s b."""
+    """Node a plus the multiple s b of node b."""
 
 
 @wp.func
 def dot(a: NODE, b: NODE):
-    """a . b over the first three components; the fourth component is a mass or unused."""
+    """Scalar product a . b of the first three components; the fourth component is a mass or unused."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @wp.func
 def scale(s: real, a: NODE):
-    """s a."""
+    """Multiple s a of node a."""
     return multiply(NODE(s), a)
 
 
@@ -91,19 +94,19 @@ if real is wp.float32:
 #endif
 """)
 def fetch(grid: wp.array[NODE], n: int) -> NODE:
-    """grid[n]."""
+    """Read the node grid[n]."""
 
 
 @wp.func_native(_snippet(_ATOMIC, "A + s * B", "auto& a = grid.data[n];", ""))
 def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
-    """grid[n] += s b, atomically on a GPU."""
+    """Add s b to the node grid[n]; the addition is atomic on a GPU."""
 
 
 @wp.func_native("return a.data[n];")
 def item(a: wp.array[real], n: int) -> real:
-    """a[n]."""
+    """Read the number a[n]."""
 
 
 @wp.func_native("return a.data[n];")
 def index(a: wp.array[int], n: int) -> int:
-    """a[n]."""
+    """Read the integer a[n]."""

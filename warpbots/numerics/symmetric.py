@@ -1,15 +1,15 @@
-"""Logarithm and exponential of symmetric matrices, with derivatives that exist for equal eigenvalues, too.
+"""Logarithm and exponential of symmetric matrices, with derivatives that also exist for equal eigenvalues.
 
 For A = Q diag(a) Q^T and a scalar function f, f(A) = Q diag(f(a)) Q^T, and its derivative is (Daleckii & Krein 1965;
 Higham 2008, "Functions of matrices", theorem 3.11)
 
     df = Q (G o (Q^T dA Q)) Q^T,   G_ij = (f(a_i) - f(a_j)) / (a_i - a_j),   G_ii = f'(a_i),
 
-with the entrywise product o. This linear map is its own adjoint. If two eigenvalues are close, the divided differences
-G are computed from a series, so that no digit is lost.
+with the entrywise product o. This linear map is its own adjoint. If two eigenvalues are close to each other, their
+divided difference G_ij is computed from a series, so that no digit is lost.
 
-Eigenvalues are found by Jacobi's method (Golub & Van Loan, "Matrix computations", section 8.5), to rounding: `wp.eig3`
-and `wp.svd3` of Warp 1.19 have relative errors of up to 1e-3 in single precision.
+Eigenvalues are found by Jacobi's method (Golub & Van Loan, "Matrix computations", section 8.5) and are exact up to
+rounding. `wp.eig3` and `wp.svd3` of Warp 1.19 have relative errors of up to 1e-3 in single precision.
 """
 
 import functools
@@ -23,9 +23,9 @@ __all__ = ["eigen", "exp_symmetric", "log_differential", "log_symmetric"]
 
 @functools.cache
 def eigen(dim: int) -> wp.Function:
-    """Warp function A -> (a, Q) for a symmetric matrix A = Q diag(a) Q^T, shape (`dim`, `dim`).
+    """Warp function that maps a symmetric matrix A, shape (`dim`, `dim`), to (a, Q) with A = Q diag(a) Q^T.
 
-    Only the upper triangle of A is read.
+    The function reads only the upper triangle of A.
     """
     mat = matrix(dim)
     sweeps = wp.constant({2: 1, 3: 12}[dim])  # a single rotation solves the plane; in space four to six sweeps do
@@ -33,7 +33,7 @@ def eigen(dim: int) -> wp.Function:
 
     @wp.func
     def rotation_to_zero(A: mat, p: int, q: int):
-        """The rotation J in the plane of the axes p and q with (J^T A J)_pq = 0; of two such rotations, the smaller."""
+        """Rotation J in the plane of the axes p and q with (J^T A J)_pq = 0; of two solutions, the smaller rotation."""
         J = wp.identity(n=dim, dtype=real)
         if A[p, q] != real(0.0):
             cot = (A[q, q] - A[p, p]) / (real(2.0) * A[p, q])
@@ -47,7 +47,10 @@ def eigen(dim: int) -> wp.Function:
 
     @wp.func
     def eigen_of(A: mat):
-        """Jacobi's method: rotations of pairs of axes in turn, until all entries off the diagonal vanish."""
+        """Eigenvalues and eigenvectors of A by Jacobi's method.
+
+        The method rotates one pair of axes after the other until all entries off the diagonal vanish.
+        """
         D = A
         Q = wp.identity(n=dim, dtype=real)
         for _ in range(sweeps):
@@ -67,7 +70,10 @@ def eigen(dim: int) -> wp.Function:
 
 @wp.func
 def log_slope(a: real, b: real):
-    """(ln a - ln b) / (a - b) = 2 artanh(x) / x / (a + b) with x = (a - b) / (a + b); relative error x^14/15."""
+    """Divided difference (ln a - ln b) / (a - b) = 2 artanh(x) / x / (a + b), with x = (a - b) / (a + b).
+
+    For small x it is computed from a series with the relative error x^14/15.
+    """
     x = (a - b) / (a + b)
     if wp.abs(x) > real(0.05):
         return (wp.log(a) - wp.log(b)) / (a - b)
@@ -80,7 +86,10 @@ def log_slope(a: real, b: real):
 
 @wp.func
 def exp_slope(a: real, b: real):
-    """(e^a - e^b) / (a - b), which is e^((a + b)/2) sinh(x) / x with x = (a - b)/2; relative error x^8 / 362880."""
+    """Divided difference (e^a - e^b) / (a - b) = e^((a + b)/2) sinh(x) / x, with x = (a - b) / 2.
+
+    For small x it is computed from a series with the relative error x^8 / 362880.
+    """
     x = real(0.5) * (a - b)
     if wp.abs(x) > real(0.05):
         return (wp.exp(a) - wp.exp(b)) / (a - b)
@@ -91,12 +100,12 @@ def exp_slope(a: real, b: real):
 
 @functools.cache
 def _slopes(dim: int, slope: wp.Function) -> wp.Function:
-    """Warp function of eigenvalues: the matrix G of divided differences, shape (`dim`, `dim`)."""
+    """Warp function that maps the eigenvalues a to the matrix G of divided differences, shape (`dim`, `dim`)."""
     vec, mat = vector(dim), matrix(dim)
 
     @wp.func
     def slopes(a: vec):
-        """G_ij = (f(a_i) - f(a_j)) / (a_i - a_j)."""
+        """Matrix G with the entries G_ij = (f(a_i) - f(a_j)) / (a_i - a_j)."""
         G = mat()
         for i in range(dim):
             for j in range(dim):
@@ -108,14 +117,14 @@ def _slopes(dim: int, slope: wp.Function) -> wp.Function:
 
 @functools.cache
 def log_symmetric(dim: int) -> wp.Function:
-    """Warp function ln A of a symmetric positive definite matrix of shape (`dim`, `dim`)."""
+    """Warp function that computes ln A of a symmetric positive definite matrix A of shape (`dim`, `dim`)."""
     mat = matrix(dim)
     eigen_of = eigen(dim)
     slopes, along = log_differential(dim)
 
     @wp.func
     def log_of(A: mat):
-        """Q diag(ln a) Q^T."""
+        """ln A = Q diag(ln a) Q^T."""
         a, Q = eigen_of(A)
         for i in range(dim):
             a[i] = wp.log(a[i])
@@ -131,20 +140,24 @@ def log_symmetric(dim: int) -> wp.Function:
 
 @functools.cache
 def log_differential(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions a -> G, for the eigenvalues a of A, and (Q, G, dA) -> d(ln A), for its eigenvectors Q."""
+    """Two Warp functions for the differential of ln A.
+
+    The first function maps the eigenvalues a of A to the divided differences G; the second function maps (Q, G, dA),
+    with the eigenvectors Q of A, to d(ln A).
+    """
     return _slopes(dim, log_slope), _along(dim)
 
 
 @functools.cache
 def exp_symmetric(dim: int) -> wp.Function:
-    """Warp function exp A of a symmetric matrix of shape (`dim`, `dim`)."""
+    """Warp function that computes exp A of a symmetric matrix A of shape (`dim`, `dim`)."""
     mat = matrix(dim)
     eigen_of = eigen(dim)
     slopes, along = _slopes(dim, exp_slope), _along(dim)
 
     @wp.func
     def exp_of(A: mat):
-        """Q diag(e^a) Q^T."""
+        """exp A = Q diag(e^a) Q^T."""
         a, Q = eigen_of(A)
         for i in range(dim):
             a[i] = wp.exp(a[i])
@@ -164,7 +177,7 @@ def _along(dim: int) -> wp.Function:
 
     @wp.func
     def along(Q: mat, G: mat, dA: mat):
-        """Q (G o (Q^T dA Q)) Q^T."""
+        """Differential df = Q (G o (Q^T dA Q)) Q^T along dA."""
         return Q @ wp.cw_mul(G, wp.transpose(Q) @ dA @ Q) @ wp.transpose(Q)
 
     return along

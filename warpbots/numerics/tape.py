@@ -14,7 +14,7 @@ __all__ = ["copy", "record", "recording"]
 
 @contextlib.contextmanager
 def recording(tape: wp.Tape | None) -> Iterator[None]:
-    """Within this context `tape` is the active tape, or no tape is active if it is None."""
+    """Context in which `tape` is the active tape; if `tape` is None, no tape is active."""
     runtime = wp._src.context.runtime
     before, runtime.tape = runtime.tape, tape
     try:
@@ -24,7 +24,10 @@ def recording(tape: wp.Tape | None) -> Iterator[None]:
 
 
 def copy(destination: wp.array, source: wp.array) -> None:
-    """`wp.copy` without recording on the tape; the adjoint of the step must contain the adjoint of the copy."""
+    """Copy `source` to `destination` without recording the copy on the tape.
+
+    The adjoint of a step that calls this function must contain the adjoint of the copy.
+    """
     with recording(None):
         wp.copy(destination, source)
 
@@ -32,12 +35,12 @@ def copy(destination: wp.array, source: wp.array) -> None:
 def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequence[wp.array]) -> None:
     """Add `backward` to the active tape, if a tape is recording and any of the arrays requires a gradient.
 
-    Under ``wp.config.verify_autograd_array_access`` Warp warns, as for its own launches, of a step that writes over
-    an array that the tape has read.
+    Under ``wp.config.verify_autograd_array_access`` Warp warns if a step overwrites an array that the tape has read, as
+    for launches that Warp records.
 
     Args:
-        backward: Called without arguments during ``tape.backward()``; it must read the gradients of the arrays that the
-            step wrote and add to the gradients of the arrays that the step read.
+        backward: Function without arguments that ``tape.backward()`` calls. The function must read the gradients of the
+            arrays that the step wrote, and add to the gradients of the arrays that the step read.
         reads: Arrays that the step reads.
         writes: Arrays that the step writes. The tape registers all arrays of `reads` and `writes` with
             ``requires_grad``, so that ``tape.zero()`` clears their gradients.

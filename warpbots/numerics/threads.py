@@ -1,4 +1,4 @@
-"""Whether a launch has many threads, on which the choice of kernels depends."""
+"""Queries whether launches run many threads at once; the choice of kernels depends on the answer."""
 
 import os
 
@@ -10,15 +10,15 @@ _ALWAYS = os.environ.get("WARPBOTS_PARALLEL") == "1"
 
 
 def emulated() -> bool:
-    """Whether a CPU uses the kernels of a GPU: the environment variable ``WARPBOTS_PARALLEL`` is ``1``."""
+    """Whether a CPU uses the kernels of a GPU because the environment variable ``WARPBOTS_PARALLEL`` is ``1``."""
     return _ALWAYS
 
 
 def parallel(device: wp.Device) -> bool:
-    """Whether launches on `device` run many threads at once: true on a GPU; a CPU runs one thread.
+    """Whether launches on `device` run many threads at once, which is true on a GPU; a CPU runs a single thread.
 
-    The result decides between kernels for a GPU and kernels for a CPU, such as gathering and scattering products with
-    rows. With the environment variable ``WARPBOTS_PARALLEL`` set to ``1`` a CPU uses the kernels of a GPU, which is
-    slower, but tests them without a GPU.
+    The result decides between kernels for a GPU and kernels for a CPU, for example between products with rows that
+    gather and products that scatter. With the environment variable ``WARPBOTS_PARALLEL`` set to ``1`` a CPU uses the
+    kernels of a GPU. This is slower, but tests these kernels without a GPU.
     """
     return device.is_cuda or _ALWAYS

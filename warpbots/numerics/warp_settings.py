@@ -1,4 +1,7 @@
-"""The settings of Warp are global and belong to the user; the settings of warpbots apply during its own calls only."""
+"""Settings of Warp during calls of warpbots.
+
+The settings of Warp are global and belong to the user; the settings of warpbots apply only during calls of warpbots.
+"""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

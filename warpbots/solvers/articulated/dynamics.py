@@ -78,13 +78,13 @@ def equations(model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
 
 
 def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array, dynamics_out: Dynamics) -> None:
-    """Evaluate the equations of motion at a state; records its adjoint on the active tape.
+    """Evaluate the equations of motion at a state, and record the adjoint on the active tape.
 
     Args:
         model: From `Articulated.build`.
         state: Coordinates and velocities.
         control: Control signals, double precision, shape (worlds, channels).
-        dynamics_out: Equations to write.
+        dynamics_out: Arrays to which the results are written.
 
     Raises:
         RuntimeError: A gradient is recorded, but an array has no gradient.

@@ -193,7 +193,7 @@ def contact_kernel(
 def sense(
     model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: ArticulatedReadings
 ) -> None:
-    """Measure a state; records its adjoint on the active tape.
+    """Measure a state, and record the adjoint on the active tape.
 
     Args:
         model: From `Articulated.build`.

@@ -179,7 +179,7 @@ class Articulated:
         state_out: ArticulatedState,
         dt: float,
     ) -> None:
-        """Advance by `dt` [s]; records its adjoint on the active tape.
+        """Advance by `dt` [s], and record the adjoint on the active tape.
 
         A world in which the iteration does not converge gets NaN, which `warpbots.Simulation` reports.
 
@@ -210,13 +210,13 @@ class Articulated:
     def sense(
         self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: ArticulatedReadings
     ) -> None:
-        """Measure a state: poses, velocities, energies, torques and contacts; records its adjoint on the active tape.
+        """Measure poses, velocities, energies, torques and contacts, and record the adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: State to measure.
             control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
-            readings_out: Readings to write, from `readings`.
+            readings_out: Readings to which the measurement is written, from `readings`.
 
         Raises:
             RuntimeError: A gradient is recorded, but an array has no gradient.
@@ -230,13 +230,13 @@ class Articulated:
     def dynamics(
         self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, dynamics_out: Dynamics
     ) -> None:
-        """Evaluate the equations of motion at a state; records its adjoint on the active tape.
+        """Evaluate the equations of motion at a state, and record the adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: Coordinates and velocities.
             control: Control signals in [-1, 1], double precision, shape (worlds, channels).
-            dynamics_out: Equations to write, from `equations`.
+            dynamics_out: Arrays to which the results are written, from `equations`.
 
         Raises:
             RuntimeError: A gradient is recorded, but an array has no gradient.

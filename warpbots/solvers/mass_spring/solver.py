@@ -186,13 +186,13 @@ class MassSpring:
     def sense(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, readings_out: MassSpringReadings
     ) -> None:
-        """Measure a state: energies, momenta, strains, tensions, stresses and contact forces; records its adjoint.
+        """Measure energies, momenta, strains, tensions, stresses and contact forces, and record the adjoint.
 
         Args:
             model: From `build`.
             state: State to measure.
             control: Control signals in [-1, 1], shape (worlds, channels).
-            readings_out: Readings to write, from `readings`.
+            readings_out: Readings to which the measurement is written, from `readings`.
 
         Raises:
             RuntimeError: A gradient is recorded, but an array has no gradient.
@@ -202,7 +202,7 @@ class MassSpring:
     def step(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
     ) -> None:
-        """Advance by `dt` [s]; records its adjoint on the active tape.
+        """Advance by `dt` [s], and record the adjoint on the active tape.
 
         Args:
             model: From `build`.
