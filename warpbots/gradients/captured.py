@@ -1,4 +1,4 @@
-"""Graphs that are captured once and replayed."""
+"""Kernel launches that are captured once as a graph and then replayed."""
 
 import contextlib
 import threading
@@ -15,12 +15,13 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """Launches of kernels on fixed arrays: launched and captured at the first call, replayed afterwards.
+    """Kernel launches on fixed arrays; the first call launches and captures the kernels, later calls replay the graph.
 
-    If the launches cannot be captured, for any reason, the kernels are launched at every call, with the same result.
+    If the launches cannot be captured, for any reason, each call launches the kernels, with the same result.
 
-    On a CPU, kernels that run `rarely` are left out of the graph until a replay needs them; then all launches are
-    captured again. On a GPU these kernels are captured at once, because the host does not wait for the device.
+    On a CPU, the graph leaves out kernels that run `rarely` until a replay needs one of them; then all launches are
+    captured again. On a GPU the graph contains these kernels from the start, because the host does not wait for the
+    device.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
@@ -28,8 +29,8 @@ class Captured:
 
         Args:
             device: Device of all arrays.
-            work: Launches the kernels.
-            first: Called instead of `work` at the first call; launches the same kernels.
+            work: Function that launches the kernels.
+            first: Function that launches the same kernels; it is called instead of `work` at the first call.
             what: Name of the kernels in the message about slow compilation.
         """
         self._device, self._work, self._first, self._what = device, work, first, what
@@ -38,11 +39,12 @@ class Captured:
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
 
     def __call__(self, fill: Callable[[], object], stream: wp.Stream | None) -> None:
-        """Write the inputs, and run the kernels.
+        """Write the inputs and run the kernels.
 
         Args:
-            fill: Writes the inputs of the kernels; called again before each repetition of the run.
-            stream: Stream to run on, which is the current stream of Warp; None on a CPU.
+            fill: Function that writes the inputs of the kernels. If the run must be repeated, the function is called
+                again.
+            stream: Stream on which the kernels run, which is the current stream of Warp; None on a CPU.
         """
         fill()
         if self._graph is None and self._capturable:
@@ -59,7 +61,7 @@ class Captured:
             self(fill, stream)
 
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
-        """Run the kernels for the first time and capture them; returns the list that `preparing` yields."""
+        """Run the kernels for the first time, capture them, and return the list that `preparing` yields."""
         text = f"first run of {self._what} (compiled once, then cached)"
         with contextlib.nullcontext() if self._missed is None else sparing(self._missed):
             with said_when_slow(text), preparing() as left:

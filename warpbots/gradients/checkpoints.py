@@ -1,4 +1,4 @@
-"""Checkpoint schedules: which states a rollout keeps (ChainQueen §3.6; Griewank & Walther 2000)."""
+"""Checkpoint schedules, which determine the states that a rollout keeps (ChainQueen §3.6; Griewank & Walther 2000)."""
 
 import dataclasses
 import math
@@ -10,14 +10,14 @@ __all__ = ["Checkpoints"]
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoints:
-    """A checkpoint schedule: a rollout of n control intervals is divided into segments.
+    """A checkpoint schedule, which divides a rollout of n control intervals into segments.
 
     The forward pass keeps only the first state of each segment. When the backward pass reaches a segment, the substeps
-    of the segment are recomputed with the recorded controls: the controller is not called again, so that it may have
-    memory and noise. The last segment is never recomputed; if n is not a multiple of the length of a segment, the first
+    of the segment are recomputed with the recorded controls. The controller is not called again, so it may have memory
+    and noise. The last segment is never recomputed. If n is not a multiple of the length of a segment, the first
     segment is shorter. With b substeps per interval and segments of k intervals, the backward pass holds about n/k +
-    k (b + 1) states, and for each interval in the segment two more for gradients. On a CPU every schedule gives the
-    same gradient to the last bit.
+    k (b + 1) states, and two more states for the gradients of each interval in the segment. On a CPU every schedule
+    gives the same gradient to the last bit.
 
     =============  ============================  ==========================
     schedule       states held                   intervals computed
@@ -33,7 +33,7 @@ class Checkpoints:
 
     Attributes:
         schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
-        k: Control intervals in a segment of ``"every"``.
+        k: Number of control intervals in a segment, for the schedule ``"every"``.
 
     Raises:
         ValueError: The schedule is unknown, or `k` is below 1.
@@ -51,22 +51,22 @@ class Checkpoints:
 
     @classmethod
     def all(cls) -> "Checkpoints":
-        """Keep every substep: fastest, memory O(n)."""
+        """Schedule that keeps all substeps: the fastest schedule, with memory O(n)."""
         return cls("all")
 
     @classmethod
     def every(cls, k: int) -> "Checkpoints":
-        """Keep one state for every `k` control intervals."""
+        """Schedule that keeps one state for every `k` control intervals."""
         return cls("every", k)
 
     @classmethod
     def sqrt(cls) -> "Checkpoints":
-        """Keep O(sqrt(n)) states, the minimum memory with one extra forward pass."""
+        """Schedule that keeps O(sqrt(n)) states, the least memory with one additional forward pass."""
         return cls("sqrt")
 
     @property
     def keeps_all(self) -> bool:
-        """Whether all substeps are kept, so that nothing is recomputed."""
+        """Whether the schedule keeps all substeps, so that nothing is recomputed."""
         return self.schedule == "all"
 
     def segments(self, intervals: int, substeps: int) -> list[int]:

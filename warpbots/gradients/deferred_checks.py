@@ -1,4 +1,4 @@
-"""Marks of faults that stay on the device until they are read."""
+"""Collectors of marks of faults; the marks stay on the device until they are read."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Found = list[list[int]]
 
 @dataclasses.dataclass
 class Watch:
-    """Collects the marks of several intervals and reads them together, so that the host waits for the device once.
+    """Collector of the marks of several intervals; reads all marks together, so that the host waits only once.
 
     Attributes:
         device: Warp device of the marks.
@@ -33,14 +33,14 @@ class Watch:
 
         Args:
             marks: Result of `Marks.taken`.
-            judge: Raises an error if the marks contain a fault.
+            judge: Function that raises an error if the marks contain a fault.
         """
         self._unread.append((marks, judge))
         if len(self._unread) >= self.length:
             self.read()
 
     def read(self) -> None:
-        """Read all pending marks and raise the earliest fault."""
+        """Read all pending marks, and raise an error for the earliest fault."""
         unread, self._unread = self._unread, []
         if not unread:
             return
@@ -54,14 +54,17 @@ class Watch:
         return self
 
     def __exit__(self, kind: type | None, fault: BaseException | None, trace: object) -> None:
-        """Read the pending marks and raise their faults, which may have caused an exception within the context."""
+        """Read the pending marks, and raise an error for the earliest fault.
+
+        This error replaces an exception within the context, because the fault may have caused that exception.
+        """
         if kind is None or issubclass(kind, Exception):
             self.read()
 
 
 @dataclasses.dataclass
 class BackwardWatch:
-    """Has a `Watch` for every backward pass of torch; its marks are read at the end of the pass at the latest.
+    """Collector with a `Watch` for each backward pass of torch; the marks are read at the end of the pass or before.
 
     Attributes:
         device: Warp device of the marks.
@@ -73,7 +76,10 @@ class BackwardWatch:
     _passes: dict[int, Watch] = dataclasses.field(default_factory=dict)
 
     def note(self, marks: torch.Tensor, judge: Callable[[Found], None]) -> None:
-        """Add the marks of one interval, as `Watch.note`; call this within a backward pass."""
+        """Add the marks of one interval to the `Watch` of the current backward pass.
+
+        Call this method within a backward pass.
+        """
         number = torch._C._current_graph_task_id()
         if number not in self._passes:
             self._passes[number] = Watch(self.device, self.length)

@@ -1,4 +1,4 @@
-"""Checks of arrays: faults are marked on the device and read on demand."""
+"""Checks of arrays for invalid entries, whose indices are marked on the device and read on demand."""
 
 import functools
 import itertools
@@ -21,9 +21,10 @@ _LENGTH = 256
 
 
 class Marks:
-    """Indices at which arrays leave their ranges: the first NaN, the first entry too large and the first too small.
+    """Marks of the entries at which arrays leave their ranges.
 
-    Arrays are checked in groups, with one launch per group and precision.
+    The marks of an array are the index of its first NaN, of its first entry that is too large, and of its first entry
+    that is too small. Arrays are checked in groups, with one launch for each group and precision.
     """
 
     def __init__(self, device: wp.Device, *groups: Sequence[Field]):
@@ -31,8 +32,8 @@ class Marks:
 
         Args:
             device: Device of the arrays.
-            groups: Each group has the arrays that one call of `look` checks. There is a row of marks for each array, in
-                the order of the groups and of the arrays in them.
+            groups: Groups of arrays; one call of `look` checks the arrays of one group. There is a row of marks for
+                each array, in the order of the groups and of the arrays within each group.
         """
         self._device = device
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
@@ -63,12 +64,12 @@ class Marks:
         launch_all(self._launches[group], self._device)
 
     def taken(self) -> torch.Tensor:
-        """A copy of the marks, shape (arrays, 3), int: a row for each array, a column for each kind of fault."""
+        """A copy of the marks, shape (arrays, 3), int: one row for each array, one column for each kind of fault."""
         return self._tensor.clone()
 
 
 def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
-    """Index of the first invalid entry of an array, and the kind of its fault in words; None if all are valid.
+    """Index of the first invalid entry of an array, and its fault in words; None if all entries are valid.
 
     Args:
         mark: A row of `Marks.taken`.
@@ -78,12 +79,12 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
 
 
 def _row(array: wp.array, most: float, index: int) -> object:
-    """The row of an array in the table of the kernel; its entries are viewed as scalars, whatever the element type.
+    """Build the row of an array in the table of the kernel; entries of any element type are viewed as scalars.
 
     Args:
         array: The array.
         most: Largest allowed magnitude of an entry.
-        index: Index of the row of marks.
+        index: Index of the row of marks of the array.
     """
     flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
@@ -93,7 +94,7 @@ def _row(array: wp.array, most: float, index: int) -> object:
 
 @functools.cache
 def within_of(scalar: type) -> wp.Function:
-    """Warp function within(a, most, first, end, step), for arrays of type `scalar`."""
+    """Warp function within(a, most, first, end, step) that checks entries of an array of type `scalar`."""
 
     # without a branch, so that the compiler vectorises it: fifteen times as fast on a CPU
     @wp.func_native(
@@ -112,12 +113,12 @@ def within_of(scalar: type) -> wp.Function:
 
 @functools.cache
 def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
-    """The struct for a row of a table of arrays of precision `scalar`, and the kernel that checks such a table."""
+    """Struct of a row of a table of arrays of precision `scalar`, and the kernel that checks all arrays of a table."""
     module = wp.get_module(f"warpbots.gradients.finite_checks.{scalar.__name__}")
 
     @wp.struct
     class Row:
-        """An array, the largest allowed magnitude of its entries, and the index of its row of marks."""
+        """Row of a table: an array, the largest allowed magnitude of its entries, and the index of its row of marks."""
 
         value: wp.array[scalar]
         most: scalar
@@ -127,7 +128,7 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
-        """Write the indices of the first entries of each array that are NaN, too large and too small."""
+        """Write for each array the index of its first entry that is NaN, too large or too small, to three columns."""
         r, t = wp.tid()
         row = table[r]
         if not within(row.value, row.most, t, row.value.shape[0], threads):

@@ -1,4 +1,4 @@
-"""The two kinds of replay: the substeps of a control interval, and readings of a single state."""
+"""The two kinds of replay: for the substeps of a control interval, and for readings of a single state."""
 
 import dataclasses
 import math
@@ -30,8 +30,8 @@ def interval(
 ) -> Replay:
     """Make a replay of the substeps of one control interval.
 
-    If the states of the solver have a field for lost worlds, a world whose state is not finite at the end of the
-    interval is lost, and its state at the end is replaced by its state at the start.
+    A world whose state is not finite at the end of the interval is lost. If the states of the solver have a field for
+    lost worlds and `settled` is true, the state of a lost world at the end is replaced by its state at the start.
 
     Args:
         solver: The solver.
@@ -39,12 +39,12 @@ def interval(
         dt: Length of a substep [s].
         substeps: Number of substeps.
         replaced: Names of the model parameters that are replaced in each call.
-        wanted: Names of inputs with respect to which gradients are wanted; empty for a forward pass only.
-        settled: Whether lost worlds get back their states from the start of the interval.
+        wanted: Names of the inputs with respect to which gradients are wanted; empty if only forward passes are wanted.
+        settled: Whether the states of lost worlds are replaced by their states at the start of the interval.
 
     Returns:
-        The replay. The rows of its marks belong to the control and then to the `watched_fields` of the state at the
-        end of the interval.
+        The replay. The first row of its marks belongs to the control; the other rows belong to the `watched_fields` of
+        the state at the end of the interval.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
@@ -84,7 +84,7 @@ def watched_fields(names: Iterable[str], settled: bool = True) -> list[str]:
 
     Args:
         names: Names of all fields of the state.
-        settled: Whether lost worlds get back their states from the start of the interval.
+        settled: Whether the states of lost worlds are replaced by their states at the start of the interval.
 
     Returns:
         Only the field of lost worlds, if there is one and `settled` is true; otherwise all fields.
@@ -101,17 +101,17 @@ def reading(
     replaced: frozenset,
     wanted: frozenset,
 ) -> Replay:
-    """Make a replay of a function of the solver that computes results from a state, such as readings; see `interval`.
+    """Make a replay of a function of the solver that computes results, such as readings, from a single state.
 
     The replay marks controls outside [-1, 1].
 
     Args:
         solver: The solver.
         model: The model.
-        make: Allocates the arrays of the results, such as `Senses.readings`.
-        measure: Writes the results to these arrays, such as `Senses.sense`.
+        make: Function that allocates the arrays of the results, such as `Senses.readings`.
+        measure: Function that writes the results to these arrays, such as `Senses.sense`.
         replaced: Names of the model parameters that are replaced in each call.
-        wanted: Names of inputs with respect to which gradients are wanted.
+        wanted: Names of the inputs with respect to which gradients are wanted.
     """
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)

@@ -20,18 +20,18 @@ _known: ContextVar[bool] = ContextVar("known", default=False)
 
 @dataclasses.dataclass(frozen=True)
 class FailurePoint:
-    """When and where a simulation could not go on.
+    """Time and place at which a simulation could not go on.
 
     Attributes:
-        step: Index of the control interval in its rollout; 0 in a single step.
+        step: Index of the control interval in the rollout; 0 if a single interval was simulated.
         substep: Index of the solver step in the control interval.
         time: Time since the start of the rollout [s].
-        world: Index of the world; None if it is not known.
+        world: Index of the world; None if the world is not known.
         field: Name of the field of the state that is not finite; None if all fields are finite, for example if the
-            solver found no step.
-        index: Index of the first entry of the field in that world that is not finite.
-        position: Position of the point of matter of this entry before the step [m]; None if the entry belongs to no
-            point.
+            solver found no solution for a step.
+        index: Index, within the world, of the first entry of this field that is not finite.
+        position: Position, before the step, of the point of matter to which this entry belongs [m]; None if the entry
+            belongs to no point.
     """
 
     step: int
@@ -44,15 +44,15 @@ class FailurePoint:
 
 
 class LostWorldWarning(UserWarning):
-    """Some worlds of a batch could not go on; the other worlds did. The message says when, where and why.
+    """Some worlds of a batch could not go on, while the other worlds did. The message says when, where and why.
 
     Attributes:
-        worlds: The worlds that were lost.
-        place: When and where the first of these worlds was lost.
+        worlds: Indices of the worlds that were lost.
+        place: Time and place at which the first of these worlds was lost.
     """
 
     def __init__(self, message: str, worlds: tuple[int, ...] = (), place: FailurePoint | None = None):
-        """`message` says when, where and why."""
+        """Create the warning; `message` says when, where and why the worlds were lost."""
         super().__init__(message)
         self.worlds, self.place = worlds, place
 
@@ -64,7 +64,11 @@ class _Count:
 
 @contextlib.contextmanager
 def counting_losses() -> Iterator[_Count]:
-    """Count the worlds that simulations lose within this context; yields the count, ``worlds``, which grows."""
+    """Context that counts the worlds that simulations lose.
+
+    Yields:
+        An object whose attribute ``worlds`` is the number of worlds lost so far.
+    """
     count = _Count()
     token = _counts.set((*_counts.get(), count))
     try:
@@ -75,7 +79,7 @@ def counting_losses() -> Iterator[_Count]:
 
 @contextlib.contextmanager
 def known_losses() -> Iterator[None]:
-    """Context in which lost worlds are neither reported nor counted, for motions that are simulated a second time."""
+    """Context in which lost worlds are neither reported nor counted, because a motion is simulated a second time."""
     token = _known.set(True)
     try:
         yield
@@ -87,7 +91,8 @@ class Losses:
     """The control interval in which each world of a rollout was lost.
 
     Attributes:
-        interval: Index of the control interval in which a world was lost; -1 if it was not, shape (worlds,), int.
+        interval: Index of the control interval in which each world was lost, or -1 if the world was not lost, shape
+            (worlds,), int.
     """
 
     def __init__(self, worlds: int):
@@ -97,8 +102,8 @@ class Losses:
         """Record the worlds that were lost in one interval, and warn.
 
         Args:
-            lost: Whether a world was lost in the interval, shape (worlds,), bool.
-            fault: When and where the first world was lost, and a sentence that says when, where and why.
+            lost: Whether each world was lost in the interval, shape (worlds,), bool.
+            fault: Time and place at which the first world was lost, and a sentence that says when, where and why.
         """
         place, why = fault
         self.interval[lost.cpu()] = place.step

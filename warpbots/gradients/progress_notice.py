@@ -16,10 +16,10 @@ __all__ = ["said_when_slow"]
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Print `text` if the block of code in this context takes longer than `seconds`, and then its duration at the end.
+    """Context that prints `text` if its block of code takes longer than `seconds`, and the duration when it ends.
 
-    In a notebook this is one line in the output of the cell. Elsewhere the text is printed to stderr, above any
-    progress bar.
+    In a notebook the message is one line in the output of the cell. Elsewhere the message is printed to stderr, above
+    any progress bar.
     """
     in_cell = CellLine() if in_notebook() else None
     lock, over = threading.Lock(), False

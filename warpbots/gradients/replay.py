@@ -1,4 +1,4 @@
-"""Kernels on fixed buffers, as two replayable graphs: the forward pass and its adjoint."""
+"""Functions of kernels on fixed buffers, with two graphs to replay: the forward pass and its adjoint."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +19,10 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Replay:
-    """A function from inputs to outputs and its adjoint, as kernels that use the same arrays at every call.
+    """A function from inputs to outputs, and its adjoint, computed by kernels on the same arrays at every call.
 
-    In simulations of small robots most of the time is spent on launches. Therefore the launches of the function and of
-    its adjoint are captured once and replayed: as a CUDA graph on a GPU, by the recorder of Warp on a CPU.
+    Simulations of small robots spend most of the time on launches. Therefore the launches of the function and of its
+    adjoint are captured once and then replayed: as a CUDA graph on a GPU, and by the recorder of Warp on a CPU.
     """
 
     def __init__(
@@ -41,9 +41,11 @@ class Replay:
             device: Device of all arrays.
             inputs: Arrays that the kernels read, by name.
             outputs: Arrays that the kernels write, by name.
-            wanted: Names of inputs with respect to which gradients are wanted.
-            work: Launches the kernels; records the launches on its argument unless that is None.
-            cleared: Names of inputs whose gradients the adjoint of `work` clears; all others are cleared before it.
+            wanted: Names of the inputs with respect to which gradients are wanted.
+            work: Function that launches the kernels, and records the launches on its argument, a tape, unless the
+                argument is None.
+            cleared: Names of inputs whose gradients the adjoint of `work` clears; the gradients of all other inputs are
+                cleared before the adjoint runs.
             watched: Inputs and outputs whose entries are checked against a range after the kernels have run.
         """
         self._device, self._inputs, self._outputs, self._launches = device, inputs, outputs, work
@@ -78,8 +80,9 @@ class Replay:
             gradients: Gradients with respect to the outputs, by name.
 
         Returns:
-            The gradients with respect to the wanted inputs, by name; and marks of gradients that are not finite: rows
-            for the gradients with respect to the outputs, then rows for those with respect to the inputs.
+            The gradients with respect to the wanted inputs, by name; and the marks of gradients that are not finite,
+            first rows for the gradients with respect to the outputs, then rows for the gradients with respect to the
+            wanted inputs.
         """
         values = [gradients[name] for name in self._outputs]
         with at_turn(self._device) as stream:
@@ -110,10 +113,10 @@ def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of a tensor; on a CPU, its memory is allocated by NumPy.
+    """A copy of a tensor; on a CPU, NumPy allocates the memory of the copy.
 
-    A long rollout keeps some states and frees many. torch asks the C library for aligned memory, and glibc does not
-    reuse the freed memory for it, so that the process would grow by half a state in every interval.
+    A long rollout keeps some states and frees many others. torch asks the C library for aligned memory, and glibc does
+    not reuse freed memory for aligned blocks, so that the process would grow by half a state in every interval.
     """
     if tensor.device.type != "cpu":
         return tensor.clone()

@@ -1,4 +1,4 @@
-"""Segments of a rollout, whose states are recomputed when the backward pass reaches them."""
+"""Segments of a rollout; the states of a segment are recomputed when the backward pass reaches the segment."""
 
 import contextlib
 import dataclasses
@@ -14,10 +14,10 @@ __all__ = ["Lender", "Segment"]
 
 
 class Lender(Protocol):
-    """Lends replays of control intervals, with their buffers; see `Bridge`."""
+    """An object that lends replays of control intervals together with their buffers, such as a `Bridge`."""
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
-        """A replay for `key`: names of all inputs, and names of the inputs that require gradients."""
+        """Lend a replay for `key`: the names of all inputs, and the names of the inputs that require gradients."""
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
         """Take back a lent replay."""
@@ -25,7 +25,10 @@ class Lender(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """The reference that autograd saves instead of a tensor: index of the state, name of the field, and view of it."""
+    """Reference that autograd saves instead of a tensor of a state.
+
+    The reference holds the index of the state, the name of the field, and the size, stride and offset of the view.
+    """
 
     index: int
     field: str
@@ -37,13 +40,13 @@ class _Place:
 class Segment:
     """Consecutive control intervals of a rollout, whose substeps are held until their gradients have been computed.
 
-    If `keep` is true, the substeps are kept in the forward pass, and nothing is recomputed. Otherwise only the first
-    state is kept: if autograd saves a tensor of a later state, for a step or for the controller, it saves a reference,
-    and when the first of these tensors is needed, the motion is recomputed with the recorded controls. The controller
-    is not called again.
+    If `keep` is true, the forward pass keeps the substeps, and nothing is recomputed. Otherwise the forward pass keeps
+    only the first state. Instead of tensors of later states, autograd then saves references, for steps as well as for
+    the controller. When the first of these tensors is needed, the motion is recomputed with the recorded controls; the
+    controller is not called again.
 
     Attributes:
-        keep: Whether the substeps are kept in the forward pass.
+        keep: Whether the forward pass keeps the substeps.
         marks: Marks of the interval that ran last.
     """
 
@@ -59,9 +62,10 @@ class Segment:
         self._fields: dict[int, tuple[str, int]] = {}  # address -> name and version of the current state
 
     def saving_places(self) -> contextlib.AbstractContextManager:
-        """A context in which autograd saves tensors of states as references, unless `keep` is true.
+        """Context in which autograd saves references instead of tensors of states, unless `keep` is true.
 
-        Other saved tensors must not be changed in place before the gradient is computed; `_unpack` raises if they were.
+        Other saved tensors must not be changed in place before the gradient is computed; otherwise `_unpack` raises an
+        error.
         """
         if not torch.is_grad_enabled():
             return contextlib.nullcontext()
@@ -72,18 +76,21 @@ class Segment:
         self._calls[index] = weakref.ref(call)
 
     def reach(self, index: int, state: Tensors) -> None:
-        """Set the state before interval `index`; until the next call, its tensors are saved as references."""
+        """Set the state at the start of interval `index`.
+
+        Until the next call, autograd saves references instead of the tensors of this state.
+        """
         self._index = index
         if not self.keep:
             self._fields = {t.untyped_storage().data_ptr(): (n, t._version) for n, t in state.items() if t.numel()}
 
     def hold(self, index: int, key: tuple, interval: Replay) -> None:
-        """Keep the replay of interval `index`, whose buffers hold the substeps; `key` as for `Lender.lend`."""
+        """Keep the replay of interval `index`, whose buffers hold the substeps; `key` is the key of `Lender.lend`."""
         self._give_back(index)
         self._kept[index] = (key, interval)
 
     def held(self, index: int) -> Replay | None:
-        """The replay of interval `index`; None if it is not held."""
+        """The replay of interval `index`, or None if the segment does not hold this replay."""
         return self._kept[index][1] if index in self._kept else None
 
     def release(self, index: int) -> None:

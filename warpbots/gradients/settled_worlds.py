@@ -1,4 +1,4 @@
-"""Reset of lost worlds to the start of a control interval, at the end of every interval, and the adjoint of this."""
+"""Reset of lost worlds, at the end of a control interval, to their states at its start, and the adjoint of the reset."""
 
 import functools
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ __all__ = ["SettledWorlds"]
 
 
 class SettledWorlds:
-    """Resets lost worlds to their states at the start of an interval, and passes gradients from the end to the start.
+    """Resets lost worlds to their states at the start of an interval, and passes their gradients from end to start.
 
     A world is lost in an interval if any number in its state at the end of the interval is not finite. Worlds never
-    interact, so that a lost world does not affect the others. For a lost world the interval is the identity: the
-    gradient with respect to the state at the start equals the gradient with respect to the state at the end, and
-    gradients with respect to control and parameters are zero.
+    interact, so a lost world does not affect the other worlds. The interval does not change the state of a lost world:
+    the gradient with respect to the state at the start equals the gradient with respect to the state at the end, and
+    the gradients with respect to control and parameters are zero.
 
     Attributes:
         marked: The field of lost worlds in the state at the end of the interval, shape (worlds,).
@@ -53,22 +53,26 @@ class SettledWorlds:
         launch_all([*self._begin, *self._find, *self._mark, *self._restore], self._device)
 
     def hold_gradients(self) -> None:
-        """Before the adjoints of the steps: store the gradients with respect to the end states of lost worlds."""
+        """Store the gradients with respect to the end states of lost worlds.
+
+        Call this method before the adjoints of the steps.
+        """
         launch_all(self._hold, self._device)
 
     def pass_gradients(self) -> None:
-        """After the adjoints of the steps: write the stored gradients to the start states of lost worlds.
+        """Write the stored gradients to the gradients of the start states of lost worlds.
 
-        The gradients with respect to control and parameters of lost worlds become zero.
+        Call this method after the adjoints of the steps. The gradients with respect to control and parameters of lost
+        worlds are set to zero.
         """
         launch_all([*self._pass, *self._clear], self._device)
 
     def _launches(self, kernel_of, pairs, outputs: Sequence[wp.array] = ()) -> list[Launch]:
-        """Launches of a kernel over (arrays, worlds), one launch for each precision of the arrays.
+        """List the launches of a kernel over (arrays, worlds): one launch for each precision of the arrays.
 
         Args:
-            kernel_of: Makes the kernel for a precision.
-            pairs: Pairs of arrays (source, target).
+            kernel_of: Function that makes the kernel for a precision.
+            pairs: Pairs (source, target) of arrays.
             outputs: Output arrays of the kernel.
         """
         tables: dict[type, list] = {}
@@ -99,12 +103,12 @@ def _module(scalar: type) -> wp.Module:
 def _row(scalar: type) -> type:
     @wp.struct
     class SettledRow:
-        """A pair of arrays with entries for all worlds.
+        """A pair of arrays that have `size` entries for each world.
 
-        source: Array that is read, shape (worlds * size,).
-        target: Array that is written, shape (worlds * size,).
-        size: Number of entries for each world.
-        most: The largest finite number of the precision.
+        source: Array that kernels read, shape (worlds * size,).
+        target: Array that kernels write, shape (worlds * size,).
+        size: Number of entries of each world.
+        most: Largest finite number of the precision of the arrays.
         """
 
         source: wp.array[scalar]
@@ -121,7 +125,7 @@ def _begin_kernel(scalar: type) -> wp.Kernel:
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def begin(lost: wp.array[scalar], kept_out: wp.array[int]):
-        """Set kept_out to 1 for worlds that are marked in `lost`, 0 for others."""
+        """Set `kept_out` to 1 for worlds that are marked as lost in `lost`, and to 0 for all other worlds."""
         w = wp.tid()
         kept_out[w] = wp.where(lost[w] == scalar(0.0), 0, 1)
 
@@ -135,7 +139,7 @@ def _find_kernel(scalar: type) -> wp.Kernel:
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def find(table: wp.array[SettledRow], kept_out: wp.array[int]):
-        """Set kept_out to 1 for worlds with an entry of a source array that is infinite or NaN."""
+        """Set `kept_out` to 1 for each world in which an entry of a source array is infinite or NaN."""
         r, w = wp.tid()
         row = table[r]
         if not within(row.source, row.most, w * row.size, (w + 1) * row.size, 1):
@@ -150,7 +154,7 @@ def _mark_kernel(scalar: type) -> wp.Kernel:
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def mark(kept: wp.array[int], lost_out: wp.array[scalar]):
-        """1 for lost worlds; a solver may have lost others."""
+        """Set `lost_out` to 1 for the worlds with kept = 1; all other worlds keep the value that the solver wrote."""
         w = wp.tid()
         if kept[w] == 1:
             lost_out[w] = scalar(1.0)
@@ -165,7 +169,7 @@ def _copy_kernel(scalar: type) -> wp.Kernel:
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def copy_rows(table: wp.array[SettledRow], kept: wp.array[int]):
-        """target = source in worlds with kept = 1."""
+        """target = source, for all entries of the worlds with kept = 1."""
         r, w = wp.tid()
         if kept[w] == 1:
             row = table[r]
@@ -182,7 +186,7 @@ def _clear_kernel(scalar: type) -> wp.Kernel:
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
     def clear_rows(table: wp.array[SettledRow], kept: wp.array[int]):
-        """target = 0 in worlds with kept = 1."""
+        """target = 0, for all entries of the worlds with kept = 1."""
         r, w = wp.tid()
         if kept[w] == 1:
             row = table[r]

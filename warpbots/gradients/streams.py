@@ -1,4 +1,4 @@
-"""Locking and stream order between Warp, torch and captures."""
+"""Locks, and the order of work on streams between Warp, torch and captures."""
 
 import contextlib
 import ctypes
@@ -18,16 +18,16 @@ _own: dict[str, wp.Stream] = {}
 
 @contextlib.contextmanager
 def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
-    """Hold `turn`, and make `device` the current device of Warp; on a GPU, Warp uses the current stream of torch.
+    """Context that holds the lock `turn` and makes `device` the current device of Warp.
 
-    Both libraries then enqueue work on the stream of the user's tensors, so that neither waits for the other and the
-    allocator of torch need not know of a second stream. Work enqueued in earlier contexts of this kind, on any stream,
-    is finished first: on entry the current stream of torch waits for `own_stream`, and on exit `own_stream` waits for
-    the current stream. Warp's usual stream is synchronised in the same way, because models are built and reports are
-    read on it.
+    On a GPU, Warp uses the current stream of torch in this context. Both libraries then enqueue work on the stream of
+    the user's tensors, so that neither library waits for the other, and the allocator of torch need not know about a
+    second stream. Work of earlier contexts of this kind, on any stream, is finished first: on entry the current stream
+    of torch waits for `own_stream`, and on exit `own_stream` waits for the current stream of torch. Warp's usual
+    stream, on which models are built and reports are read, is synchronised in the same way.
 
     Yields:
-        The stream; None on a CPU.
+        The stream on which Warp works; None on a CPU.
     """
     with turn, torch.inference_mode(False), torch.no_grad():  # buffers outlive the mode in which they are created
         if not device.is_cuda:
@@ -44,11 +44,11 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
 
 
 def own_stream(device: wp.Device) -> wp.Stream:
-    """The stream of a GPU on which graphs are captured; no work runs on it.
+    """The stream of a GPU on which graphs are captured; no work runs on this stream.
 
-    CUDA cannot capture the default stream, which is the current stream of torch unless the user creates another one.
-    Unlike the streams of Warp, the returned stream does not synchronise with the default stream: while a stream that
-    synchronises with it is captured, CUDA refuses all work on the default stream, from any thread.
+    CUDA cannot capture the default stream, which is the current stream of torch unless the user creates another stream.
+    Unlike the streams of Warp, the returned stream does not synchronise with the default stream: while CUDA captures a
+    stream that synchronises with the default stream, it refuses all work on the default stream, from any thread.
     """
     if device.alias not in _own:
         _own[device.alias] = wp.stream_from_torch(torch.cuda.Stream(wp.device_to_torch(device)))
@@ -56,7 +56,7 @@ def own_stream(device: wp.Device) -> wp.Stream:
 
 
 def leave_capture(stream: wp.Stream) -> None:
-    """End a capture that a failure has left open on `stream`, if there is one."""
+    """End the capture that a failure may have left open on `stream`."""
     if stream.is_capturing:
         end = wp._src.context.runtime.core.wp_cuda_graph_end_capture
         end(stream.device.context, stream.cuda_stream, ctypes.byref(ctypes.c_void_p()))

@@ -23,11 +23,13 @@ class Bridge:
 
     Attributes:
         outputs: Names of the outputs.
-        make: Makes a `Replay` for a set of names of inputs and a set of names of inputs that require gradients.
-        lost: Possible reasons why a gradient becomes infinite or NaN within an interval, with remedies; for messages.
-        watch: Collects the marks of backward passes.
-        grow: Called after each forward pass. If the pass had too little memory, it makes `make` allocate more from now
-            on and returns True.
+        make: Function that makes a `Replay`, from the names of the inputs and the names of the inputs that require
+            gradients.
+        lost: Text for error messages: possible reasons why a gradient becomes infinite or NaN within an interval, and
+            remedies.
+        watch: Collector of the marks of backward passes.
+        grow: Function that is called after each forward pass. If the pass had too little memory, the function makes all
+            later calls of `make` allocate more memory, and returns True.
     """
 
     outputs: tuple[str, ...]
@@ -39,11 +41,11 @@ class Bridge:
     _roomy: weakref.WeakSet[Replay] = dataclasses.field(default_factory=weakref.WeakSet)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> tuple[Tensors, torch.Tensor]:
-        """Outputs of one control interval, differentiable with respect to `inputs`, and the marks of its faults.
+        """Run one control interval; return its outputs, differentiable with respect to `inputs`, and marks of faults.
 
         Args:
             inputs: Fields of the state, then ``control``, then replaced parameters, by name.
-            segment: The segment to which the interval belongs, which may hold the substeps of the interval.
+            segment: Segment to which the interval belongs; the segment may hold the substeps of the interval.
             index: Index of the interval in the segment.
         """
         refuse_transforms(inputs)
@@ -58,21 +60,21 @@ class Bridge:
         return outputs, segment.marks
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Outputs and marks of one control interval, without keeping its substeps for a backward pass."""
+        """Run one control interval without keeping its substeps for a backward pass; return outputs and marks."""
         key = (tuple(inputs), frozenset())
         interval, outputs, marks = self.take(key, inputs)
         self.give_back(key, interval)
         return outputs, marks
 
     def take(self, key: tuple[tuple, frozenset], inputs: Tensors) -> tuple[Replay, Tensors, torch.Tensor]:
-        """Lend a replay and run it, again with a larger one while it has too little memory.
+        """Lend a replay and run it; as long as a replay has too little memory, repeat this with a larger replay.
 
         Args:
             key: Names of all inputs, and names of the inputs that require gradients.
             inputs: Inputs by name.
 
         Returns:
-            The replay, which the caller must give back, its outputs and its marks.
+            The replay, which the caller must give back, the outputs and the marks.
         """
         while True:
             interval = self.lend(key)
@@ -84,7 +86,10 @@ class Bridge:
                 self._roomy.clear()
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
-        """A replay for `key`, names of all inputs and of those that require gradients: an unused one, or a new one."""
+        """Lend an unused replay for `key`, or make a new replay.
+
+        `key` consists of the names of all inputs and the names of the inputs that require gradients.
+        """
         with turn:
             idle = self._idle.setdefault(key, [])
             if idle:
@@ -94,13 +99,15 @@ class Bridge:
             return interval
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Take back a lent replay for later use, unless replays with more memory have been made since."""
+        """Take back a lent replay for later use; drop it if replays with more memory have been made since then."""
         if interval in self._roomy:
             self._idle.setdefault(key, []).append(interval)
 
 
 def refuse_transforms(tensors: Tensors) -> None:
-    """Raise if a tensor takes part in forward-mode differentiation or `torch.func`, for which steps would give zero.
+    """Raise an error if a tensor takes part in forward-mode differentiation or belongs to a transform of `torch.func`.
+
+    Steps have no derivatives of these kinds, and torch would take their derivatives as zero.
 
     Raises:
         NotImplementedError: A tensor carries a forward-mode tangent, or belongs to a transform of `torch.func`.
@@ -120,7 +127,10 @@ def refuse_transforms(tensors: Tensors) -> None:
 
 
 class _ControlInterval(torch.autograd.Function):
-    """One control interval. Autograd saves the inputs; the segment holds the substeps, or recomputes them."""
+    """A control interval under autograd.
+
+    Autograd saves the inputs of the interval; the segment holds the substeps or recomputes them.
+    """
 
     @staticmethod
     def forward(ctx, bridge: Bridge, names: tuple, wanted: frozenset, segment: Segment, index: int, *values):
@@ -145,7 +155,7 @@ class _ControlInterval(torch.autograd.Function):
 
 
 class _IntervalAdjoint(torch.autograd.Function):
-    """The gradient of a control interval, as a function that cannot be differentiated again."""
+    """The gradient of a control interval under autograd; an attempt to differentiate the gradient raises an error."""
 
     @staticmethod
     def forward(ctx, call, count: int, *tensors):
@@ -172,12 +182,13 @@ class _IntervalAdjoint(torch.autograd.Function):
 
 
 def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None:
-    """Raise if a gradient of an interval is not finite.
+    """Raise an error if a gradient of an interval is not finite.
 
     Args:
-        found: Marks of the gradients with respect to the outputs of the interval, then with respect to its inputs.
+        found: Rows of marks, first for the gradients with respect to the outputs of the interval, then for the
+            gradients with respect to its inputs.
         shapes: Shapes of the gradients with respect to the inputs, by name of the input.
-        lost: Possible reasons why a gradient becomes infinite or NaN within an interval; for the message.
+        lost: Text for the message: possible reasons why a gradient becomes infinite or NaN within an interval.
     """
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
     cause = "the gradient of the loss itself is not finite: check its weights" if any(map(flaw, seeds)) else lost
