@@ -1,4 +1,4 @@
-"""Controllers: torch modules (state, time) -> control. Rollouts accept any other callable of this form as well."""
+"""Controllers: torch modules that map (state, time) to a control. Rollouts also accept any other such callable."""
 
 from warpbots.controllers.mlp import MLP
 from warpbots.controllers.open_loop import OpenLoop

@@ -16,7 +16,9 @@ __all__ = ["MLP"]
 
 
 class MLP(torch.nn.Module):
-    """Multilayer perceptron from observation to control: hidden ReLU layers, tanh at the end (ChainQueen §4).
+    """Multilayer perceptron that maps an observation to a control, with hidden ReLU layers and tanh at the end.
+
+    The network is the closed-loop controller of ChainQueen §4.
 
     Attributes:
         layers: The network, a `torch.nn.Sequential`.
@@ -31,16 +33,16 @@ class MLP(torch.nn.Module):
         clock: float | None = None,
         seed: int = 0,
     ):
-        """Make the network for the actuators of `simulation`.
+        """Make a network with an output for each actuator of `simulation`.
 
         Args:
             simulation: The simulation to control.
-            observer: The input of the network: an observer of `warpbots.observers`, or a function of the state that
-                returns a tensor of shape (worlds, features); None for the centre of mass of soft bodies, or the joints
-                of rigid bodies.
-            hidden: Sizes of the hidden layers.
-            clock: Period of a clock [s], whose sine and cosine are additional inputs of the network, so that a gait
-                need not arise from the motion of the body alone. None for no clock.
+            observer: Source of the inputs of the network: an observer of `warpbots.observers`, or a function of the
+                state that returns a tensor of shape (worlds, features). None to observe the centre of mass of soft
+                bodies, or the joints of rigid bodies.
+            hidden: Number of neurons of each hidden layer.
+            clock: Period of a clock [s]; its sine and cosine are additional inputs of the network, so that a gait need
+                not arise from the motion of the body alone. None for no clock.
             seed: Seed of the initial weights.
 
         Raises:
@@ -80,12 +82,12 @@ class MLP(torch.nn.Module):
         self.layers = torch.nn.Sequential(*stack[:-1], torch.nn.Tanh()).to(seen)
 
     def forward(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
-        """Control for `state` at `time` [s], shape (worlds, channels).
+        """Control signals for `state` at `time`, shape (worlds, channels).
 
         Args:
             state: The state that is observed.
-            time: Time since the start of the worlds [s]: one number, or one for each world, shape (worlds,), if worlds
-                were reset at different times.
+            time: Time since the start of the worlds [s]: a single number, or, if worlds were reset at different times,
+                one number for each world, shape (worlds,).
 
         Raises:
             ValueError: `time` is neither a number nor one number for each world.
@@ -93,7 +95,7 @@ class MLP(torch.nn.Module):
         return self.layers(self._features(state, time))
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """Clear the memory of the observer, if it has one; see `warpbots.observers.Remembers`."""
+        """Clear the memory of the observer, if the observer has memory; see `warpbots.observers.Remembers`."""
         forget(self._observe, worlds=worlds)
 
     def _features(self, state: State, time: float | torch.Tensor) -> torch.Tensor:

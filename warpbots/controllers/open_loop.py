@@ -14,10 +14,10 @@ __all__ = ["OpenLoop"]
 
 
 class OpenLoop(torch.nn.Module):
-    """A table of controls, one row per control interval, bounded by tanh.
+    """A table of control signals, with one row for each control interval; tanh bounds the signals.
 
     Attributes:
-        table: The parameter, shape (steps, channels); the controls are tanh(table).
+        table: The parameter to optimise, shape (steps, channels); the control signals are tanh(table).
     """
 
     @checked
@@ -29,7 +29,7 @@ class OpenLoop(torch.nn.Module):
             steps: Number of control intervals.
 
         Raises:
-            ValueError: `steps` is not an integer, or below 1.
+            ValueError: `steps` is not an integer, or is below 1.
         """
         super().__init__()
         if steps < 1:
@@ -39,11 +39,12 @@ class OpenLoop(torch.nn.Module):
         self.table = torch.nn.Parameter(torch.zeros(steps, simulation.channels, dtype=dtype, device=device))
 
     def forward(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
-        """Control at `time`, shape (worlds, channels).
+        """Control signals at `time`, shape (worlds, channels).
 
         Args:
-            state: The state, which is not used.
-            time: Time since the start of the worlds [s]: one number, or one for each world, shape (worlds,).
+            state: The state, which has no effect.
+            time: Time since the start of the worlds [s]: a single number, or one number for each world,
+                shape (worlds,).
 
         Raises:
             IndexError: `time` is outside the table.
@@ -55,7 +56,7 @@ class OpenLoop(torch.nn.Module):
         return torch.tanh(self.table[[self._row(each) for each in begun.tolist()]])
 
     def _row(self, time: float) -> int:
-        """Index of the row for the control interval that begins at `time` [s]."""
+        """Index of the row of the table for the control interval that begins at `time` [s]."""
         step = round(time / self._dt)
         if not 0 <= step < len(self.table):
             raise IndexError(

@@ -1,4 +1,4 @@
-"""Reset of lost worlds, at the end of a control interval, to their states at its start, and the adjoint of the reset."""
+"""Reset of lost worlds, at the end of a control interval, to their states at its start, with the adjoint."""
 
 import functools
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Observers, which compute from a state what a controller observes.
+"""Observers, which compute the observations of a controller from a state.
 
 The method `bind` of an observer takes a simulation and returns a function of the state. A controller also accepts a
-plain function of the state.
+plain function of the state in place of an observer.
 """
 
 from typing import TYPE_CHECKING

@@ -82,7 +82,10 @@ class Autoencoder(torch.nn.Module):
         self.to(like)
 
     def fields(self, state: State) -> torch.Tensor:
-        """The fields of a state, shape (worlds, 1 + dim, cells along each axis); for argument `observe` of rollouts."""
+        """The fields of a state, shape (worlds, 1 + dim, cells along each axis).
+
+        This method can be the argument `observe` of a rollout, whose observations `learn` then takes.
+        """
         return self._fields(state)
 
     def encode(self, fields: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -95,7 +98,7 @@ class Autoencoder(torch.nn.Module):
         return mean, log_variance
 
     def decode(self, latent: torch.Tensor) -> torch.Tensor:
-        """The fields that are decoded from latent variables, shape (n, 1 + dim, cells along each axis).
+        """Decode fields from latent variables, shape (n, 1 + dim, cells along each axis).
 
         Args:
             latent: Latent variables, shape (n, latent).
@@ -122,7 +125,7 @@ class Autoencoder(torch.nn.Module):
 
         Args:
             fields: Observations of rollouts with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each
-                axis); no gradient flows to them.
+                axis); they receive no gradient.
             iterations: Number of steps of Adam, whose moments start from zero in each call.
             lr: Learning rate of Adam.
             batch: Number of samples in a batch.
@@ -157,7 +160,9 @@ class Autoencoder(torch.nn.Module):
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> means of the latent variables, shape (worlds, latent).
+        """Return a function that maps a state of `simulation` to the means of the latent variables.
+
+        The means have shape (worlds, latent).
 
         Raises:
             ValueError: The grid for the robot of `simulation` has another shape than the grid of the autoencoder.

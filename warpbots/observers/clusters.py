@@ -29,18 +29,19 @@ class Clusters:
     matter is assigned to the nearest cluster. Therefore a controller observes the same places in the same order under
     every solver and resolution.
 
-    The observation is scaled for a neural network. It has the displacement of the centre of mass of each cluster from
-    rest, divided by the length of the robot [1], and then the velocity of each centre of mass, divided by the length
-    of the robot [1/s]. The robot is all bodies that have matter in the clusters; other bodies, such as sand under the
-    robot, do not count for the length.
+    The observation is scaled for a neural network. It holds the displacement of the centre of mass of each cluster from
+    rest, divided by the length of the robot [1], followed by the velocity of each centre of mass, divided by the length
+    of the robot [1/s]. The robot consists of all bodies that have matter in the clusters; other bodies, such as sand
+    under the robot, do not count for the length.
 
     Attributes:
         count: Number of clusters.
         region: Name of the region that is divided into clusters, or None for all matter.
-        seed: 0 to begin k-means with centres at the ends of limbs, or the seed of a random point as the first centre.
-        acceleration: Whether to add the mean acceleration of each cluster over the last control interval, divided by
-            the length of the robot [1/s^2], 0 in the first call. The observation then has memory, see
-            `warpbots.observers.Remembers`.
+        seed: With 0, k-means begins with centres at the ends of limbs; any other number is the seed with which a random
+            point is drawn as the first centre.
+        acceleration: Whether the observation also holds the mean acceleration of each cluster over the last control
+            interval, divided by the length of the robot [1/s^2] (0 in the first call). The observation then has memory
+            (`warpbots.observers.Remembers`).
     """
 
     count: int
@@ -53,11 +54,13 @@ class Clusters:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim), or 3 count dim.
+        """Return a function that maps a state of `simulation` to the observation, shape (worlds, 2 * count * dim).
+
+        With accelerations the observation has shape (worlds, 3 * count * dim).
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or a cluster has no point of matter.
+            ValueError: There is no region of this name, or a cluster has no point of matter.
         """
         from scipy.spatial import cKDTree
 
@@ -84,7 +87,7 @@ class Centroid:
 
     Attributes:
         region: Name of the region, or None for all matter.
-        acceleration: Whether to add the acceleration of the centre of mass, as `Clusters` does.
+        acceleration: Whether the observation also holds the acceleration of the centre of mass, as in `Clusters`.
     """
 
     region: str | None = None
@@ -95,11 +98,13 @@ class Centroid:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim), or 3 dim.
+        """Return a function that maps a state of `simulation` to the observation, shape (worlds, 2 * dim).
+
+        With accelerations the observation has shape (worlds, 3 * dim).
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region.
+            ValueError: There is no region of this name.
         """
         chosen = points_of(simulation, self.region, "Centroid")
         length = RestSamples(simulation, self.region, "Centroid").robot_length
@@ -107,17 +112,17 @@ class Centroid:
 
 
 def _k_means(position: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Centres of clusters, shape (count, dim).
+    """Centres of k-means clusters [m], shape (count, dim).
 
-    The first initial centre is the point farthest from the centre of mass. Each further one is the point farthest from
-    all initial centres before it (Gonzalez 1985). These points are at the ends of limbs, and symmetric for a symmetric
-    robot.
+    The first initial centre is the point farthest from the centre of mass. Each further initial centre is the point
+    farthest from all initial centres before it (Gonzalez 1985). These points are at the ends of limbs, and they are
+    symmetric for a symmetric robot.
 
     Args:
-        position: Points, shape (n, dim).
+        position: Positions of the points [m], shape (n, dim).
         weight: Weight of each point, shape (n,).
         count: Number of clusters.
-        seed: 0, or the seed of a random point that is the first initial centre instead.
+        seed: With any number but 0, the first initial centre is a random point drawn with this seed.
     """
     middle = weight @ position / weight.sum()
     first = int(np.random.default_rng(seed).integers(len(position))) if seed else _farthest(position, middle[None])
@@ -134,7 +139,7 @@ def _farthest(position: np.ndarray, centers: np.ndarray) -> int:
 
 
 def _lloyd(position: np.ndarray, weight: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Centres moved by Lloyd's iteration until each is the weighted mean of the points that are nearest to it."""
+    """Move centres by Lloyd's iteration until each centre is the weighted mean of the points nearest to this centre."""
     from scipy.spatial import cKDTree
 
     label = None
@@ -173,7 +178,7 @@ def _observation(
 
 
 class _Accelerated:
-    """An observation of displacements, velocities, and mean accelerations over the last control interval."""
+    """An observation that holds displacements, velocities, and mean accelerations over the last control interval."""
 
     def __init__(self, motion: Callable[[State], torch.Tensor], simulation: "Simulation[Any]"):
         self._motion, self._dt, self._recall = motion, simulation.dt, Recall(simulation, 1)

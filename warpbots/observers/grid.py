@@ -19,12 +19,12 @@ __all__ = ["Grid", "GridFields"]
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Density and momentum of matter in the cells of a grid that moves along with the centre of mass.
+    """Density and momentum of matter in the cells of a grid that moves with the centre of mass.
 
-    Points of matter are distributed to cells with quadratic B-splines, as in the material point method (ChainQueen §4,
-    where an encoder observes the cells of the simulation's grid). The observation is scaled for a neural network. It
-    has the density of each cell divided by the density of the robot at rest [1], and then the momentum of each cell
-    divided by the mass of a full cell and the length of the robot [1/s].
+    Points of matter are distributed to cells with quadratic B-splines, as in the material point method. In ChainQueen
+    §4 an encoder observes the cells of the simulation's own grid. The observation is scaled for a neural network: it
+    holds the density of each cell divided by the density of the robot at rest [1], followed by the momentum of each
+    cell divided by the mass of a full cell and by the length of the robot [1/s].
 
     Attributes:
         cells: Number of cells along the longest side of the robot at rest.
@@ -45,20 +45,20 @@ class Grid:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, (1 + dim) cells of the grid).
+        """Return a function that maps a state of `simulation` to the observation, shape (worlds, (1 + dim) * n_cells).
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region.
+            ValueError: There is no region of this name.
         """
         fields = GridFields(self, simulation)
         return lambda state, **parameters: fields(state).flatten(start_dim=1)
 
 
 class GridFields:
-    """Computes the fields of a `Grid` as channels of an image.
+    """Function that computes the fields of a `Grid`, in the form of an image with 1 + dim channels.
 
-    The shape of the result is (worlds, 1 + dim, nx, ny) in 2D, or (worlds, 1 + dim, nx, ny, nz) in 3D.
+    The result has shape (worlds, 1 + dim, nx, ny) in 2D, or (worlds, 1 + dim, nx, ny, nz) in 3D.
 
     Attributes:
         shape: Number of cells along each axis.
@@ -85,7 +85,7 @@ class GridFields:
         self._length = float(size.max())
 
     def __call__(self, state: State) -> torch.Tensor:
-        """The fields of a state."""
+        """Compute the fields of a state."""
         x, v = state.position[:, self._points], state.velocity[:, self._points] / self._length
         middle = 0.5 * torch.tensor(self.shape, dtype=x.dtype, device=x.device)
         place = (x - (self._share @ x)[:, None]) / self.spacing + middle  # in cells from the corner

@@ -1,4 +1,4 @@
-"""Observations with memory or random noise, and the memory of observations that need values of earlier calls."""
+"""Observations with memory or random noise, and the classes that hold the memory of observations."""
 
 import dataclasses
 import math
@@ -21,9 +21,9 @@ _T = TypeVar("_T")
 
 
 class Memory(Generic[_T]):
-    """Keeps a separate memory for each motion: a rollout begins with a new memory.
+    """Keeps a separate memory for each motion; every rollout begins with a new memory.
 
-    If a rollout runs within another one, the outer rollout keeps its memory. The simulation is asked which rollout is
+    If a rollout runs within another rollout, the outer rollout keeps its memory. The simulation tells which rollout is
     in progress, so that a controller may be called through any wrapper.
     """
 
@@ -32,13 +32,13 @@ class Memory(Generic[_T]):
 
         Args:
             simulation: The simulation that is observed.
-            make: Makes the memory of a new motion.
+            make: Function that makes the memory of a new motion.
         """
         self._simulation, self._make = simulation, make
         self._kept: dict[object, _T] = {}
 
     def now(self) -> _T:
-        """The memory of the rollout in progress; without a rollout, of the motion that is simulated by single steps."""
+        """The memory of the rollout in progress, or of the motion by single steps if no rollout is in progress."""
         motions = (None, *self._simulation.rollouts)
         self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
         if motions[-1] not in self._kept:
@@ -46,7 +46,7 @@ class Memory(Generic[_T]):
         return self._kept[motions[-1]]
 
     def chosen(self, worlds: Any) -> torch.Tensor:
-        """A mask that is true for the worlds chosen by `worlds`, a mask or indices; shape (worlds,), bool.
+        """Convert `worlds`, a mask or indices, to a mask of the chosen worlds, shape (worlds,), bool.
 
         Raises:
             ValueError: `worlds` is neither a mask nor indices, or an index is out of range.
@@ -59,19 +59,22 @@ class Memory(Generic[_T]):
 
 
 class Recall:
-    """Returns the values of an earlier call, separately for each world; until then, the values of the first call."""
+    """Returns the values that were passed a fixed number of calls ago, separately for each world.
+
+    As long as there are fewer earlier calls, the values of the first call are returned.
+    """
 
     def __init__(self, simulation: "Simulation[Any]", calls: int):
         """Begin without values.
 
         Args:
             simulation: The simulation that is observed.
-            calls: The number of calls by which the returned values are older than the current ones.
+            calls: Number of calls by which the returned values are older than the current values.
         """
         self._memory: Memory[_Past] = Memory(simulation, lambda: _Past(deque(maxlen=calls)))
 
     def __call__(self, now: torch.Tensor) -> torch.Tensor:
-        """The values that were passed `calls` calls ago, with their gradient; `now` is stored.
+        """Store the values of this call, and return the values of `calls` calls ago, with their gradient.
 
         Args:
             now: Values of this call, shape (worlds, ...).
@@ -99,11 +102,12 @@ class Recall:
 
 @dataclasses.dataclass
 class _Past:
-    """The memory of `Recall`.
+    """The memory of `Recall` for one motion.
 
     Attributes:
-        values: Values of the last calls, the oldest first, each of shape (worlds, ...).
-        new: Whether the next call is the first one of a world, shape (worlds,), bool; None if it is for no world.
+        values: Values of the last calls, the oldest values first, each of shape (worlds, ...).
+        new: Whether the next call is the first call of each world, shape (worlds,), bool; None if it is not the first
+            call of any world.
     """
 
     values: deque[torch.Tensor]
@@ -116,8 +120,7 @@ class Delayed:
 
     Attributes:
         observer: The observer whose observation is delayed.
-        intervals: Delay [control intervals], at least 1. During the first `intervals` calls, the first observation is
-            returned.
+        intervals: Delay [control intervals], at least 1. The first `intervals` calls return the first observation.
     """
 
     observer: Observer
@@ -131,9 +134,10 @@ class Delayed:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The delayed observation of a state of `simulation`, with the shape of the observation of `observer`.
+        """Return a function of the state whose result is the observation of an earlier state.
 
-        The observation has memory, see `warpbots.observers.Remembers`.
+        The result has the shape of the observation of `observer`. The function has memory
+        (`warpbots.observers.Remembers`).
         """
         return _Late(self.observer.bind(simulation), Recall(simulation, self.intervals))
 
@@ -155,10 +159,11 @@ class Noisy:
 
     Attributes:
         observer: The observer to whose observation noise is added.
-        deviation: Standard deviation in the units of the observation: one number, or one for each feature.
-        seed: Seed of the noise; every rollout then has the same noise, and a world that is reset starts again with the
-            noise of the first call. None for torch's global generator, whose state `warpbots.minimize` stores in its
-            checkpoints.
+        deviation: Standard deviation of the noise in the units of the observation: a single number, or one number for
+            each feature.
+        seed: Seed of the noise. With a seed, every rollout has the same noise, and a world that is reset starts again
+            with the noise of the first call. With None, the noise comes from torch's global generator, whose state
+            `warpbots.minimize` stores in its checkpoints.
     """
 
     observer: Observer
@@ -174,9 +179,9 @@ class Noisy:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The noisy observation of a state of `simulation`, with the shape of the observation of `observer`.
+        """Return a function of the state whose result is the observation of `observer` plus noise.
 
-        With a seed the observation counts its calls, and so has memory, see `warpbots.observers.Remembers`.
+        With a seed the function counts its calls, so it has memory (`warpbots.observers.Remembers`).
         """
         return _Blurred(self.observer.bind(simulation), self, simulation)
 
@@ -204,7 +209,7 @@ class _Blurred:
         forget(self._observe, worlds=worlds)
 
     def _noise(self, like: torch.Tensor) -> torch.Tensor:
-        """Standard normal noise, a function of the seed, the index of a world and the calls since its start."""
+        """Standard normal noise, which depends on the seed, the world, and the calls since the start of the world."""
         ages, noise = self._ages.now(), torch.empty_like(like)
         for age in np.unique(ages):
             bits = np.random.SeedSequence((self._seed % 2**64, int(age))).generate_state(1, np.uint64)

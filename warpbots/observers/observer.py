@@ -23,7 +23,7 @@ class Observer(Protocol):
     """An observer; a controller accepts an observer or a function of the state."""
 
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The function that computes the observation of a state of `simulation`."""
+        """Return the function that computes the observation of a state of `simulation`."""
 
 
 @runtime_checkable
@@ -38,15 +38,16 @@ class Remembers(Protocol):
         """Clear the memory, so that the next call is the first one of a new motion.
 
         Args:
-            worlds: The worlds that begin a new motion: a mask of shape (worlds,), bool, or indices; None for all.
+            worlds: The worlds that begin a new motion, as a mask of shape (worlds,), bool, or as indices; None for all
+                worlds.
 
         Raises:
-            ValueError: `worlds` has another shape, or an index out of range.
+            ValueError: `worlds` has another shape, or an index is out of range.
         """
 
 
 def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
-    """Call `forget` of all `parts` that have memory; see `Remembers.forget`."""
+    """Call the method `forget` of each object in `parts` that has memory (`Remembers.forget`)."""
     for part in parts:
         if isinstance(part, Remembers):
             part.forget(worlds)
@@ -74,7 +75,7 @@ class BoundObserver:
         return self._observe(state, **parameters)
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """See `Remembers`."""
+        """Clear the memory of the observation, if the observation has memory (`Remembers.forget`)."""
         forget(self._observe, worlds=worlds)
 
     def __reduce__(self) -> tuple:

@@ -17,11 +17,11 @@ _ITERATIONS = 10
 
 
 class Region:
-    """The points of matter in a region, and means over these points weighted by mass.
+    """The points of matter in a region, and means over these points, weighted by mass.
 
     Attributes:
         points: Indices of the points of matter in the region, shape (n,), int.
-        mass: Masses of these points at rest, divided by the mass of the region [1], shape (n,).
+        mass: Mass of each of these points at rest, divided by the mass of the region [1], shape (n,).
     """
 
     def __init__(self, simulation: "Simulation[Any]", region: str | None, what: str):
@@ -34,7 +34,7 @@ class Region:
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat.
+            ValueError: There is no region of this name, or the region is flat.
         """
         matter, self.points = simulation.model.matter, points_of(simulation, region, what)
         like = simulation.state().position
@@ -53,7 +53,9 @@ class Region:
         self._arms = torch.as_tensor(mass[:, None] * X @ np.linalg.inv(M)).to(like)
 
     def center(self, field: torch.Tensor) -> torch.Tensor:
-        """Mean of a field over the region, weighted by mass, shape (worlds, dim); for positions, the centre of mass.
+        """Mean of a field over the region, weighted by mass, shape (worlds, dim).
+
+        The mean of the positions is the centre of mass.
 
         Args:
             field: Values at all points of matter, shape (worlds, n_points, dim).
@@ -72,7 +74,7 @@ class Region:
         """Angular velocity of a rigid body with the inertia and the angular momentum of the region.
 
         Returns:
-            Shape (worlds, 3) or, in 2D, (worlds, 1) [rad/s], in the axes of the world.
+            Angular velocity in world axes [rad/s], shape (worlds, 3) or, in 2D, (worlds, 1).
         """
         x, v = state.position[:, self.points], state.velocity[:, self.points]
         x, v = x - self.center(state.position)[:, None], v - self.center(state.velocity)[:, None]
@@ -87,7 +89,7 @@ class Region:
 
 
 def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> np.ndarray:
-    """Indices of the points of matter in a region, or of all points.
+    """Indices of the points of matter in a region, shape (n,); indices of all points if `region` is None.
 
     Args:
         simulation: The simulation with the region.
@@ -114,15 +116,14 @@ def points_of(simulation: "Simulation[Any]", region: str | None, what: str) -> n
 def polar_rotation(F: torch.Tensor) -> torch.Tensor:
     """Rotation R of the polar decomposition F = R S, by Newton's iteration with scaling by the determinant.
 
-    When the iteration has converged, its derivative is the derivative of R. This holds even for equal principal
-    stretches, for which the derivative of a singular value decomposition does not exist (Higham, Functions of Matrices,
-    section 8.3).
+    The derivative of the converged iteration is the derivative of R, even for equal principal stretches, for which the
+    derivative of a singular value decomposition does not exist (Higham, Functions of Matrices, section 8.3).
 
     Args:
-        F: Matrices of positive determinant, shape (..., dim, dim).
+        F: Matrices with positive determinants, shape (..., dim, dim).
 
     Raises:
-        ValueError: A determinant is not positive: the region is turned inside out.
+        ValueError: A determinant is not positive, which means that the region is turned inside out.
     """
     determinant, R = torch.linalg.det(F), F
     if not (determinant > 0.0).all():

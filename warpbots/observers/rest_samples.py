@@ -17,10 +17,10 @@ _COUNT = 1 << 12
 
 
 class RestSamples:
-    """Sample points distributed evenly over the matter of a region; they depend on the scene alone.
+    """Sample points distributed evenly over the matter of a region; the points depend only on the scene.
 
     Attributes:
-        position: Positions of the samples at rest [m], shape (n, dim).
+        position: Position of each sample at rest [m], shape (n, dim).
         volume: Volume of matter that each sample represents [m^dim], shape (n,).
         size: Size of the bounding box of the region [m], shape (dim,).
         robot_length: Longest side of the bounding box of all bodies that have matter in the region [m].
@@ -36,7 +36,7 @@ class RestSamples:
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or none of its matter has a volume.
+            ValueError: There is no region of this name, or the matter in the region has no volume.
         """
         points_of(simulation, region, what)
         parts, bounds = [], []

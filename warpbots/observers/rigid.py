@@ -1,7 +1,7 @@
 """Observers of rigid bodies: joints, poses, points, motors and contact forces, in SI units.
 
-All observations are differentiable. The arguments of an observation are a state and, by name, replaced parameters of
-the model. If a rollout replaces parameters, pass the same parameters to the observation.
+All observations are differentiable. The functions that `bind` returns take a state and, by name, replaced parameters of
+the model. If a rollout replaces parameters, pass the same parameters to these functions.
 """
 
 import dataclasses
@@ -26,9 +26,10 @@ class Joints:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
+        """Return a function that maps a state of `simulation` to joint coordinates and velocities.
 
-        The coordinates come first [rad, m, or quaternions (x, y, z, w)], then the velocities [rad/s or m/s].
+        The result has shape (worlds, n_coordinates + n_velocities). It holds the coordinates [rad, m, or quaternions
+        (x, y, z, w)], followed by the velocities [rad/s or m/s].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -43,10 +44,10 @@ class Joints:
 
 @dataclasses.dataclass(frozen=True)
 class Poses:
-    """Positions and rotations of bodies.
+    """Positions and rotations of rigid bodies.
 
     Attributes:
-        bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
+        bodies: Names of the bodies; None for all bodies, in the order of `Scene.rigid`.
     """
 
     bodies: tuple[str, ...] | None = None
@@ -56,14 +57,14 @@ class Poses:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 12 bodies).
+        """Return a function that maps a state of `simulation` to the poses, shape (worlds, 12 * n_bodies).
 
-        For each body these are the origin of its frame [m], and then the entries, row by row, of the matrix whose
-        columns are the axes of the frame [1].
+        The entries for each body are the origin of its frame [m], followed by the rotation matrix, row by row [1]; the
+        columns of this matrix are the axes of the frame.
 
         Raises:
             TypeError: The scene has no rigid bodies.
-            KeyError: There is no such body.
+            KeyError: There is no body of this name.
         """
         chosen = _bodies(simulation, self, self.bodies)
 
@@ -77,7 +78,7 @@ class Poses:
 
 @dataclasses.dataclass(frozen=True)
 class EndEffector:
-    """Position of a point of a body, such as a fingertip.
+    """Position of a point of a rigid body, such as a fingertip.
 
     Attributes:
         body: Name of the body.
@@ -92,11 +93,11 @@ class EndEffector:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world frame [m].
+        """Return a function that maps a state of `simulation` to the position in world axes [m], shape (worlds, 3).
 
         Raises:
             TypeError: The scene has no rigid bodies.
-            KeyError: There is no such body.
+            KeyError: There is no body of this name.
             ValueError: The point is not three finite numbers.
         """
         (body,) = _bodies(simulation, self, (self.body,))
@@ -111,16 +112,16 @@ class EndEffector:
 
 @dataclasses.dataclass(frozen=True)
 class JointTorques:
-    """Torques of the motors; see `warpbots.actuators.Torque` and `warpbots.actuators.Servo`.
+    """Torques or forces of the motors (`warpbots.actuators.Torque` and `warpbots.actuators.Servo`).
 
-    The control is not part of a state. Therefore it is an argument of the observation; None means u = 0.
+    The control is an argument of the function that `bind` returns, because it is not part of a state; None means u = 0.
     """
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, channels).
+        """Return a function that maps (state, control=None) to a tensor of shape (worlds, channels).
 
-        These are torques [N m] or, for prismatic joints, forces [N].
+        The entries are torques [N m] or, for prismatic joints, forces [N].
 
         Raises:
             TypeError: The scene has no rigid bodies.
@@ -135,12 +136,12 @@ class JointTorques:
 
 @dataclasses.dataclass(frozen=True)
 class ContactForces:
-    """Sum of the contact forces at the contact points of each body.
+    """Sum of the contact forces at the contact points of each rigid body.
 
-    If the contact points of another body touch the surface of a body, their forces on this body are not included.
+    The sum for a body does not include the forces of contacts of other bodies' points with the surface of the body.
 
     Attributes:
-        bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
+        bodies: Names of the bodies; None for all bodies, in the order of `Scene.rigid`.
     """
 
     bodies: tuple[str, ...] | None = None
@@ -150,13 +151,14 @@ class ContactForces:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies) [N].
+        """Return a function that maps a state of `simulation` to the forces in world axes [N].
 
-        The forces are in the world frame.
+        The forces have shape (worlds, 3 * n_bodies).
 
         Raises:
-            TypeError: The scene has no rigid bodies, or they are bones, whose contact forces `Simulation.report` has.
-            KeyError: There is no such body.
+            TypeError: The scene has no rigid bodies, or the rigid bodies are bones; `Simulation.report` gives the
+                contact forces of bones.
+            KeyError: There is no body of this name.
         """
         chosen, points = _bodies(simulation, self, self.bodies), _points(simulation, self)
         rest = simulation.state()
@@ -173,7 +175,7 @@ class ContactForces:
 
 @dataclasses.dataclass(frozen=True)
 class Tactile:
-    """Normal and shear forces at the contact points of a body, as measured by tactile sensors.
+    """Normal and shear forces at the contact points of a rigid body, as tactile sensors would measure them.
 
     Attributes:
         body: Name of the body.
@@ -186,14 +188,14 @@ class Tactile:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
+        """Return a function that maps a state of `simulation` to the forces [N], shape (worlds, 4 * n_points).
 
-        For each contact point of the body these are the normal force (>= 0) and then the shear force, three components
-        in the axes of the body [N].
+        The four entries for each contact point are the normal force (>= 0), followed by the three components of the
+        shear force in the axes of the body.
 
         Raises:
-            TypeError: The scene has no rigid bodies, or they are bones, whose contacts are not at contact points.
-            KeyError: There is no such body.
+            TypeError: The scene has no rigid bodies, or the rigid bodies are bones, which have no contact points.
+            KeyError: There is no body of this name.
             ValueError: The body has no contact points.
         """
         (body,) = _bodies(simulation, self, (self.body,))
@@ -210,7 +212,7 @@ class Tactile:
 
 
 def _robot(simulation: "Simulation[Any]", observer: object) -> Robot:
-    """The robot of a simulation; raises a TypeError that names `observer` if there are no rigid bodies."""
+    """Return the robot of a simulation; raise a TypeError that names `observer` if there are no rigid bodies."""
     if simulation.model.robot is None:
         raise TypeError(
             f"{type(observer).__name__}: scene {simulation.scene.name!r} has no rigid bodies; use Clusters or Centroid "
@@ -225,7 +227,10 @@ def _bodies(simulation: "Simulation[Any]", observer: object, names: tuple[str, .
 
 
 def _points(simulation: "Simulation[Any]", observer: object) -> tuple[np.ndarray, ...]:
-    """Indices of the contact points of each body; raises a TypeError that names `observer` if the bodies are bones."""
+    """Return the indices of the contact points of each body.
+
+    If the bodies are bones, the function raises a TypeError that names `observer`.
+    """
     points = _robot(simulation, observer).contact_points
     if points is None:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Observers of soft bodies: strain, pressure, gyroscope and accelerometer of a region, and forces of obstacles."""
+"""Observers of soft bodies: strain, pressure, rotation and acceleration of a region, and forces of obstacles."""
 
 import dataclasses
 from typing import Any
@@ -21,11 +21,11 @@ _STRESS = ("particle", "mass", "element")
 
 @dataclasses.dataclass(frozen=True)
 class Strain:
-    """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, as a stretchable sensor would measure it.
+    """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, as a stretchable sensor would measure the strain.
 
-    F is the matrix of the affine map that maps the positions at rest best to the present positions, weighted by mass.
-    Therefore the strain has the same meaning under every solver, and the region may be anything from a few particles to
-    a whole limb.
+    F is the matrix of the affine map that best maps the positions at rest to the current positions, weighted by mass.
+    Therefore the strain has the same meaning under every solver, and the region may have any size from a few particles
+    to a whole limb.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -38,13 +38,13 @@ class Strain:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 6) or, in 2D, (worlds, 3).
+        """Return a function that maps a state of `simulation` to the strain, shape (worlds, 6), in 2D (worlds, 3).
 
         The components are xx, yy, zz, yz, xz, xy or, in 2D, xx, yy, xy [1], in the axes of the region at rest.
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or it is flat.
+            ValueError: There is no region of this name, or the region is flat.
         """
         region, dim = Region(simulation, self.region, "Strain"), simulation.scene.dim
         rows, columns = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)) if dim == 3 else ((0, 1, 0), (0, 1, 1))
@@ -75,13 +75,13 @@ class MeanPressure:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, 1) [Pa].
+        """Return a function that maps (state, control=None) to the pressure [Pa], shape (worlds, 1).
 
-        The control is not part of a state. Therefore it is an argument of the observation; None means u = 0.
+        The control is an argument of the function because it is not part of a state; None means u = 0.
 
         Raises:
             TypeError: The scene has no soft bodies, or the solver has no readings.
-            ValueError: There is no such region, or no element of matter lies in it.
+            ValueError: There is no region of this name, or no element of matter lies in the region.
         """
         points_of(simulation, self.region, "MeanPressure")
         rest, model = simulation.state(), simulation.model
@@ -107,10 +107,12 @@ class MeanPressure:
 
     @staticmethod
     def _volumes(simulation: "Simulation[Any]", vertices: Any) -> torch.Tensor:
-        """Weights of the elements: volumes at rest of points of matter, or volumes of simplices up to a common factor.
+        """Weights of the elements of matter, up to a common factor.
+
+        The weight of a point of matter is its volume at rest, the weight of a simplex is proportional to its volume.
 
         Args:
-            simulation: The simulation.
+            simulation: The simulation with the matter.
             vertices: Vertices of the elements at rest.
         """
         if vertices.shape[1] == 1:
@@ -121,10 +123,12 @@ class MeanPressure:
 
 @dataclasses.dataclass(frozen=True)
 class ObstacleForces:
-    """Forces of obstacles on soft bodies, such as the force of a floor that carries them, under MPM and springs.
+    """Forces of obstacles on soft bodies, such as the force of the floor on which they stand.
+
+    The observer supports MPM and mass-spring lattices.
 
     Attributes:
-        obstacles: Names of the obstacles; None for all, in the order of `Scene.obstacles`.
+        obstacles: Names of the obstacles; None for all obstacles, in the order of `Scene.obstacles`.
     """
 
     obstacles: tuple[str, ...] | None = None
@@ -134,11 +138,11 @@ class ObstacleForces:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, obstacles dim) [N].
+        """Return a function that maps a state of `simulation` to the forces [N], shape (worlds, n_obstacles * dim).
 
         Raises:
             TypeError: The scene has no soft bodies, or with this solver contact forces are not a function of the state.
-            KeyError: There is no such obstacle.
+            KeyError: There is no obstacle of this name.
             ValueError: The scene has no obstacles.
         """
         points_of(simulation, None, "ObstacleForces")
@@ -164,10 +168,10 @@ class ObstacleForces:
 
 @dataclasses.dataclass(frozen=True)
 class Gyroscope:
-    """Angular velocity of a region in its own axes, as a sensor in it would measure it.
+    """Angular velocity of a region in the axes of the region, as a gyroscope inside the region would measure it.
 
-    This is the angular velocity of a rigid body with the inertia and the angular momentum of the region. The axes of
-    the region are the axes of the world at rest, and rotate with the region.
+    The angular velocity is that of a rigid body with the inertia and the angular momentum of the region. At rest the
+    axes of the region are the axes of the world; they rotate with the region.
 
     Attributes:
         region: Name of the region, or None for all matter.
@@ -180,14 +184,14 @@ class Gyroscope:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3) or, in 2D, (worlds, 1).
+        """Return a function that maps a state of `simulation` to the angular velocity [rad/s].
 
-        The unit is [rad/s].
+        The angular velocity has shape (worlds, 3) or, in 2D, (worlds, 1). The returned function raises a ValueError if
+        the region is turned inside out.
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or the region is flat; the observation raises it as well, if the region
-                is turned inside out.
+            ValueError: There is no region of this name, or the region is flat.
         """
         region = Region(simulation, self.region, "Gyroscope")
 
@@ -200,10 +204,10 @@ class Gyroscope:
 
 @dataclasses.dataclass(frozen=True)
 class Accelerometer:
-    """Specific force R^T (a - g) of a region in its own axes, as a sensor in it would measure it.
+    """Specific force R^T (a - g) of a region in the axes of the region, as an accelerometer would measure it.
 
-    a is the mean acceleration of the centre of mass over the last control interval, 0 in the first call; g is the
-    gravitational acceleration, and R the rotation of the region from rest. At rest the specific force points upwards
+    a is the mean acceleration of the centre of mass over the last control interval (0 in the first call), g is the
+    gravitational acceleration, and R is the rotation of the region from rest. At rest the specific force points upwards
     with the magnitude of g; in free fall it is zero.
 
     Attributes:
@@ -217,15 +221,14 @@ class Accelerometer:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, dim) [m/s^2].
+        """Return a function that maps a state of `simulation` to the specific force [m/s^2], shape (worlds, dim).
 
-        The observation stores the last velocity, see `warpbots.observers.Remembers`; call the observation once in each
-        control interval.
+        The function stores the last velocity (`warpbots.observers.Remembers`), so call it once in each control
+        interval. The function raises a ValueError if the region is turned inside out.
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or the region is flat; the observation raises it as well, if the region
-                is turned inside out.
+            ValueError: There is no region of this name, or the region is flat.
         """
         return _SpecificForce(Region(simulation, self.region, "Accelerometer"), simulation)
 

@@ -1,4 +1,4 @@
-"""Bounded parameters."""
+"""Parameters with bounds, by a reparametrisation."""
 
 import torch
 
@@ -8,20 +8,20 @@ __all__ = ["Bounded"]
 
 
 class Bounded(torch.nn.Module):
-    """A tensor between two bounds, by a reparametrisation: value = lower + (upper - lower) sigmoid(raw).
+    """A tensor that stays between two bounds: value = lower + (upper - lower) sigmoid(raw).
 
-    ``bounded()`` returns the value; pass ``bounded.parameters()`` to an optimiser.
+    A call of the module returns the value; pass ``parameters()`` of the module to an optimiser.
 
     Attributes:
-        raw: The unbounded parameter, of any shape.
+        raw: The parameter without bounds, of any shape.
     """
 
     @checked
     def __init__(self, value: torch.Tensor, lower: float, upper: float):
-        """Start at `value`.
+        """Set the tensor to an initial value.
 
         Args:
-            value: Initial value, strictly between the bounds.
+            value: Initial value of any shape, strictly between the bounds.
             lower: Lower bound.
             upper: Upper bound.
 
@@ -38,5 +38,5 @@ class Bounded(torch.nn.Module):
         self.raw = torch.nn.Parameter(torch.logit((value.detach() - lower) / (upper - lower)))
 
     def forward(self) -> torch.Tensor:
-        """The bounded value."""
+        """The value, which lies between the bounds."""
         return self._lower + (self._upper - self._lower) * torch.sigmoid(self.raw)

@@ -1,4 +1,4 @@
-"""Product of the Hessian of a loss with a direction, by differences of the gradient."""
+"""Product of the Hessian of a loss and a direction, computed by differences of the gradient."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,14 @@ def hessian_product(
     *,
     noise: float | None = None,
 ) -> torch.Tensor:
-    """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
+    """Product of the Hessian of `loss` at `x` and `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
 
     g is the gradient of `loss`, v the direction and h the step. Simulations have exact first derivatives, but no second
-    derivatives; the product takes two gradients. Let ε be the error of a gradient relative to H x, and the third
-    derivatives of the size of H / x. The relative error of the product is then ε x / h + (h / x)² / 6, which is
-    smallest for h = (3 ε)^(1/3) x: by default 10 % of `x` in float32 and 0.4 % in float64. If the products with several
-    directions form a Hessian, its asymmetry shows how large the error is. With contact, gradients have kinks; if the
-    step crosses one, the product means little.
+    derivatives; the product takes two gradients. Let ε be the error of a gradient divided by H x, and let third
+    derivatives be of the order of H / x. The relative error of the product is then ε x / h + (h / x)² / 6, which is
+    smallest for h = (3 ε)^(1/3) x: by default 10 % of `x` in float32 and 0.4 % in float64. If a Hessian is assembled
+    from products with several directions, its asymmetry shows how large the error is. With contact, gradients have
+    kinks; if the step crosses a kink, the product means little.
 
     Args:
         loss: A scalar function of `x`, such as the loss of a rollout.
@@ -33,8 +33,8 @@ def hessian_product(
         direction: The direction v, with the shape of `x`.
         step: Largest change of an entry of `x`, in the units of `x`. None for (3 ε)^(1/3) times the size of `x` along
             the direction: the largest abs(v x) divided by the largest abs(v), or 1 if this quotient is zero.
-        noise: ε; None for the square root of the rounding unit: iterative solvers are accurate to about half of the
-            digits.
+        noise: Relative error ε of a gradient. None for the square root of the rounding unit, because iterative solvers
+            are accurate to about half of the digits.
 
     Raises:
         ValueError: The shapes differ, `direction` is zero, or `step` or `noise` is not positive.

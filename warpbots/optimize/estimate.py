@@ -19,17 +19,18 @@ class Estimate:
     Gauss-Newton matrix Jᵀ J (Seber and Wild, Nonlinear Regression, 1989, section 2.1). Errors of the model are not
     included.
 
-    An unknown that is a tensor consists of several numbers; n is the number of all numbers.
+    An unknown that is a tensor consists of several numbers. n is the number of all numbers of all unknowns, and m is
+    the number of residuals.
 
     Attributes:
         names: Name of each number, such as ``E`` or ``E[2]``, shape (n,).
-        value: The estimate, in the units of the unknowns, shape (n,).
-        residual: Residuals at the estimate, divided by the standard deviations of the noise if these were given, else
-            in their own units, shape (m,).
+        value: Estimate of each number, in the units of the unknowns, shape (n,).
+        residual: Residuals at the estimate, shape (m,). They are divided by the standard deviations of the noise if
+            these were given, otherwise they have the units of the residual function.
         jacobian: Derivative of `residual` with respect to `value`, shape (m, n).
-        at_bound: Whether a number lies on one of its bounds, so that its interval means little, shape (n,), bool.
+        at_bound: Whether each number lies on one of its bounds, so that its interval means little, shape (n,), bool.
         noise_known: Whether the noise was given; if not, the noise is estimated from the residuals.
-        history: History of the search; the loss in it is half the sum of the squares of `residual`.
+        history: History of the search, whose loss is half the sum of the squares of `residual`.
     """
 
     names: list[str]
@@ -47,15 +48,16 @@ class Estimate:
 
     @property
     def reduced_chi_square(self) -> float:
-        """Sum of the squares of `residual` per degree of freedom: close to 1 if the noise and the model are right.
+        """Sum of the squares of `residual`, divided by `freedom`: close to 1 if the noise and the model are right.
 
-        If the noise was not given, this is an estimate of the variance of the noise. NaN if `freedom` is zero.
+        If the noise was not given, the number is an estimate of the variance of the noise. It is NaN if `freedom` is
+        zero.
         """
         return float(self.residual @ self.residual / self.freedom) if self.freedom else float("nan")
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """(Jᵀ J)⁻¹, times `reduced_chi_square` if the noise was not given, shape (n, n).
+        """Covariance (Jᵀ J)⁻¹ of the estimate, times `reduced_chi_square` if the noise was not given, shape (n, n).
 
         Raises:
             ValueError: The data do not determine all unknowns.
@@ -87,14 +89,14 @@ class Estimate:
         return self.covariance / np.outer(self.deviation, self.deviation)
 
     def interval(self, level: float = 0.95) -> np.ndarray:
-        """Confidence interval of each number, without regard to the other numbers, in the units of the unknowns.
+        """Confidence interval of each number by itself, in the units of the unknowns.
 
         Args:
             level: Confidence level, in (0, 1). The normal distribution is used if the noise was given, otherwise
                 Student's t distribution.
 
         Returns:
-            Lower and upper ends, shape (n, 2).
+            Lower and upper end of each interval, shape (n, 2).
 
         Raises:
             ValueError: `level` is out of range.
@@ -108,7 +110,7 @@ class Estimate:
         return np.stack([self.value - half, self.value + half], axis=1)
 
     def __str__(self) -> str:
-        """A line for each number, with its value and the half-width of its 95 % confidence interval."""
+        """Text with a line for each number: its value and the half-width of its 95 % confidence interval."""
         half = 0.5 * np.diff(self.interval(), axis=1)[:, 0]
         lines = (
             f"{name} = {v:.6g} ± {h:.2g}" + (" (on a bound)" if bound else "")

@@ -1,4 +1,4 @@
-"""Successive halving: the number of episodes for each candidate."""
+"""Successive halving, which decides how many episodes each candidate gets."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -27,16 +27,17 @@ class Planned:
 
 
 def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[Planned]:
-    """Yield the legs of a search one by one: each leg depends on the results of the legs before it.
+    """Yield the legs of a search one after the other; each leg depends on the results of all legs before it.
 
-    All candidates take part in the first round, and the best of them, one in `reduction`, in the next round, until one
-    candidate is left (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016). Every round has the same number of
-    episodes, distributed equally among its candidates. Episodes that a round does not use, because candidates have
-    converged, are used in the next rounds. Episodes that the last round does not use are spent on the best candidate
-    that can still be improved.
+    All candidates take part in the first round. The best candidates of a round, one in `reduction`, take part in the
+    next round, until one candidate is left (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016). Every round
+    has the same number of episodes, distributed equally among its candidates. Episodes that a round does not use,
+    because candidates have converged, are used in the next rounds. Episodes that the last round does not use are spent
+    on the best candidate that can still be improved.
 
     Args:
-        history: The search so far; the caller adds each leg to it before asking for the next leg.
+        history: History of the search so far; the caller must add each leg to the history before it asks for the next
+            leg.
         episodes: Number of episodes of all legs together.
         reduction: Number of candidates in a round divided by the number of candidates in the next round.
     """
@@ -51,7 +52,7 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
 
 
 def fewest_episodes(candidates: int, reduction: int) -> int:
-    """The smallest number of episodes with which every leg of a search has at least two episodes."""
+    """Smallest number of episodes of a search with which every leg has at least two episodes."""
     return _SHORTEST * candidates * len(_sizes(candidates, reduction))
 
 

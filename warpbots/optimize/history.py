@@ -18,25 +18,25 @@ class History:
     Attributes:
         loss: Loss at the start of each iteration.
         seconds: Time from the start of the search until each loss was known [s].
-        gradient_norm: Norm of the gradient of the loss (of the augmented Lagrangian, if a torch optimiser has
-            constraints) in each iteration, before clipping, with respect to the unknowns divided by their scales. The
-            entry of the last loss may be missing; methods without gradients have no entries.
+        gradient_norm: Norm of the gradient of the loss in each iteration, before clipping, with respect to the unknowns
+            divided by their scales. If a torch optimiser has constraints, it is the norm of the gradient of the
+            augmented Lagrangian. The entry of the last loss may be missing; methods without gradients have no entries.
         violation: Largest violation of a constraint at the start of each iteration; zero without constraints.
-        episodes: Number of rollouts (calls of the loss) up to each loss; the last entry counts all rollouts, including
+        episodes: Number of rollouts (calls of the loss) up to each loss. The last entry counts all rollouts, including
             rollouts after the last iteration, for example in a line search that found no smaller loss. The rollout that
-            a resumed run repeats is not counted, so that its history equals the history of an uninterrupted run.
-        failures: Number of failed rollouts up to each loss: rollouts that did not converge, diverged, or had a loss or
-            constraint that is not finite. After a failure, methods that compare losses take a smaller step.
+            a resumed run repeats is not counted, so that the history equals the history of an uninterrupted run.
+        failures: Number of failed rollouts up to each loss. A rollout fails if it does not converge, if it diverges, or
+            if its loss or a constraint is not finite. After a failure, methods that compare losses take a smaller step.
         lost_worlds: Number of lost worlds (`Trajectory.lost`) in all rollouts up to each loss. A lost world does not
             make a rollout fail as long as other worlds of the batch go on.
-        window: Number of recent losses whose mean decides which iteration is best.
+        window: Number of recent losses whose mean is compared to find the best iteration.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
             ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often the
             search has converged to rounding, or a gradient is wrong), ``"infeasible constraints"``, ``"stagnated"``
             (CMA-ES finds no smaller loss), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty
             while the search runs.
-        message: The reason as a sentence, in the words of the method.
+        message: The reason as a sentence, as the method states it.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)
@@ -58,15 +58,16 @@ class History:
 
     @property
     def iteration(self) -> list[int]:
-        """Indices of the iterations, 0, 1, 2, ...: one for each loss."""
+        """Indices 0, 1, 2, ... of the iterations, one index for each loss."""
         return list(range(len(self.loss)))
 
     @property
     def best(self) -> int:
         """Index of the iteration with the smallest loss among the iterations that fulfil all constraints.
 
-        If there is no such iteration, the iteration with the smallest violation. If `window` is above 1, means over the
-        last `window` iterations are compared, and iterations before the first full window do not count.
+        If no iteration fulfils all constraints, it is the iteration with the smallest violation. If `window` is above
+        1, means over the last `window` iterations are compared, and iterations before the first full window do not
+        count.
 
         Raises:
             ValueError: No loss was recorded.
@@ -79,10 +80,10 @@ class History:
         return min(self.iteration[first:], key=lambda i: (excess[i], loss[i]))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write a table with the column ``iteration`` and then `columns`; missing values are empty.
+        """Write a table with the column ``iteration`` followed by all `columns`; missing values are left empty.
 
         Raises:
-            OSError: The file cannot be written; nothing is left behind.
+            OSError: The file cannot be written; no incomplete file remains.
         """
         with replacing(path) as (temporary,), temporary.open("w", newline="") as file:
             writer = csv.writer(file)
@@ -91,7 +92,7 @@ class History:
             writer.writerows(zip(self.iteration, *columns, strict=True))
 
     def columns(self) -> dict[str, list]:
-        """Losses, times and the other columns of the table, by name; the lists grow with the history."""
+        """Columns of the table (losses, times and others) by name; the lists grow with the history."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def _mean(self, column: list[float]) -> list[float]:

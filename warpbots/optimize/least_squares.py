@@ -1,4 +1,4 @@
-"""Identification: finds the unknowns that fit data best, in the sense of least squares."""
+"""Identification of the unknowns that fit data best, in the sense of least squares."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -34,25 +34,29 @@ def least_squares(
     """Find the unknowns with the smallest sum of squared residuals, and their uncertainty.
 
     The method is the trust-region reflective algorithm of `scipy.optimize.least_squares`, which respects the bounds of
-    the unknowns. With ``"adjoint"`` the derivatives are exact, and each row of the Jacobian takes one backward pass
-    through the same rollout. With ``"differences"`` each column takes two rollouts, with one number changed by +`step`
-    and by -`step`. If a rollout after the first one fails, the trust-region step becomes four times smaller, and
-    `History.failures` counts the rollout. Ctrl-C ends the search and keeps the best values.
+    the unknowns. With the Jacobian by ``"adjoint"`` the derivatives are exact, and each row of the Jacobian takes one
+    backward pass through the same rollout. With the Jacobian by ``"differences"`` each column takes two rollouts, in
+    which one number is changed by +`step` and by -`step`. If a rollout after the first rollout fails, the trust-region
+    step becomes four times smaller, and `History.failures` counts the rollout. Ctrl-C ends the search and keeps the
+    best values.
 
     Args:
-        residual: Runs a rollout and returns prediction minus data, a tensor of any shape, the same at each call.
+        residual: Function that runs a rollout and returns the prediction minus the data, a tensor of any shape that is
+            the same at each call.
         unknowns: The unknowns to identify, changed in place, in any of the forms that `warpbots.minimize` takes. The
             scale of an unknown is a typical change of its values.
         noise: Standard deviation of the noise in each residual, in the units of the residual: a number, or a tensor of
-            the shape of the residuals. None if the standard deviation is the same for all residuals and unknown; it is
+            the shape of the residuals. None if the standard deviation is not known but equal for all residuals; it is
             then estimated from the residuals, so that errors of the model count as noise.
-        jacobian: ``"adjoint"``, ``"differences"``, or None for the choice with fewer rollouts and backward passes.
-        step: Step of the differences, in units of the scales; None for the cube root of three times the square root of
+        jacobian: ``"adjoint"``, ``"differences"``, or None to choose the way that takes fewer rollouts and backward
+            passes.
+        step: Step of the differences, in units of the scales. None for the cube root of three times the square root of
             the rounding unit, as in `warpbots.optimize.hessian_product`: 0.1 in float32, 0.004 in float64.
         iterations: Largest number of iterations, each with a Jacobian.
-        tolerance: Relative change of the sum of squares, or of the unknowns, at which the search has converged.
+        tolerance: Relative change of the sum of squares, or of the unknowns, below which the search has converged.
         progress: Whether to show a progress bar with the loss, half the sum of squares, and the remaining time.
-        callback: Called with the history in every iteration; the search ends if it returns a true value.
+        callback: Function that is called with the history in every iteration; the search ends if the function returns
+            a true value.
 
     Returns:
         The estimate with its covariance and intervals, in the units of the unknowns, and the history.
@@ -77,7 +81,7 @@ def least_squares(
 
 
 class _Search:
-    """Runs `scipy.optimize.least_squares`; residuals are divided by the noise, and unknowns by their scales."""
+    """A run of `scipy.optimize.least_squares`, with residuals divided by the noise and unknowns by their scales."""
 
     def __init__(
         self,
@@ -184,7 +188,7 @@ class _Search:
         return sigma
 
     def _at(self, z: np.ndarray) -> np.ndarray:
-        """Residuals at `z`, the unknowns divided by their scales, shape (m,); torch's graph is kept for adjoints."""
+        """Residuals for the unknowns `z` times their scales, shape (m,); torch's graph is kept for adjoints."""
         if not np.array_equal(self._point, z):
             self.problem.unknowns.set_vector(z)
             self._point = np.array([])

@@ -19,7 +19,7 @@ class RunLogger(Protocol):
     """A logger with the interface of Weights & Biases, such as the result of ``wandb.init``."""
 
     def log(self, data: dict[str, Any], /, step: int) -> Any:
-        """Record values by name."""
+        """Record several values, given by name."""
 
 
 Logger: TypeAlias = ScalarWriter | RunLogger
@@ -27,7 +27,7 @@ Logger: TypeAlias = ScalarWriter | RunLogger
 
 
 def loggers_of(loggers: Logger | Sequence[Logger] | None) -> list[Logger]:
-    """A list of the loggers in `loggers`, which may be one logger, a sequence of loggers, or None.
+    """Return a list of loggers from `loggers`, which may be one logger, a sequence of loggers, or None.
 
     Raises:
         TypeError: A logger has neither ``add_scalar`` nor ``log``.

@@ -1,4 +1,4 @@
-"""The function `minimize`, which solves an optimisation problem by any of the methods."""
+"""The function `minimize`, which solves an optimisation problem by any method of `warpbots.methods`."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,26 +41,27 @@ def minimize(
     about: Mapping[str, Any] | None = None,
     group: "ProcessGroup | None" = None,
 ) -> History:
-    """Minimise a loss, under constraints if there are any, and set the unknowns to their best values at the end.
+    """Minimise a loss, with or without constraints, and set the unknowns to their best values at the end.
 
     Ctrl-C ends the search early: the unknowns get their best values so far, and the history says that the search was
-    interrupted. With a `checkpoint`, a run that was killed at any moment is resumed after its last complete iteration,
-    and gives the same result to the last bit as an uninterrupted run. The checkpoint contains the current and the best
-    values of the unknowns, the state of the method, the history, and the random states of torch, ``numpy.random`` and
-    ``random``. If the loss has its own random generator or any other memory, it must save them by itself.
+    interrupted. With a `checkpoint`, a run that was killed at any moment can be resumed after its last complete
+    iteration, and gives the same result to the last bit as an uninterrupted run. The checkpoint contains the current
+    and the best values of the unknowns, the state of the method, the history, and the random states of torch,
+    ``numpy.random`` and ``random``. If the loss function has its own random generator or any other memory, it must save
+    that state by itself.
 
     A checkpoint is resumed only if unknowns, bounds, scales and settings are the same as when it was written. The last
     rollout of the stopped run is repeated with the same random numbers: its loss must agree with the checkpoint to 3e-4
-    (relative), and its constraints must have the same names and shapes. If the loss uses random numbers of another
-    generator, it cannot be compared; set `window` above 1 for such a loss. To resume a run that has ended, no rollout
-    is made, unless it ended at the limit of iterations and `iterations` is now larger.
+    (relative), and its constraints must have the same names and shapes. A loss that uses random numbers of another
+    generator cannot be compared; set `window` above 1 for such a loss. If a run that has already ended is resumed, no
+    rollout is made, unless the run ended at the limit of iterations and `iterations` is now larger.
 
     A rollout may fail during the search, because the unknowns have changed too much. SLSQP, trust-constr and L-BFGS-B
     then take a smaller step, CMA-ES ranks the rollout last, and `warpbots.methods.MultiStart` goes on with the next
     start. `History.failures` counts failed rollouts, and `History.reason` says why the search ended.
 
     Args:
-        loss: Runs a rollout and returns its loss as a tensor, or loss and constraints of the same rollout as a
+        loss: Function that runs a rollout and returns its loss as a tensor, or its loss and constraints as a
             `warpbots.Outcome`.
         unknowns: The unknowns to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds
             and scale, an iterable of such objects, or a mapping from names to such objects.
@@ -68,28 +69,28 @@ def minimize(
         iterations: Largest number of iterations, including those of a resumed run. Depending on the method, an
             iteration is a step, a major iteration or a generation.
         episodes: Largest number of rollouts, at which the search ends even within an iteration; None for no limit. A
-            resumed run that ended at this limit goes on from its last complete iteration.
-        window: For random losses: the moving average of this many recent losses, instead of a single lucky loss,
-            decides which iteration is best.
+            resumed run that ended at this limit continues from its last complete iteration.
+        window: Number of recent losses whose mean is compared to find the best iteration. For random losses set the
+            number above 1, so that a single lucky loss does not decide.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled, in the
             units of the constraint.
         progress: Whether to show a progress bar with the loss and the remaining time.
-        callback: Called with the history in every iteration, while the unknowns have the values of this iteration; the
-            search ends if it returns a true value.
-        on_best: Called with the history whenever an iteration is the best so far, while the unknowns have the values of
-            this iteration.
+        callback: Function that is called with the history in every iteration, while the unknowns have the values of
+            this iteration; the search ends if the function returns a true value.
+        on_best: Function that is called with the history whenever an iteration is the best so far, while the unknowns
+            have the values of this iteration.
         log: A logger, or several loggers, for loss, violation, gradient norm and episodes of every iteration. A logger
             is any object with a method ``add_scalar(name, value, iteration)`` or ``log(values, step=iteration)``.
         checkpoint: File for the state of the run, replaced atomically before the first and after every iteration; None
             for no file.
-        resume: Whether to continue from `checkpoint` instead of from the present values.
+        resume: Whether to continue from `checkpoint` instead of from the current values of the unknowns.
         about: Settings that identify the run, by name, in addition to the settings of the method, such as
             ``{"dx": 0.01}``; a checkpoint with other settings is not resumed.
-        group: Processes that together minimise the mean of their losses, such as ``torch.distributed.group.WORLD``.
-            Loss, constraints and gradients are averaged over the processes, so that each process can simulate some of
-            the worlds of a batch. All processes call this function with the same arguments and end with the same
-            unknowns. The first process writes the checkpoint, shows the progress, logs, and calls `callback` and
-            `on_best`. None if this process works alone.
+        group: Group of processes that together minimise the mean of their losses, such as
+            ``torch.distributed.group.WORLD``; None if this process works alone. Loss, constraints and gradients are
+            averaged over the processes, so that each process can simulate some of the worlds of a batch. All processes
+            call this function with the same arguments and end with the same unknowns. The first process writes the
+            checkpoint, shows the progress, passes values to the loggers, and calls `callback` and `on_best`.
 
     Returns:
         The history; its last entry is the state after the last iteration.
@@ -101,8 +102,8 @@ def minimize(
         TypeError: An unknown, a constraint, a logger or a result of `loss` has the wrong type.
         OSError: There is no checkpoint to resume, or the checkpoint cannot be written.
         RuntimeError: The processes of `group` have different values of the unknowns.
-        RolloutError: The first rollout failed (`SimulationError`, or a loss or constraint that is not finite); or a
-            later rollout failed and the method cannot take a smaller step; or a gradient is not finite. The error
+        RolloutError: The first rollout failed (a `SimulationError`, or a loss or constraint that is not finite), a
+            later rollout failed and the method cannot take a smaller step, or a gradient is not finite. The error
             contains the values that were tried and the history. The unknowns have the best values so far, and the
             checkpoint has the last complete iteration.
     """

@@ -1,4 +1,4 @@
-"""An optimisation problem: unknowns, and a function that returns loss and constraints of one rollout."""
+"""An optimisation problem: unknowns, and a function that returns the loss and the constraints of one rollout."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ _SAME = 3e-4  # allowed relative difference of two evaluations: the square root 
 
 
 class Spent(Exception):
-    """The limit of episodes is reached."""
+    """Raised when the limit of episodes is reached."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Outcome:
 
     Attributes:
         loss: The number to minimise, shape ().
-        equality: Constraints by name; every entry of a tensor, of any shape, must become zero.
-        inequality: Constraints by name; no entry of a tensor, of any shape, may stay positive.
+        equality: Equality constraints by name, as tensors of any shape; every entry must become zero.
+        inequality: Inequality constraints by name, as tensors of any shape; no entry may stay positive.
     """
 
     loss: torch.Tensor
@@ -47,10 +47,10 @@ class Evaluation:
     """An outcome whose types, shapes and values have been checked.
 
     Attributes:
-        loss: The loss, in torch's graph; for several starts at once, shape (starts,).
-        value: Value of the loss; for several starts, the smallest one.
-        equality: All equality constraints, shape (n_equality,), in torch's graph.
-        inequality: All inequality constraints, shape (n_inequality,), in torch's graph.
+        loss: The loss as a tensor in torch's graph, shape (), or shape (starts,) for several starts at once.
+        value: Value of the loss; the smallest loss of several starts.
+        equality: All equality constraints in one tensor in torch's graph, shape (n_equality,).
+        inequality: All inequality constraints in one tensor in torch's graph, shape (n_inequality,).
     """
 
     loss: torch.Tensor
@@ -60,30 +60,31 @@ class Evaluation:
 
     @property
     def violation(self) -> float:
-        """The largest violation of a constraint; zero if there are none."""
+        """The largest violation of a constraint; zero if there are no constraints."""
         return largest_violation(self.equality.detach(), self.inequality.detach())
 
 
 def largest_violation(equality: torch.Tensor, inequality: torch.Tensor) -> float:
-    """The largest of the magnitudes of `equality`, the positive entries of `inequality`, and zero."""
+    """Largest violation: the maximum of all magnitudes of `equality`, all entries of `inequality`, and zero."""
     return torch.cat([equality.abs(), inequality, equality.new_zeros(1)]).max().item()
 
 
 class Problem:
-    """Unknowns, and the function to minimise.
+    """An optimisation problem: the unknowns, and the function to minimise.
 
     Attributes:
         unknowns: The unknowns.
         processes: Processes over which loss, constraints and gradients are averaged.
-        starts: Number of starts that are evaluated at once; if above 1, the length of the first axis of all unknowns
-            and of the loss.
+        starts: Number of starts that are evaluated at once; if it is above 1, the first axis of the loss and of all
+            unknowns has this length.
         losses: Loss of each start in the last evaluation, shape (starts,); None before the first evaluation.
-        episodes: Number of rollouts so far; an evaluation counts one for each start, and processes together count once.
+        episodes: Number of rollouts so far. An evaluation counts one rollout for each start; all processes together
+            count one rollout.
         failures: Number of failed evaluations so far.
         lost_worlds: Number of lost worlds in all evaluations so far.
         limit: Largest number of episodes.
-        last: The last evaluation: values of the unknowns, random state before the evaluation, loss, and shapes of the
-            constraints; None before the first evaluation.
+        last: Record of the last evaluation: values of the unknowns, random state before the evaluation, loss, and
+            shapes of the constraints; None before the first evaluation.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Problem:
         """Store the arguments; nothing is evaluated yet.
 
         Args:
-            function: Returns the loss, or the loss and the constraints, of one rollout.
+            function: Function that returns the loss of one rollout, or the loss and the constraints.
             unknowns: The unknowns.
             constrained: Whether the method can take constraints.
             processes: Processes over which results are averaged; None for this process alone.
@@ -113,7 +114,7 @@ class Problem:
         self._expected: Mapping[str, Any] | None = None
 
     def evaluate(self, iteration: int) -> Evaluation:
-        """Loss and constraints at the present values of the unknowns.
+        """Evaluate loss and constraints at the current values of the unknowns.
 
         Args:
             iteration: Iteration of the method, for messages.
@@ -121,8 +122,8 @@ class Problem:
         Raises:
             Spent: There would be more episodes than `limit`.
             RolloutError: The simulation failed, or a value is not finite, in one of the processes.
-            ValueError: The loss is not a scalar, a constraint has another shape than before or no gradient path, or
-                there are constraints although the method takes none.
+            ValueError: The loss is not a scalar, a constraint has another shape than before or does not depend on the
+                unknowns, or there are constraints although the method takes none.
             TypeError: The function returned neither a tensor nor an `Outcome` of tensors.
         """
         if self.episodes + self.starts > self.limit:
@@ -157,14 +158,14 @@ class Problem:
         return now
 
     def kept(self) -> list[torch.Tensor]:
-        """Copies of the unknowns; with several starts, all rows are copies of the start with the smallest loss."""
+        """Copies of the unknowns; with several starts, each row is a copy of the start with the smallest loss."""
         if self.starts == 1 or self.losses is None:
             return [t.detach().clone() for t in self.unknowns.tensors]
         best = self.losses.argmin()
         return [t.detach()[best].expand_as(t).clone() for t in self.unknowns.tensors]
 
     def failed(self, reason: str, iteration: int) -> RolloutError:
-        """The error of a rollout that failed at the present values of the unknowns."""
+        """Make the error for a rollout that failed at the current values of the unknowns."""
         names, tensors = self.unknowns.names, self.unknowns.tensors
         return RolloutError(
             f"rollout {self.episodes} of the search, in iteration {iteration}, failed with "
@@ -176,20 +177,20 @@ class Problem:
         )
 
     def last_of_all(self) -> dict[str, Any] | None:
-        """A copy of `last`, in which the random state is a list with the states of all processes."""
+        """A copy of `last` whose random state is a list of the random states of all processes."""
         return None if self.last is None else {**self.last, "random": self.processes.gathered(self.last["random"])}
 
     def expect(self, last: Mapping[str, Any] | None, window: int) -> None:
-        """Set the evaluation that `compare` expects: the last one of a stopped run; none if `window` is above 1.
+        """Set the evaluation that `compare` expects, which is the last evaluation of a stopped run.
 
         Args:
-            last: Result of `last_of_all` in the stopped run; None if there is none.
-            window: `History.window`; losses with a window above 1 are random and cannot be compared.
+            last: Result of `last_of_all` in the stopped run, or None if nothing was evaluated.
+            window: `History.window`. Losses with a window above 1 are random; then no evaluation is expected.
         """
         self._expected = None if last is None or window > 1 else last
 
     def confirm(self) -> None:
-        """Repeat the last evaluation of a stopped run, if one is expected, and compare the results.
+        """Repeat the last evaluation of a stopped run, if `expect` has set one, and compare the results.
 
         Afterwards the unknowns, the random state and the counts are as before.
 
@@ -214,7 +215,9 @@ class Problem:
         self.episodes, self.failures, self.lost_worlds = counts
 
     def compare(self) -> None:
-        """Compare `last` with the expected evaluation of a stopped run; both have the same unknowns and random numbers.
+        """Compare `last` with the expected evaluation of a stopped run.
+
+        Both evaluations have the same values of the unknowns and the same random numbers.
 
         Raises:
             ValueError: The loss or the constraints have changed.
@@ -238,13 +241,13 @@ class Problem:
             tensor.grad = gradient
 
     def check_paths(self, gradients: list[torch.Tensor | None]) -> None:
-        """Raise if neither loss nor constraints depend on an unknown.
+        """Raise an error if neither the loss nor a constraint depends on an unknown.
 
         Args:
             gradients: Gradient with respect to each unknown; None if torch's graph has no path to the unknown.
 
         Raises:
-            ValueError: Neither loss nor constraints depend on an unknown.
+            ValueError: Neither the loss nor a constraint depends on an unknown.
         """
         idle = [name for name, g in zip(self.unknowns.names, gradients, strict=True) if g is None]
         if idle:
@@ -272,13 +275,13 @@ class Problem:
         Each scalar takes one backward pass; the last pass frees the graph.
 
         Args:
-            rows: The scalars, in the same graph of torch.
+            rows: The scalars, all in the same graph of torch.
 
         Returns:
             Shape (rows, n).
 
         Raises:
-            ValueError: There is an unknown on which no row depends.
+            ValueError: No scalar depends on one of the unknowns.
         """
         tensors, found = self.unknowns.tensors, []
         for i, row in enumerate(rows):
@@ -289,7 +292,7 @@ class Problem:
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
 
     def _checked(self, outcome: torch.Tensor | Outcome, iteration: int) -> Outcome:
-        """The result of the function as an `Outcome`; raises if a type, a shape or a value is not valid."""
+        """Return the result of the function as an `Outcome`; raise an error if a type, shape or value is invalid."""
         if isinstance(outcome, torch.Tensor):
             outcome = Outcome(outcome)
         if not isinstance(outcome, Outcome):

@@ -18,7 +18,7 @@ __all__ = ["Processes"]
 
 
 class Processes:
-    """A group of processes and the rank of this process in it.
+    """A group of processes, and the rank of this process in the group.
 
     Losses and gradients are averaged over the processes, so that all processes take the same steps.
 
@@ -44,28 +44,28 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this process is the one that writes files and shows progress."""
+        """Whether this process is the first process, which writes files and shows progress."""
         return self.rank == 0
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
-        """The mean of `values` over the processes; all processes call this with tensors of the same shape.
+        """The mean of `values` over all processes; each process must call this method with a tensor of the same shape.
 
-        The derivative of the result with respect to `values` is the identity: gradients of all processes are averaged
-        once, at the end (`averaged`).
+        The derivative of the result with respect to `values` is defined as the identity, because the gradients of all
+        processes are averaged once at the end (`averaged`).
         """
         return values if self.count == 1 else _Mean.apply(values, self)
 
     def averaged(
         self, gradients: Sequence[torch.Tensor | None], like: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        """Means of gradients over the processes.
+        """Means of gradients over all processes.
 
         Args:
-            gradients: Gradients of this process; None for tensors without a gradient.
+            gradients: Gradients of this process; None for a tensor without a gradient.
             like: Tensors with respect to which the gradients are taken.
 
         Returns:
-            The mean gradient for each tensor; None if no process has a gradient for it.
+            The mean gradient with respect to each tensor; None if no process has a gradient with respect to the tensor.
         """
         if self.count == 1:
             return list(gradients)
@@ -87,7 +87,7 @@ class Processes:
         return found
 
     def refuse_apart(self, point: np.ndarray) -> None:
-        """Raise if `point` is not the same in all processes.
+        """Raise an error if `point` is not the same in all processes.
 
         Args:
             point: Values of the unknowns in this process.
@@ -109,7 +109,7 @@ class Processes:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """Context that turns errors of operations of the group into an error about a lost process.
+        """Context in which an error of an operation of the group becomes an error about a lost process.
 
         Raises:
             RuntimeError: The operation of the group has failed.

@@ -1,4 +1,4 @@
-"""The progress bar of a training: a line of text in a terminal, a bar of HTML in a notebook."""
+"""Progress bars: a line of text in a terminal, a bar of HTML in a notebook."""
 
 import html
 from typing import Any
@@ -13,7 +13,10 @@ _TEXT = "{desc}: {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}
 
 
 class _CellBar(tqdm):
-    """A bar in HTML in the output of a notebook cell; unlike the widget of `tqdm.notebook`, it is saved in the file."""
+    """A progress bar in HTML in the output of a notebook cell.
+
+    Unlike the widget of `tqdm.notebook`, the bar is saved in the file of the notebook.
+    """
 
     def __init__(self, **options: Any):
         self._line = CellLine()
@@ -28,7 +31,7 @@ class _CellBar(tqdm):
         self._line.show(f"{bar} {html.escape(text)}", text)
 
     def clear(self, *_: Any, **__: Any) -> None:
-        """Do nothing: other messages are printed to another place than the bar, so that it need not be cleared."""
+        """Do nothing: other messages do not overwrite the bar, so the bar need not be cleared before them."""
 
     def close(self) -> None:
         """Show the final state."""
@@ -38,7 +41,7 @@ class _CellBar(tqdm):
 
 
 def progress_bar(**options: Any) -> tqdm:
-    """A tqdm progress bar, for a notebook if this process runs in one, otherwise for a terminal.
+    """Make a tqdm progress bar, for a notebook if this process runs in a notebook, otherwise for a terminal.
 
     Args:
         options: Options of `tqdm.tqdm` by name.

@@ -1,4 +1,4 @@
-"""States of the global random generators, which are stored in checkpoints."""
+"""Reading and restoring of the states of the global random generators, for checkpoints."""
 
 import random
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any]) -> None:
-    """Restore the states that `random_state` returned."""
+    """Restore the states of the generators that `random_state` returned."""
     torch.set_rng_state(state["torch"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])

@@ -18,15 +18,15 @@ __all__ = ["Recorded", "RecordedEvaluations"]
 
 @dataclasses.dataclass
 class Recorded:
-    """Loss and constraints at a point.
+    """Record of an evaluation: loss and constraints at one point.
 
     Attributes:
         point: The unknowns divided by their scales, shape (n,), float64.
-        loss: The loss. If the rollout failed, the loss is infinite and the constraints are zero.
-        equality: Equality constraints, shape (n_equality,), float64.
-        inequality: Inequality constraints, shape (n_inequality,), float64.
+        loss: The loss. If the rollout failed, the loss is infinite and all constraints are zero.
+        equality: Values of the equality constraints, shape (n_equality,), float64.
+        inequality: Values of the inequality constraints, shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
-            if they were not requested.
+            if the gradients were not requested.
     """
 
     point: torch.Tensor
@@ -49,10 +49,10 @@ class Recorded:
 class RecordedEvaluations:
     """Evaluates a problem once at each point that a method requests, and replays the evaluations of an earlier run.
 
-    The internal state of a method of a library cannot be saved, but it depends on the evaluations alone: with the
-    recorded evaluations of a stopped run, the method reaches the same point to the last bit. The last evaluation is
-    repeated with the same random numbers, for two reasons: its derivatives may not have been computed yet, and the loss
-    may have changed, which raises an error.
+    The internal state of a method of a library cannot be saved, but this state depends only on the evaluations: with
+    the recorded evaluations of a stopped run, the method reaches the same point to the last bit. The last evaluation is
+    repeated with the same random numbers, for two reasons: its derivatives may not have been computed yet; and if the
+    loss has changed, an error is raised.
 
     If a rollout after the first one fails, it is recorded with an infinite loss, so that the method can take a smaller
     step.
@@ -62,11 +62,11 @@ class RecordedEvaluations:
     """
 
     def __init__(self, problem: Problem, derivatives: bool = True):
-        """Begin without evaluations.
+        """Begin with no recorded evaluations.
 
         Args:
-            problem: The problem.
-            derivatives: Whether derivatives may be requested; if not, torch builds no graph.
+            problem: The problem to evaluate.
+            derivatives: Whether derivatives may be requested; if false, torch builds no graph.
         """
         self.iteration = 0
         self._problem, self._derivatives = problem, derivatives
@@ -102,14 +102,14 @@ class RecordedEvaluations:
             raise Complete
 
     def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
-        """The evaluation at a point; sets the unknowns to this point.
+        """Set the unknowns to a point, and return the evaluation there.
 
         Args:
             point: The unknowns divided by their scales, shape (n,).
             derivatives: Whether the Jacobian is needed.
 
         Raises:
-            ValueError: The stopped run evaluated another point at this place of the sequence.
+            ValueError: The stopped run evaluated another point at this position in the sequence of evaluations.
             RolloutError: The first rollout failed, or derivatives of a failed rollout are needed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
@@ -128,7 +128,7 @@ class RecordedEvaluations:
         return last
 
     def state_dict(self) -> dict[str, Any]:
-        """All evaluations, and the random state at the last one."""
+        """All recorded evaluations, and the random state before the last evaluation."""
         return {
             "before": self._before,
             "noted": self.iteration,
@@ -137,7 +137,7 @@ class RecordedEvaluations:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Prepare the replay of the evaluations in the result of `state_dict`."""
+        """Prepare to replay the evaluations in `state`, a result of `state_dict`."""
         self._replay = [Recorded(**r) for r in state["evaluations"]]
         self._random, self._past, self._live = state["random"], [], None
         self._before, self._known, self.iteration = state["before"], state["noted"], 0

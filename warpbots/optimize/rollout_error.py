@@ -19,10 +19,10 @@ class RolloutError(SimulationError, FloatingPointError):
     """A rollout of a search did not converge or diverged, or its loss, a constraint or a gradient is not finite.
 
     Attributes:
-        unknowns: Values of the unknowns that were tried, by name.
-        episodes: Number of rollouts of the search, this one included.
-        history: The history of the search so far; the unknowns now have the best values in it. None if the search had
-            not begun.
+        unknowns: Values of the unknowns in the rollout that failed, by name.
+        episodes: Number of rollouts of the search so far, including the rollout that failed.
+        history: History of the search so far; the unknowns now have the best values that the search has found. None if
+            the search had not begun.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class RolloutError(SimulationError, FloatingPointError):
         episodes: int = 0,
         history: "History | None" = None,
     ):
-        """`message` says which unknowns were tried, why the rollout failed, and what helps."""
+        """Create the error; `message` says which values were tried, why the rollout failed, and how to prevent this."""
         super().__init__(message)
         self.unknowns, self.episodes, self.history = dict(unknowns), episodes, history
 
 
 def described(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> str:
-    """Unknowns and their values in words; if an unknown has many values, only the smallest and the largest."""
+    """Text with the names and values of unknowns; of many values only the smallest and the largest are given."""
     return ", ".join(f"{name!r} = {_numbers(tensor)}" for name, tensor in zip(names, tensors, strict=True))
 
 

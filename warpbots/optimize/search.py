@@ -1,4 +1,4 @@
-"""A search over candidates and over the unknowns of each: successive halving outside, any method inside."""
+"""A search over candidates, by successive halving, and over the unknowns of each candidate, by any method."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -46,35 +46,36 @@ def search(
     resume: bool = False,
     about: Mapping[str, Any] | None = None,
 ) -> SearchHistory:
-    """Minimise a loss over candidates, such as topologies of robots, and over the unknowns of each, such as its shape.
+    """Minimise a loss over candidates, such as topologies of robots, and over unknowns of each, such as sizes.
 
     Rollouts (episodes) are distributed among the candidates by successive halving (Karnin, Koren and Somekh 2013;
     Jamieson and Talwalkar 2016). There are about log(number of candidates) rounds. In each round `method` improves
     every remaining candidate with the same number of episodes, starting from the best values of the candidate so far;
     then the best candidates, one in `reduction`, go on to the next round. One run of `method` on one candidate is
-    called a leg. Episodes that converged candidates do not need go to the other candidates. At most `episodes` rollouts
-    are made, and fewer only if no candidate can be improved any further.
+    called a leg. Episodes that converged candidates do not need are given to the other candidates. The search makes at
+    most `episodes` rollouts, and fewer only if no candidate can be improved any further.
 
     If the first rollout of a candidate fails, or `problem` raises a `SceneError` or `SimulationError` for it, the
     candidate is ranked last and the search goes on. If a later rollout fails and the method cannot take a smaller step,
     the candidate keeps its best values and gets no more episodes. The history contains the reasons.
 
-    With a `checkpoint`, a search that was killed at any moment is resumed after the last complete iteration of its
+    With a `checkpoint`, a search that was killed at any moment can be resumed after the last complete iteration of its
     method, and gives the same result to the last bit as an uninterrupted search. The rollout that a resumed run repeats
     to compare the loss (see `warpbots.minimize`) is not counted. While the search runs, there is a second file next to
     the checkpoint, with ``-leg`` in its name.
 
     Args:
         candidates: The candidates by name.
-        problem: Returns the loss and the unknowns of a candidate, as `warpbots.minimize` takes them. It is called for
-            every leg and must return the same problem each time; the loss may use random numbers of torch, NumPy and
-            Python.
+        problem: Function that returns the loss and the unknowns of a candidate, in the forms that `warpbots.minimize`
+            takes. The function is called for every leg and must return the same problem each time; the loss may use
+            random numbers of torch, NumPy and Python.
         method: A method of `warpbots.methods`.
         episodes: Largest number of rollouts of all candidates together.
         reduction: One in `reduction` candidates goes on to the next round; at least 2.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         progress: Whether to show a progress bar.
-        callback: Called with the history after every leg; the search ends if it returns a true value.
+        callback: Function that is called with the history after every leg; the search ends if the function returns a
+            true value.
         checkpoint: File for the state of the search; None for no file.
         resume: Whether to continue from `checkpoint`.
         about: Settings that identify the search, by name; a checkpoint with other settings is not resumed.
@@ -85,7 +86,7 @@ def search(
 
     Raises:
         ValueError: There are no candidates, too few episodes, or a reduction below 2; the checkpoint belongs to another
-            search; or `warpbots.minimize` raises it.
+            search; or `warpbots.minimize` raises a ValueError.
         OSError: There is no checkpoint to resume, or the checkpoint cannot be written.
     """
     _refuse(candidates, episodes, reduction, checkpoint, resume)
@@ -120,7 +121,7 @@ def _run(
     history: SearchHistory,
     file: SearchCheckpoint,
 ) -> Leg:
-    """Run the planned leg, from the best values of the candidate so far; better values are stored in the history."""
+    """Run the planned leg from the best values of its candidate so far, and store better values in the history."""
     name, options = planned.candidate, {"candidate": planned.candidate, "leg": len(history.legs)}
     try:
         loss, stated = problem(candidates[name])
@@ -161,7 +162,7 @@ def _run(
 
 
 def _leg(planned: Planned, found: History, calls: int) -> Leg:
-    """The record of a finished run with the history `found`; `calls` is its number of rollouts."""
+    """The leg that records a finished run; `found` is the history of the run, and `calls` its number of rollouts."""
     own = planned.candidate, planned.round
     if not found.loss:
         return Leg(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)
@@ -170,7 +171,7 @@ def _leg(planned: Planned, found: History, calls: int) -> Leg:
 
 
 def _assign(name: str, unknowns: Mapping[str, Unknown], values: Mapping[str, torch.Tensor] | None) -> None:
-    """Set the unknowns of candidate `name` to its best values so far; nothing if `values` is None."""
+    """Set the unknowns of candidate `name` to `values`, its best values so far; do nothing if `values` is None."""
     if values is None:
         return
     shapes = [{key: tuple(t.shape) for key, t in own.items()} for own in (values, _tensors(unknowns))]

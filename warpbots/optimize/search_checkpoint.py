@@ -17,14 +17,14 @@ __all__ = ["SearchCheckpoint"]
 
 
 class SearchCheckpoint:
-    """The progress of a search, in a file that is replaced atomically after every leg.
+    """Keeps the progress of a search in a file that is replaced atomically after every leg.
 
-    A leg is one run of the method on one candidate. While a leg runs, it has its own checkpoint file next to this file,
-    with the number of the leg in the name; this second file is deleted when the leg has ended.
+    A leg is one run of the method on one candidate. While a leg runs, there is a second checkpoint file next to the
+    file of the search, with the number of the leg in its name; the second file is deleted when the leg has ended.
     """
 
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], history: SearchHistory):
-        """Keep `history` in the file `path`; nothing is written if `path` is None.
+        """Prepare to keep `history` in the file `path`; if `path` is None, nothing will be written.
 
         Args:
             path: The file.
@@ -36,12 +36,12 @@ class SearchCheckpoint:
         self._history = history
 
     def begin(self) -> list[Leg]:
-        """Write the file of a new search, and return its legs, an empty list."""
+        """Write the file of a new search, and return the list of its legs, which is empty."""
         self.keep()
         return []
 
     def keep(self) -> None:
-        """Write the history so far, with the random states, to the file.
+        """Write the history so far and the random states to the file.
 
         Raises:
             OSError: The file cannot be written.
@@ -75,7 +75,7 @@ class SearchCheckpoint:
         return [Leg(**leg) for leg in state["legs"]]
 
     def of_leg(self) -> dict[str, Any]:
-        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next leg; empty if there is no file."""
+        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next leg; empty if `path` was None."""
         if self._path is None:
             return {}
         path = self._path.with_name(f"{self._path.stem}-leg{len(self._history.legs)}{self._path.suffix}")

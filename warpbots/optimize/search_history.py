@@ -18,17 +18,17 @@ _GOES_ON = ("episode limit", "iteration limit")
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """One run of `warpbots.minimize` on one candidate, which starts from the best values of the candidate so far.
+    """A run of `warpbots.minimize` on one candidate, from the best values of the candidate so far.
 
     Attributes:
         candidate: Name of the candidate.
         round: Index of the round, from 0.
         episodes: Number of rollouts in this leg.
-        failures: Number of these rollouts that failed.
-        loss: The best loss of this leg; infinite if there is none.
-        violation: Largest violation of a constraint at the best loss.
-        reason: Why the leg ended, as in `warpbots.optimize.History`; ``"not built"`` if the function that makes the
-            problem raised an error, ``"too few episodes"`` if the episodes did not suffice for one iteration.
+        failures: Number of rollouts of this leg that failed.
+        loss: Best loss of this leg; infinite if the leg has no loss.
+        violation: Largest violation of a constraint in the iteration with the best loss.
+        reason: Why the leg ended: a reason of `warpbots.optimize.History`, ``"not built"`` if the function that makes
+            the problem raised an error, or ``"too few episodes"`` if the episodes did not suffice for one iteration.
         message: The reason as a sentence.
     """
 
@@ -49,12 +49,12 @@ class Leg:
 
 @dataclasses.dataclass
 class SearchHistory:
-    """The legs of a search over candidates, and the best values that it found.
+    """The legs of a search over candidates, and the best values that the search found.
 
     Attributes:
         candidates: Names of the candidates.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
-        legs: All legs in order.
+        legs: All legs, in the order in which they ran.
         values: For each candidate with a finite loss, the best values of its unknowns, by name.
         reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if no candidate can be improved any
             further, ``"callback"``, ``"interrupted"``; empty while the search runs.
@@ -82,7 +82,7 @@ class SearchHistory:
 
     @property
     def best(self) -> str:
-        """The best candidate.
+        """Name of the best candidate.
 
         Raises:
             ValueError: No candidate has a loss.
@@ -94,7 +94,7 @@ class SearchHistory:
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """Number of episodes, and the loss of the best candidate so far, at the end of each leg."""
+        """For the end of each leg, the number of episodes and the loss of the best candidate so far."""
         found, so_far = [], SearchHistory(self.candidates, self.allowed_violation)
         for leg in self.legs:
             so_far.legs.append(leg)
@@ -112,15 +112,15 @@ class SearchHistory:
         return tried + [name for name in self.candidates if name not in tried]
 
     def better(self, leg: Leg) -> bool:
-        """Whether a leg has a finite loss and is at least as good as all other legs of its candidate."""
+        """Whether a leg has a finite loss and is at least as good as every other leg of the same candidate."""
         own = self._by_candidate()[leg.candidate]
         return leg.loss < math.inf and all(self._rank(leg) <= self._rank(other) for other in own)
 
     def write_csv(self, path: str | Path) -> None:
-        """Write a line for each leg.
+        """Write a table with a line for each leg.
 
         Raises:
-            OSError: The file cannot be written; nothing is left behind.
+            OSError: The file cannot be written; no incomplete file remains.
         """
         with replacing(path) as (temporary,), temporary.open("w", newline="") as file:
             writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Leg)])

@@ -1,4 +1,4 @@
-"""Unknowns of an optimisation: the tensors that change, their bounds and their scales."""
+"""Unknowns of an optimisation: the tensors to optimise, their bounds and their scales."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,10 +22,11 @@ class Unknown:
 
     Attributes:
         tensor: A leaf tensor that requires a gradient; it is changed in place.
-        lower: Smallest allowed value, in the units of the tensor: a number, or a tensor of its shape; None for no
-            bound.
+        lower: Smallest allowed value, in the units of `tensor`: a number, or a tensor with the shape of `tensor`; None
+            for no bound.
         upper: Largest allowed value, in the same form as `lower`.
-        scale: Typical change of the values, in the units of the tensor: positive, a number or a tensor of its shape.
+        scale: Typical change of the values, in the units of `tensor`: a positive number, or a tensor of positive
+            numbers with the shape of `tensor`.
     """
 
     tensor: torch.Tensor
@@ -44,17 +45,18 @@ class Unknowns:
     Attributes:
         names: Name of each tensor, for messages.
         tensors: The tensors of the user.
-        leaves: The tensors that a torch optimiser changes, one for each tensor of the user: a separate tensor, with the
-            values divided by the scale, if the unknown has a scale or bounds; otherwise the tensor of the user itself.
+        leaves: The tensors that a torch optimiser changes, one for each tensor of the user. If an unknown has a scale
+            or bounds, its leaf is a separate tensor with the values divided by the scale; otherwise the leaf is the
+            tensor of the user itself.
     """
 
     def __init__(self, unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike]):
-        """Take the tensors and check them.
+        """Collect the tensors to optimise and check them.
 
         Raises:
-            ValueError: There is nothing to optimise; a tensor is empty, is computed from other tensors or requires no
-                gradient; a scale is not positive; a lower bound is above the upper bound; or a tensor has values
-                outside its bounds.
+            ValueError: There is nothing to optimise; a tensor is empty, is computed from other tensors, or requires no
+                gradient; a scale is not positive; a lower bound is above an upper bound; or a tensor has values outside
+                its bounds.
             TypeError: An entry is not a tensor, module or `Unknown`, or has complex numbers.
         """
         entries = list(named_unknowns(unknowns))
@@ -98,10 +100,10 @@ class Unknowns:
         return [{"name": n, "lower bound": lo, "upper bound": up, "scale": s} for n, lo, up, s in columns]
 
     def differences(self, there: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Differences in names, bounds and scales from other unknowns, in words.
+        """Text for each difference in names, bounds and scales between these unknowns and others.
 
         Args:
-            there: Result of `about` of the other unknowns, which have the same shapes.
+            there: Result of `about` for the other unknowns, which must have the same shapes.
         """
         faults = []
         for was, now in zip(there, self.about(), strict=True):
@@ -148,7 +150,7 @@ class Unknowns:
 
     @torch.no_grad()
     def shift(self, directions: Iterable[torch.Tensor], factor: float) -> None:
-        """Add `factor` times a direction times the scale to each tensor, and clip the tensor to its bounds."""
+        """Add to each tensor `factor` times its direction times its scale, and clip the tensor to its bounds."""
         for i, (tensor, direction) in enumerate(zip(self.tensors, directions, strict=True)):
             tensor.add_(factor * self._scales[i] * direction)
             if not self._same[i]:
@@ -156,13 +158,13 @@ class Unknowns:
 
     @torch.no_grad()
     def add_gradient(self, directions: Iterable[torch.Tensor], factor: float) -> None:
-        """Add `factor` times a direction, divided by the scale, to the gradient of each tensor."""
+        """Add to the gradient of each tensor `factor` times its direction, divided by its scale."""
         for tensor, direction, scale in zip(self.tensors, directions, self._scales, strict=True):
             change = factor * direction / scale
             tensor.grad = change if tensor.grad is None else tensor.grad + change
 
     def vector(self) -> np.ndarray:
-        """All values divided by their scales, shape (n,), float64."""
+        """Values of all unknowns divided by their scales, shape (n,), float64."""
         return self._flat(self.tensors)
 
     @torch.no_grad()
@@ -170,7 +172,7 @@ class Unknowns:
         """Set the tensors to `vector` times the scales, clipped to the bounds.
 
         Args:
-            vector: All values divided by their scales, shape (n,).
+            vector: Values of all unknowns divided by their scales, shape (n,).
         """
         parts = torch.as_tensor(vector, dtype=torch.float64, device="cpu").split([t.numel() for t in self.tensors])
         for i, (tensor, part) in enumerate(zip(self.tensors, parts, strict=True)):
@@ -182,9 +184,10 @@ class Unknowns:
         return self._flat(self._lower), self._flat(self._upper)
 
     def random_vector(self, center: np.ndarray, deviation: float, rng: np.random.Generator) -> np.ndarray:
-        """Random values of the unknowns, divided by the scales, shape (n,).
+        """Draw random values of the unknowns, divided by their scales, shape (n,).
 
-        Values with two finite bounds are uniform between these bounds. Other values are normally distributed.
+        Values with two finite bounds are uniformly distributed between these bounds; all other values are normally
+        distributed.
 
         Args:
             center: Mean of the normal distribution, divided by the scales, shape (n,).
@@ -199,15 +202,15 @@ class Unknowns:
 
     @torch.no_grad()
     def clip_leaf_gradients(self, largest: float, rows: int = 1) -> float:
-        """Scale the gradients of the leaves down to a norm of at most `largest`.
+        """Reduce the gradients of the leaves by a common factor so that their norm is at most `largest`.
 
         Args:
             largest: Largest allowed norm.
-            rows: If above 1, the length of the first axis of all unknowns; the gradients of each row, over all
-                unknowns, then have their own norm. If 1, there is one norm for all gradients.
+            rows: If 1, all gradients together have one norm. If above 1, it is the length of the first axis of all
+                unknowns, and the gradients of each row have a norm, over all unknowns, and a factor of their own.
 
         Returns:
-            The norm before scaling; with several rows, the largest norm of a row.
+            The norm before the reduction; with several rows, the largest norm of a row.
         """
         if rows == 1:
             return torch.nn.utils.clip_grad_norm_(self.leaves, largest).item()
@@ -219,7 +222,7 @@ class Unknowns:
         return norm.max().item()
 
     def scales(self) -> np.ndarray:
-        """The scale of every number, shape (n,)."""
+        """The scale of each number of the unknowns, shape (n,)."""
         return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()
 
     def number_names(self) -> list[str]:
@@ -231,7 +234,7 @@ class Unknowns:
         ]
 
     def flat_gradient(self, gradients: Iterable[torch.Tensor | None]) -> np.ndarray:
-        """The gradient with respect to `vector`, shape (n,), from gradients with respect to the tensors."""
+        """Convert gradients with respect to the tensors to the gradient with respect to `vector`, shape (n,)."""
         return np.concatenate(
             [
                 np.zeros(t.numel()) if g is None else (g.double() * s.double()).reshape(-1).cpu().numpy()
@@ -249,7 +252,7 @@ class Unknowns:
 def named_unknowns(
     unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
 ) -> Iterator[tuple[str, Unknown]]:
-    """The name of each tensor to optimise, and the tensor as an `Unknown`."""
+    """Yield the name of each tensor to optimise, and the tensor as an `Unknown`."""
     if isinstance(unknowns, torch.Tensor | torch.nn.Module | Unknown):
         unknowns = [unknowns]
     if not isinstance(unknowns, Iterable):
@@ -286,7 +289,7 @@ def _check_tensor(name: str, tensor: torch.Tensor) -> None:
 
 
 def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    """A bound or scale, as a tensor of the shape of `tensor`; `name` and `what` are for messages."""
+    """Convert a bound or scale to a tensor with the shape of `tensor`; `name` and `what` are words for messages."""
     try:
         value = torch.as_tensor(value, dtype=tensor.dtype, device=tensor.device).detach()
     except (TypeError, ValueError, RuntimeError):

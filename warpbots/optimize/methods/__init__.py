@@ -1,4 +1,4 @@
-"""Methods of `warpbots.minimize`."""
+"""Optimisation methods for `warpbots.minimize`."""
 
 from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian
 from warpbots.optimize.methods.batched_starts import BatchedStarts

@@ -16,18 +16,19 @@ _ENOUGH = 0.25  # a violation that falls to this fraction between two updates fa
 
 @dataclasses.dataclass(frozen=True)
 class AugmentedLagrangian:
-    """Makes a torch optimiser enforce constraints, with multipliers λ and μ and a quadratic penalty ρ.
+    """Settings with which a torch optimiser enforces constraints, with multipliers λ and μ and a quadratic penalty ρ.
 
-    For the loss f, equality constraints h = 0 and inequality constraints g ≤ 0, the optimiser minimises f + λ·h +
-    ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|². After every `every` iterations λ becomes λ + ρ h, μ becomes max(0, μ + ρ g),
-    and the momentum or curvature of the optimiser is reset. If `growth` is above one and the violation has not fallen
-    to a quarter since the last update, ρ is multiplied by `growth`. An optimiser with a constant step never reduces the
-    violation that far, and a large ρ slows it down; lower the step with a scheduler then.
+    For the loss f, equality constraints h = 0 and inequality constraints g ≤ 0, the optimiser minimises f + λ·h + ρ/2
+    |h|² + 1/(2ρ) |max(0, μ + ρ g)|². After every `every` iterations λ becomes λ + ρ h, μ becomes max(0, μ + ρ g), and
+    the momentum or curvature of the optimiser is reset. If `growth` is above one and the violation has not fallen to a
+    quarter since the last update, ρ is multiplied by `growth`. An optimiser with a constant step never reduces the
+    violation that far, and a large ρ slows down the optimiser; so combine a `growth` above one with a scheduler that
+    reduces the step.
 
     Attributes:
-        penalty: Value of ρ at the start, in units of the loss per square of a constraint.
+        penalty: Initial value of ρ, in units of the loss per square of a constraint.
         every: Number of iterations between two updates of the multipliers.
-        growth: Factor by which ρ grows.
+        growth: Factor by which ρ is multiplied if the violation does not fall enough; 1 to keep ρ constant.
     """
 
     penalty: float = 1.0
@@ -44,16 +45,16 @@ class AugmentedLagrangian:
 
 
 class Multipliers:
-    """Multipliers and penalty of a search."""
+    """Current multipliers and penalty of a search."""
 
     def __init__(self, settings: AugmentedLagrangian):
-        """Set the multipliers to zero, and ρ to `penalty` of the settings."""
+        """Set the multipliers to zero, and ρ to the `penalty` of the settings."""
         self._settings = settings
         self._equality = self._inequality = torch.zeros(0)
         self._penalty, self._violation = settings.penalty, torch.inf
 
     def merit(self, now: Evaluation) -> torch.Tensor:
-        """The augmented Lagrangian of an evaluation, up to a constant."""
+        """Value of the augmented Lagrangian for an evaluation, up to a constant."""
         h, g, rho = now.equality, now.inequality, self._penalty
         if self._equality.shape != h.shape or self._inequality.shape != g.shape:  # the first evaluation
             self._equality, self._inequality = torch.zeros_like(h).detach(), torch.zeros_like(g).detach()
@@ -61,7 +62,7 @@ class Multipliers:
         return now.loss + self._equality.to(h) @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
 
     def after(self, iteration: int, now: Evaluation) -> bool:
-        """Update the multipliers if `iteration` is the last one before an update; returns whether it was.
+        """Update the multipliers if an update is due after `iteration`, and return whether an update was due.
 
         Args:
             iteration: Index of the iteration that has ended.
@@ -77,7 +78,7 @@ class Multipliers:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Multipliers and penalty."""
+        """State of the multipliers and the penalty, for a checkpoint."""
         return {
             "equality": self._equality,
             "inequality": self._inequality,

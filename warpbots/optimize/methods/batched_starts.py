@@ -18,17 +18,16 @@ _MIXES = ("LBFGS", "Muon", "Adafactor")
 
 
 class BatchedStarts:
-    """Runs a torch optimiser from several starts at once, one in each world of a batch: a remedy for local minima.
+    """Method that runs a torch optimiser from several starts at once, as a remedy for local minima.
 
-    The first axis of every unknown is the start, and the loss is a tensor of shape (starts,), one number for each
-    start, as from a simulation with one world for each start. The first start is the first row of the unknowns. The
-    others are random: uniform between the bounds of an unknown, or, if an unknown does not have two finite bounds,
+    Each start is one world of a batch. The first axis of every unknown is the start, and the loss is a tensor of shape
+    (starts,) with one number for each start. The first start is the first row of the unknowns. All other starts are
+    random: uniformly distributed between the bounds of an unknown, or, if an unknown does not have two finite bounds,
     normally distributed about the row of the start. Each start moves along its own gradient.
 
-    The history has the smallest loss of all starts, and the largest norm of their gradients; an evaluation counts as
-    one episode for each start. At the end all rows of the unknowns are copies of the best start, and
-    ``History.message`` has the last loss of each start. If a rollout fails in one world, the whole search ends, as with
-    `Torch`.
+    The history has the smallest loss of all starts and the largest norm of their gradients; an evaluation counts as one
+    episode for each start. At the end all rows of the unknowns are copies of the best start, and ``History.message``
+    has the last loss of each start. If a rollout fails in one world, the whole search ends, as with `Torch`.
     """
 
     constrained = False
@@ -38,7 +37,7 @@ class BatchedStarts:
         """Choose the starts.
 
         Args:
-            method: The torch optimiser, without constraints; ``max_norm`` clips the gradient of each start by itself.
+            method: A torch optimiser without constraints; ``max_norm`` clips the gradient of each start separately.
             starts: Number of starts, at least 2.
             deviation: Standard deviation of normally distributed starts, in units of the scales of the unknowns.
             seed: Seed of the random starts.
@@ -65,11 +64,11 @@ class BatchedStarts:
         return {**self.method.about(), **settings}
 
     def search(self, problem: Problem) -> "_BatchedSearch":
-        """A search for the minimum of `problem` from all starts.
+        """Make a search for the minimum of `problem` from all starts.
 
         Raises:
-            ValueError: The length of the first axis of an unknown is not the number of starts, or a step of the
-                optimiser mixes the starts.
+            ValueError: The length of the first axis of an unknown is not the number of starts, or the step of the
+                optimiser for one start depends on other starts.
         """
         for name, tensor in zip(problem.unknowns.names, problem.unknowns.tensors, strict=True):
             if tensor.dim() == 0 or len(tensor) != self.starts:
@@ -107,7 +106,7 @@ class _BatchedSearch:
         return Ending(reason, f"{message}; last losses of the starts: {losses}")
 
     def _draw(self) -> None:
-        """Replace all rows except the first by random starts."""
+        """Replace all rows of the unknowns except the first row by random starts."""
         unknowns, rng, self._drawn = self._problem.unknowns, np.random.default_rng(self._settings.seed), True
         first = [t[0].detach().clone() for t in unknowns.tensors]
         unknowns.set_vector(unknowns.random_vector(unknowns.vector(), self._settings.deviation, rng))

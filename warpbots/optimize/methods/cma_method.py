@@ -19,9 +19,9 @@ _CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or
 class CMA:
     """The evolution strategy CMA-ES of the package ``cma``, for comparison with methods that use gradients.
 
-    An iteration is a generation; the history has the smallest loss of each generation. The method respects bounds, and
-    takes no constraints. A rollout that fails ranks behind all other rollouts of its generation; if all rollouts of a
-    generation fail, the search ends.
+    An iteration is a generation; the history has the smallest loss of each generation. The method respects bounds, but
+    it takes no constraints. A rollout that fails is ranked behind all other rollouts of its generation; if all rollouts
+    of a generation fail, the search ends.
     """
 
     @checked
@@ -29,10 +29,10 @@ class CMA:
         """Choose the settings.
 
         Args:
-            step: Standard deviation of the first generation, in units of the scales of the unknowns.
-            population: Number of rollouts per generation, from 2 to 1,000,000; None for 4 + 3 ln n with n unknown
+            step: Standard deviation of the unknowns in the first generation, in units of their scales.
+            population: Number of rollouts in each generation, from 2 to 1,000,000; None for 4 + 3 ln n with n unknown
                 numbers.
-            seed: Seed of the random numbers of the method; global generators are not used.
+            seed: Seed of the random numbers of the method, which uses no global generator.
 
         Raises:
             ValueError: `step` is not positive, or `population` is out of range.
@@ -54,7 +54,7 @@ class CMA:
         return {"optimizer": "CMA", **settings, "cma": _version()}
 
     def search(self, problem: Problem) -> "_CMASearch":
-        """A search for the minimum of `problem` by this method.
+        """Make a search for the minimum of `problem` by this method.
 
         Raises:
             ImportError: The package ``cma`` is not installed.

@@ -14,13 +14,13 @@ __all__ = ["MultiStart"]
 
 
 class MultiStart:
-    """Runs a method from several starts, one after the other: a remedy for local minima.
+    """Method that runs another method from several starts, one after the other, as a remedy for local minima.
 
-    The iterations of `warpbots.minimize` are divided equally among the starts. The first start is the present values of
-    the unknowns. The others are random: uniform between the bounds of an unknown, or, if an unknown does not have two
-    finite bounds, normally distributed about the first start. If a search ends with a failed rollout, the next start
-    follows; if this happens for all starts, the whole search fails. ``History.message`` says how the search from each
-    start ended.
+    The iterations of `warpbots.minimize` are divided equally among the starts. The first start consists of the current
+    values of the unknowns. All other starts are random: uniformly distributed between the bounds of an unknown, or, if
+    an unknown does not have two finite bounds, normally distributed about the first start. If the search from a start
+    ends with a failed rollout, the search from the next start begins; if this happens for all starts, the whole search
+    fails. ``History.message`` says how the search from each start ended.
     """
 
     @checked
@@ -53,7 +53,7 @@ class MultiStart:
         return {**self.method.about(), **settings}
 
     def search(self, problem: Problem) -> "_MultiStartSearch":
-        """A search for the minimum of `problem` by this method."""
+        """Make a search for the minimum of `problem` by this method."""
         return _MultiStartSearch(self, problem)
 
 
@@ -105,19 +105,19 @@ class _MultiStartSearch:
             return Ending(FAILED, str(fault))
 
     def _ending(self) -> Ending:
-        """The end of the whole search: converged if every start converged, else the first other reason of a start."""
+        """Ending of the whole search: converged if all searches converged, else the first other reason of a search."""
         others = [e.reason for e in self._endings if e.reason != "converged"]
         parts = (f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(self._endings))
         return Ending(others[0] if others else "converged", "; ".join(parts))
 
     def _start(self, index: int) -> np.ndarray:
-        """Start number `index`: values of the unknowns divided by their scales, shape (n,)."""
+        """Values of the unknowns at start number `index`, divided by their scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
         return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
 
 
 class _Leg:
-    """The progress of the search from one start, as part of the whole run."""
+    """The part of a run that the search from one start sees as its own run."""
 
     def __init__(self, search: _MultiStartSearch, whole: Progress):
         self._parent, self._whole = search, whole

@@ -24,23 +24,23 @@ _GTOL = 1e-5  # tolerance of the gradient for L-BFGS-B, if the options have none
 
 
 class SciPy:
-    """A method of `scipy.optimize.minimize`, with gradients and Jacobians by adjoints.
+    """A method of `scipy.optimize.minimize`, with gradients and Jacobians from adjoints.
 
     Every supported method respects bounds. One rollout gives the loss and the constraints; each row of the Jacobian
     takes one backward pass. In one iteration the method may evaluate the loss several times. The loss must be
     deterministic, because line searches fail on noise.
 
     **Steps.** If all unknowns have two bounds, SciPy's L-BFGS-B first tries the full step along the gradient, which
-    often ends in a corner of the bounds. Here L-BFGS-B begins with an inverse Hessian that is a multiple of the unit
-    matrix, so small that no unknown changes by more than its scale in the first trial. Later steps are those of SciPy.
+    often ends in a corner of the bounds. Here the initial inverse Hessian of L-BFGS-B is a multiple of the unit matrix,
+    so small that no unknown changes by more than its scale in the first trial. Later steps are the steps of SciPy.
 
-    **Failed rollouts.** If a rollout after the first one fails, SLSQP receives an infinite loss, and then takes a tenth
-    of the step; trust-constr receives an infinite loss, and shrinks its trust region. L-BFGS-B cannot compute with
-    infinities. It receives the value of a parabola along the step that has the loss and the derivative of the last
-    iteration at the start of the step, and its minimum at a tenth of the step, so that L-BFGS-B tries that point next.
-    The gradient that L-BFGS-B and trust-constr receive is the last gradient, scaled to the derivative of the parabola
-    at the end of the step. ``History.failures`` counts failed rollouts. If the first rollout fails, or derivatives are
-    not finite, the search ends.
+    **Failed rollouts.** If a rollout after the first rollout fails, SLSQP receives an infinite loss, and then takes a
+    tenth of the step; trust-constr receives an infinite loss, and shrinks its trust region. L-BFGS-B cannot compute
+    with infinities. It receives the value of a parabola along the step. At the start of the step, the parabola has the
+    loss and the derivative of the last iteration; its minimum is at a tenth of the step, so that L-BFGS-B tries this
+    point next. The gradient that L-BFGS-B and trust-constr receive is the last gradient, scaled to the derivative of
+    the parabola at the end of the step. ``History.failures`` counts failed rollouts. If the first rollout fails, or
+    derivatives are not finite, the search ends.
     """
 
     @checked
@@ -54,7 +54,7 @@ class SciPy:
                 ``iterations`` of `warpbots.minimize` instead.
 
         Raises:
-            ValueError: There is no such method, or SciPy refuses an option or its value for this method.
+            ValueError: There is no method of this name, or SciPy refuses an option or its value for this method.
         """
         if name not in _CONSTRAINED:
             raise ValueError(f"methods.SciPy: there is no method {name!r}, choose from {', '.join(_CONSTRAINED)}")
@@ -74,7 +74,7 @@ class SciPy:
         return {"optimizer": self.name, **self.options, "scipy": metadata.version("scipy")}
 
     def search(self, problem: Problem) -> "_SciPySearch":
-        """A search for the minimum of `problem` by this method."""
+        """Make a search for the minimum of `problem` by this method."""
         return _SciPySearch(self, problem)
 
 
@@ -133,7 +133,7 @@ class _SciPySearch:
         return Ending(_REASONS[name].get(result.status, "failed"), str(result.message))
 
     def _note(self, run: Progress, z: np.ndarray) -> None:
-        """Record `z`, the unknowns divided by their scales at the end of an iteration."""
+        """Record the unknowns at the end of an iteration; `z` are the unknowns divided by their scales."""
         if self._noted is None or not np.array_equal(self._noted.point.numpy(), z):
             self._noted = self._evaluations.at(z, derivatives=True)
             self._evaluations.note(run, self._noted)
@@ -149,10 +149,11 @@ class _SciPySearch:
         return self._noted.loss + 4.0 * abs(slope)
 
     def _jacobian(self, z: np.ndarray) -> np.ndarray:
-        """Gradients of loss and constraints, shape (1 + n_equality + n_inequality, n), a copy that SciPy may change.
+        """Gradients of loss and constraints at `z`, as a copy that SciPy may change.
 
-        If the rollout at `z` has failed, these are the gradients of the last iteration, and the gradient of the loss is
-        scaled to the derivative of the parabola. SLSQP never asks for gradients at failed trials.
+        The result has shape (1 + n_equality + n_inequality, n). If the rollout at `z` has failed, it contains the
+        gradients of the last iteration, with the gradient of the loss scaled to the derivative of the parabola. SLSQP
+        never requests gradients at failed trials.
         """
         if self._evaluations.at(z).failed and self._method.name != "SLSQP":
             rows = self._noted.jacobian.numpy().copy()
@@ -190,10 +191,11 @@ class _SciPySearch:
 
 
 def _stretch(gradient: np.ndarray) -> float:
-    """Factor s on the unknowns with which the full step along the gradient changes no unknown by more than one.
+    """Factor s by which unknowns are multiplied so that a full step along the gradient changes none by more than one.
 
-    With respect to the unknowns times s, the gradient is 1/s as large, and the step along it, in the original unknowns,
-    1/s² as long. The factor is a power of two, so that multiplication by it does not round.
+    The gradient with respect to the multiplied unknowns is smaller by the factor 1/s, and a step along this gradient is
+    shorter by the factor 1/s² in the original unknowns. The factor s is a power of two, so that a multiplication by s
+    does not round.
 
     Args:
         gradient: Gradient with respect to the original unknowns, shape (n,).
@@ -203,7 +205,7 @@ def _stretch(gradient: np.ndarray) -> float:
 
 
 def _try_option(name: str, option: str, value: Any) -> None:
-    """Minimise a small parabola with an option of SciPy, and raise if the method refuses the option or its value."""
+    """Minimise a parabola with an option of SciPy; raise an error if the method refuses the option or its value."""
     from scipy.optimize import OptimizeWarning, minimize
 
     try:

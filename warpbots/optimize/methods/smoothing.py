@@ -16,17 +16,18 @@ __all__ = ["Smoothing"]
 
 @dataclasses.dataclass(frozen=True)
 class Smoothing:
-    """Makes a torch optimiser minimise the mean of the loss f over perturbed unknowns, E f(x + σ ε), with normal ε.
+    """Settings with which a torch optimiser minimises a smoothed loss.
 
-    The gradient of f itself does not see contacts that do not occur in the rollout, and is erratic at impacts; the
-    smoothed gradient takes account of all values of the unknowns within about one deviation. Perturbations come in
-    pairs of opposite sign, and use torch's global generator. Losses in the history are means over all samples.
+    The smoothed loss is the mean E f(x + σ ε) of the loss f over perturbed unknowns, with normally distributed ε. The
+    gradient of f itself ignores contacts that do not occur in the rollout, and is erratic at impacts; the smoothed
+    gradient takes account of all values of the unknowns within about one deviation. Perturbations are drawn in pairs of
+    opposite sign from torch's global generator. Losses in the history are means over all samples.
 
     Attributes:
         deviation: Standard deviation σ of the perturbations, in units of the scales of the unknowns.
-        samples: Number of rollouts per evaluation, even.
-        order: 1 for the mean of gradients; 0 for differences of losses, (f(x + σ ε) − f(x − σ ε)) ε / 2σ, which are
-            noisier but include jumps of the loss, and need no gradient of the simulation.
+        samples: Number of rollouts in each evaluation, an even number.
+        order: With 1, the smoothed gradient is the mean of gradients. With 0, it is the mean of (f(x + σ ε) − f(x − σ
+            ε)) ε / 2σ, which is noisier but includes jumps of the loss, and needs no gradient of the simulation.
     """
 
     deviation: float
@@ -45,7 +46,8 @@ class Smoothing:
         """Perturb the unknowns for one sample after another, and restore them at the end.
 
         Yields:
-            For each sample, the directions of all unknowns, and the sign (1 or -1) with which they were added.
+            For each sample, the direction of the perturbation of each unknown, and the sign (1 or -1) of the
+            perturbation.
         """
         base = [t.detach().clone() for t in unknowns.tensors]
         try:

@@ -1,4 +1,4 @@
-"""Torch optimisers as a method of `warpbots.minimize`."""
+"""Torch optimisers as a method for `warpbots.minimize`."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ _Scheduler = torch.optim.lr_scheduler.LRScheduler
 
 
 class Torch:
-    """A torch optimiser, which takes one step per iteration.
+    """Method that takes one step of a torch optimiser in each iteration.
 
-    Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well. LBFGS stops
+    Optimisers that evaluate the loss several times in a step, such as `torch.optim.LBFGS`, are supported. LBFGS stops
     when the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
 
     Torch optimisers cannot repeat a step with a smaller length: if a rollout fails, the search ends with an error, and
@@ -46,8 +46,9 @@ class Torch:
             optimizer: Class (or function) that makes a torch optimiser from tensors and `options`.
             max_norm: Gradients are clipped to this norm before each step, so that one chaotic rollout cannot move the
                 unknowns far away; None for no clipping. The history has the norms before clipping.
-            project: Called after every step to enforce limits on the unknowns other than their bounds.
-            scheduler: Takes the optimiser and returns a scheduler of the learning rate, such as
+            project: Function that enforces limits on the unknowns other than their bounds; it is called after every
+                step.
+            scheduler: Function that takes the optimiser and returns a scheduler of the learning rate, such as
                 ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; the scheduler advances after every step.
             constraints: Settings for the enforcement of constraints; None for problems without constraints.
             smoothing: Perturbations of the unknowns over which the loss is averaged; None for no perturbations.
@@ -80,7 +81,7 @@ class Torch:
         }
 
     def search(self, problem: Problem) -> "TorchSearch":
-        """A search for the minimum of `problem` by this optimiser.
+        """Make a search for the minimum of `problem` by this optimiser.
 
         Raises:
             ValueError: The optimiser refuses its options, or cannot keep the bounds of an unknown.
@@ -133,7 +134,7 @@ class TorchSearch:
         self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
 
     def run(self, run: Progress) -> Ending:
-        """See `Search`."""
+        """Take steps until all iterations of `run` are done or the optimiser has ended (`Search.run`)."""
         self._problem.confirm()
         run.save()
         for iteration in range(run.done, run.iterations):
@@ -145,12 +146,12 @@ class TorchSearch:
         return LIMIT
 
     def state_dict(self) -> dict[str, Any]:
-        """See `Search`."""
+        """State of the search, for a checkpoint (`Search.state_dict`)."""
         parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         return {name: part.state_dict() for name, part in parts.items() if part is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """See `Search`."""
+        """Restore the state that `state_dict` returned (`Search.load_state_dict`)."""
         parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         for name, part in parts.items():
             if part is not None:
@@ -166,7 +167,7 @@ class TorchSearch:
         return now
 
     def _smoothed(self, iteration: int, smoothing: Smoothing) -> Evaluation:
-        """As `_evaluate`, but with means of loss, constraints and gradient over perturbed unknowns."""
+        """Evaluate the problem at perturbed unknowns, and return and store means of loss, constraints and gradient."""
         seen, unknowns, slopes = [], self._problem.unknowns, torch.is_grad_enabled()
         for directions, sign in smoothing.perturbed(unknowns):
             with torch.set_grad_enabled(slopes and smoothing.order == 1):
@@ -184,7 +185,7 @@ class TorchSearch:
         return Evaluation(loss, loss.item(), equality, inequality)
 
     def _merit(self, now: Evaluation) -> torch.Tensor:
-        """The scalar that is minimised: the loss or the augmented Lagrangian; losses of several starts are added up."""
+        """The scalar to minimise: the loss or the augmented Lagrangian; losses of several starts are summed."""
         return now.loss.sum() if self._multipliers is None else self._multipliers.merit(now)
 
     def _step(self, run: Progress, iteration: int) -> None:
