@@ -1,4 +1,4 @@
-"""Scenes: everything that is simulated, as plain data in SI units. Needs only NumPy."""
+"""Scenes: everything that is simulated, as plain data in SI units. This package imports only NumPy."""
 
 from warpbots.scene.actuators import (
     Actuator,

@@ -1,4 +1,4 @@
-"""Actuators: effects of a control signal in [-1, 1] on a body. Data only; `warpbots.actuation_laws` has the forces."""
+"""Actuators: effects of a control signal in [-1, 1] on a body, as data; `warpbots.actuation_laws` has the forces."""
 
 from collections.abc import Sequence
 
@@ -63,7 +63,7 @@ class Pressure(StressActuator):
 
 @record
 class Muscle(StressActuator):
-    """A stress along one material direction; it contracts the region for u > 0 and stretches it for u < 0.
+    """A stress along one material direction, which contracts the region for u > 0 and stretches the region for u < 0.
 
     The actuator adds u max_stress (F n)(F n)^T to the Kirchhoff stress tau, with n the unit `direction` in the
     undeformed body (ChainQueen eq. 15 with a single axis).
@@ -85,12 +85,12 @@ class Muscle(StressActuator):
 
 @record
 class Fibre:
-    """Elastic fibres of variable length through a region: a muscle with a stiffness of its own.
+    """Elastic fibres of variable length through a region, which form a muscle with its own stiffness.
 
     The fibres add k/2 (l - L)^2 to the energy per undeformed volume, with the stretch l = |F n| along the unit
     `direction` n in the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix
     D). At u = 0 the fibres are at rest in the undeformed body, and stiffen the body along their direction; for u < 0
-    they lengthen. The stress of a `Muscle`, in contrast, does not depend on the length.
+    the fibres lengthen. The stress of a `Muscle`, in contrast, does not depend on the length.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -114,13 +114,13 @@ class Fibre:
 
 @record
 class PneumaticCell:
-    """Matter of a region with a prescribed volume: one chamber at every integration point of the elements.
+    """Pneumatic cells that prescribe the volume of the matter in a region, one cell at each integration point.
 
-    The cells add k/2 |F - R|^2 to the energy per undeformed volume, with the matrix R nearest to the deformation
-    gradient F that has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A
-    linear tetrahedron has one integration point and so is one chamber; a quadratic tetrahedron has four integration
-    points, and a hexahedron has eight. Cells are at rest in the undeformed body at u = 0, and resist a change of
-    volume. The stress of a `Pressure`, in contrast, does not depend on the volume.
+    The cells add k/2 |F - R|^2 to the energy per undeformed volume. R is, among all matrices with det R = 1 + u
+    max_expansion, the matrix nearest to the deformation gradient F (pneumatic actuators of the soft multi-body paper,
+    eq. 39 and 40). A linear tetrahedron has one integration point and so is one cell; a quadratic tetrahedron has four
+    integration points, and a hexahedron has eight. Cells are at rest in the undeformed body at u = 0, and resist a
+    change of volume. The stress of a `Pressure`, in contrast, does not depend on the volume.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -145,8 +145,8 @@ class Cavity:
 
     The chamber is the void that is enclosed by the only closed surface within `region`. This surface consists of all
     faces of solids and sheets whose vertices lie in the shape of the region; together the faces have no open edge. The
-    shape of the region may contain the void and some matter around it, or a whole hollow body: the outer surface of the
-    body does not count.
+    shape of the region may contain the void and some matter around the void, or a whole hollow body: the outer surface
+    of the body does not count.
 
     The gauge pressure p, the pressure inside minus the pressure outside, is either given,
 
@@ -164,8 +164,9 @@ class Cavity:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region around the chamber.
         max_pressure: Gauge pressure at u = 1 [Pa], positive, or None if the amount of gas is given instead.
-        max_gas_ratio: Ratio r of amounts of gas [1], at least 1: relative to the amount at u = 0, the amount is r at u
-            = 1 and 1/r at u = -1; 1 for a sealed chamber; None if the pressure is given instead.
+        max_gas_ratio: Amount of gas at u = 1 divided by the amount at u = 0 [1], at least 1; with the ratio r, the
+            amount at u = -1 is smaller by the factor 1/r. 1 for a sealed chamber; None if the pressure is given
+            instead.
         ambient_pressure: Absolute pressure outside of bodies [Pa], positive; used only if the amount of gas is given.
 
     Raises:
@@ -199,18 +200,18 @@ class Cavity:
 
 @record
 class Cable:
-    """An elastic cable threaded through a body; it pulls and never pushes.
+    """An elastic cable threaded through a body, which pulls and never pushes.
 
-    Its energy is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2: the cable of ChainQueen eq. 17 with the free length
-    R (1 - u) instead of R u. The cable is at rest for u = 0, as every other actuator is. For u = 1 the free length is
-    zero, and for u = -1 it is 2 R.
+    With the waypoints p_i, the energy of the cable is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2. This is the cable
+    of ChainQueen eq. 17 with the free length R (1 - u) instead of R u. The cable is at rest for u = 0, like every other
+    actuator. For u = 1 the free length is zero, and for u = -1 the free length is 2 R.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
-        waypoints: Points through which the cable runs [m], shape (n, dim), n >= 2; each is tied to the nearest
+        waypoints: Points through which the cable runs [m], shape (n, dim), n >= 2; each waypoint is tied to the nearest
             particle of the undeformed scene.
         stiffness: Spring constant k of the whole cable [N/m], positive.
-        rest_length: Length R of cable paid out at u = 0 [m]; None for the length of the undeformed route.
+        rest_length: Free length R of the cable at u = 0 [m]; None for the length of the undeformed route.
     """
 
     name: str
@@ -231,14 +232,14 @@ class Cable:
 
 @record
 class Expansion:
-    """Matter of a region that expands for u > 0 and shrinks for u < 0: its rest lengths become (1 + u max_strain) L.
+    """Expansion of the matter of a region for u > 0 and shrinking for u < 0: rest lengths become (1 + u max_strain) L.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region whose rest lengths change.
         max_strain: Strain at u = 1 [1], in (0, 1).
-        direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
-            for all directions alike.
+        direction: Direction in the undeformed body along which the matter expands, shape (dim,), normalised on
+            construction; None for an equal expansion in all directions.
     """
 
     name: str
@@ -254,7 +255,7 @@ class Expansion:
 
 @record
 class Oscillation:
-    """Matter of a region that oscillates on its own: its rest lengths become (1 + e) L.
+    """Oscillation of the matter of a region by itself: rest lengths become (1 + e) L.
 
     The strain is
 
@@ -267,10 +268,10 @@ class Oscillation:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region whose rest lengths change.
         amplitude: Largest strain at u = 0 [1], in (0, 1).
-        frequency: Frequency [Hz], positive.
-        phase: Phase at time 0 [rad].
-        direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
-            for all directions alike.
+        frequency: Frequency of the oscillation [Hz], positive.
+        phase: Phase at time 0 and X = 0 [rad].
+        direction: Direction in the undeformed body along which the matter oscillates, shape (dim,), normalised on
+            construction; None for an equal strain in all directions.
         wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| travels along this vector; None if the
             whole region oscillates in phase.
     """
@@ -296,7 +297,7 @@ class Oscillation:
 
 @record
 class Motor:
-    """A motor at an attachment: it exerts equal and opposite torques on a rotor and on a stator.
+    """A motor at an attachment, which exerts equal and opposite torques on a rotor and on a stator.
 
     The torque on the rotor is
 
@@ -304,8 +305,8 @@ class Motor:
 
     with w the angular velocity of the rotor relative to the stator. This is the law of a direct-current motor: u
     corresponds to the voltage, and the speed without a load is u max_speed. In 3D the axis runs from the first to the
-    second point of the attachment, and a positive torque turns the rotor about the axis by the right-hand rule; in 2D
-    it turns the rotor from x to y.
+    second point of the attachment, and a positive torque turns the rotor about the axis by the right-hand rule; in 2D a
+    positive torque turns the rotor from x to y.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.

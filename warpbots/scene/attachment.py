@@ -20,8 +20,9 @@ class Attachment:
         name: Name of the attachment, unique in the scene.
         first: Name of a body.
         second: Name of another body.
-        points: Common points at rest [m], shape (n, dim), n >= 1; `MassSpring` moves the nearest mass of each body to
-            each point, and `ProjectiveDynamics` ties the bodies together at each point without moving nodes.
+        points: Positions of the common points at rest [m], shape (n, dim), n >= 1. `MassSpring` moves the nearest mass
+            of each body to each point, and `ProjectiveDynamics` ties the bodies together at each point without moving
+            nodes.
 
     Raises:
         SceneError: The bodies are the same, there are no points, or two points coincide.

@@ -12,15 +12,16 @@ __all__ = ["SoftBody"]
 
 @record
 class SoftBody:
-    """Deformable matter.
+    """A body of deformable matter.
 
     Attributes:
         name: Unique name of the body.
         shape: Region that the matter fills at rest.
-        material: Its material.
+        material: Material of the matter.
         regions: Shapes of named regions, by name. A region is all matter of this body whose rest position lies in the
             shape. Actuators, observers and material overrides refer to regions by name.
-        region_materials: Materials of regions that differ from `material`; they share its law.
+        region_materials: Materials of regions whose material differs from `material`, by name of the region; they must
+            have the same constitutive law as `material`.
         friction: Coulomb coefficient mu >= 0 of contact with soft bodies, including self-contact; a pair of bodies has
             the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
@@ -76,7 +77,7 @@ class SoftBody:
 
     @property
     def materials(self) -> tuple[Material, ...]:
-        """The material of the body, and the materials of regions that have their own."""
+        """The material of the body, followed by the materials of all regions that have another material."""
         return self.material, *self.region_materials.values()
 
 

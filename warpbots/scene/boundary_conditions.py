@@ -1,4 +1,4 @@
-"""Boundary conditions of regions: constraints on their motion, and steady loads."""
+"""Boundary conditions of regions: constraints on the motion of a region, and steady loads."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ class Constraint:
         name: Name of the constraint, unique in the scene.
 
     Raises:
-        SceneError: An unknown freedom, or a direction that is missing, zero or superfluous.
+        SceneError: The freedom is unknown, or the direction is missing, zero or not allowed for this freedom.
     """
 
     region: str

@@ -1,4 +1,4 @@
-"""Constituents of a composite material besides its matrix: fibres and Maxwell branches."""
+"""Constituents that a composite material has in addition to its matrix: fibres and Maxwell branches."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ __all__ = ["FibreReinforcement", "MaxwellBranch"]
 
 @record
 class FibreReinforcement:
-    """A family of parallel fibres in a matrix, such as threads in silicone; they resist stretch and buckle freely.
+    """A family of parallel fibres in a matrix, such as threads in silicone; fibres resist stretch and buckle freely.
 
-    A fibre that is stretched by the factor L > 1 adds the nominal stress `modulus` times (L - 1) along itself; a
-    shortened fibre adds none. Two families at opposite angles to an axis describe the winding of a fibre-reinforced
-    actuator.
+    A fibre that is stretched by the factor L > 1 adds the nominal stress `modulus` times (L - 1) in the direction of
+    the fibre; a shortened fibre adds no stress. Two families at opposite angles to an axis describe the winding of a
+    fibre-reinforced actuator.
 
     Attributes:
         direction: Direction of the fibres at rest, shape (dim,), normalised on construction.
@@ -39,7 +39,7 @@ class FibreReinforcement:
 
 @record
 class MaxwellBranch:
-    """A spring and a dashpot in series, parallel to the elasticity of a material: part of the stress relaxes.
+    """A spring and a dashpot in series, parallel to the elasticity of a material, so that part of the stress relaxes.
 
     A single branch parallel to a solid is the standard linear solid. Several branches are a generalised Maxwell solid
     (a Prony series). A branch parallel to the law ``weakly_compressible``, which has no shear stiffness, is a Maxwell

@@ -14,7 +14,7 @@ IMPACTS = ("compliant", "instant")
 
 @record
 class Contact:
-    """A contact law between the contact points of one body and the solid of another.
+    """A contact law between the contact points of one body and the solid of another body or obstacle.
 
     A point at depth d below the surface of the solid, with the rate of depth d', is pushed out by the pressure d
     (stiffness + damping d'), which never becomes negative. Sliding is resisted by a shear stress of `viscosity` times
@@ -22,13 +22,14 @@ class Contact:
     area, so that the force does not depend on the number of points.
 
     Between spheres, capsules, boxes, cylinders and planes, the positions of the contact points are closed forms. A
-    sphere has one point, which is nearest to the solid. A capsule has a point at each end and one at the place where
-    its axis is nearest to the solid. A cylinder has the deepest point of each rim, three more points of the rim at
-    quarter turns from it, and a point at the place where its axis is nearest. A box has a fixed grid of points. If the
-    body with the points is a box or a cylinder and the solid is a sphere or a capsule, the contact points of the solid
-    are used instead. Between two boxes or cylinders, the points of both bodies are used. A contact at a point of the
-    solid has the area of one contact point of `points`, and acts on the nearest of them. Other shapes, and points that
-    are given as a `Cloud`, use the points of the body `points` alone.
+    sphere has one point, which is the point nearest to the solid. A capsule has a point at each end, and a point beside
+    the point of its axis that is nearest to the solid. A cylinder has on each rim the deepest point and three more
+    points at quarter turns, and in addition a point beside the point of its axis that is nearest to the solid. A box
+    has a fixed grid of points. If the body with the points is a box or a cylinder and the solid is a sphere or a
+    capsule, the contact points of the solid are used instead. Between two boxes or cylinders, the points of both bodies
+    are used. A contact at a point of the solid has the area of one contact point of the body `points`, and acts on the
+    nearest of these points. For other shapes, and for points that are given as a `Cloud`, only the points of the body
+    `points` are used.
 
     With damping alone, a faster impact loses a larger fraction of its speed: a body that impacts at speed v rebounds at
     the speed r with ln(1 + a v) - a v = ln(1 - a r) + a r and a = damping / stiffness (Hunt & Crossley 1975). A
@@ -41,7 +42,7 @@ class Contact:
     velocities at that time by Newton's law of restitution and Coulomb's law of friction, and continues from there. So
     an impact needs no short steps, and the time of the impact is differentiable. Resting contacts, and contacts that
     approach more slowly than the speed that gravity adds in one step, are governed by stiffness and damping. All
-    contacts that touch at the time of an impact take part in it, approaching or not.
+    contacts that touch at the time of an impact take part in the impact, even if they do not approach.
 
     Sticking contacts creep: a body of mass m on an incline of angle t, with the area A in contact, slides down at the
     speed m g sin t / (A viscosity), which is 0.4 mm/s for 1 kg on 4 cm^2 at 30 degrees and 3e7 Pa s/m. Near the angle
@@ -57,9 +58,10 @@ class Contact:
         friction: Coulomb coefficient [1].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
         name: Name of the law, unique in the scene; None for ``"<points> on <solid>"``.
-        restitution: Coefficient of restitution, speed after a bounce over speed before [1]; None for damping alone.
-        impact: ``"compliant"`` for an impact that lasts while the contact yields, or ``"instant"`` for a jump of the
-            velocities, which needs a `restitution`.
+        restitution: Coefficient of restitution, the speed after a bounce divided by the speed before [1]; None if only
+            damping acts.
+        impact: ``"compliant"`` for an impact that lasts while the contact yields, or ``"instant"`` for an impact with a
+            jump of the velocities, which needs a `restitution`.
 
     Raises:
         SceneError: A value is out of range.
@@ -124,21 +126,21 @@ def contacts_between(
     viscosity: float = 1e7,
     restitution: Mapping[str, float] | None = None,
 ) -> tuple[Contact, ...]:
-    """A contact law for each pair of points and solid, for robots from files that contain only friction coefficients.
+    """Make a contact law for each pair of points and solid, for robots from files with friction coefficients only.
 
     The defaults suit robots of a few kilograms: a foot of 10 cm^2 sinks in by 1 mm under 100 N, creeps at 5 mm/s under
     a tangential force of 50 N, and hardly bounces.
 
     Args:
-        points: Coulomb coefficient of each body or surface that has points, by name.
-        solids: Coulomb coefficient of each body, surface or obstacle in contact with them, by name.
-        combine: Computes the coefficient of a pair from the coefficients of its two members, for friction and for
-            restitution.
+        points: Coulomb coefficient of each body or surface that has contact points, by name.
+        solids: Coulomb coefficient of each body, surface or obstacle that these points may touch, by name.
+        combine: Function that computes the coefficient of a pair from the coefficients of its two members, for friction
+            and for restitution.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
         viscosity: Shear stress per sliding speed while sticking [Pa s/m].
-        restitution: Coefficients of restitution by name; a missing name counts as 0; a pair of which both names are
-            missing has no coefficient of restitution, only damping.
+        restitution: Coefficients of restitution by name. A missing name counts as 0, but if both names of a pair are
+            missing, its law has no coefficient of restitution, only damping.
     """
     bounces = restitution or {}
 

@@ -10,19 +10,20 @@ __all__ = ["Field"]
 
 @record
 class Field:
-    """Values of a parameter of a solver's model, for example after training: see `warpbots.Simulation.scene_with`.
+    """Values of a parameter of a solver's model, for example after training (`warpbots.Simulation.scene_with`).
 
-    Exactly one of `places` and `recorded` is given; it identifies the things to which the values belong.
+    Exactly one of `places` and `recorded` is given; it identifies the elements, joints or motors to which the values
+    belong.
 
     Attributes:
         name: Name of the parameter, such as ``"youngs_modulus"``; unique in the scene.
-        values: Its values in SI units, one for each element, joint, motor, ..., shape (n, ...).
+        values: Values of the parameter in SI units, one for each element, joint, motor, ..., shape (n, ...).
         places: Vertices of the elements at rest [m], shape (n, k, dim). A model with the same elements gets `values` to
             the last bit; a model with other elements gets values that are interpolated between the centres of the
             elements given here.
-        recorded: For things without a place, such as joints: the values that the other records of the scene give to
-            this parameter, of the same shape as `values`. The field applies only as long as the other records give
-            these values.
+        recorded: For parameters without a place, such as parameters of joints: the values that the other records of the
+            scene give to this parameter, with the shape of `values`. The field applies only as long as the other
+            records give these values.
 
     Raises:
         SceneError: A number is not finite, shapes do not fit, or neither or both of `places` and `recorded` are given.
@@ -55,12 +56,12 @@ class Field:
 
     @property
     def centers(self) -> np.ndarray | None:
-        """Centres of the elements at rest [m], shape (n, dim); None for things without a place."""
+        """Centre of each element at rest [m], shape (n, dim); None if the field has no places."""
         return None if self.places is None else self.places.mean(axis=1)
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
-    """A copy in double precision that cannot be written to."""
+    """A read-only copy of an array in double precision."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array

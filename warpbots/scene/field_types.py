@@ -1,4 +1,4 @@
-"""Conversion of fields to their annotated types; numbers must be finite."""
+"""Conversion of fields of dataclasses to their annotated types, and checks that numbers are finite."""
 
 import dataclasses
 import functools
@@ -28,7 +28,7 @@ _UNIONS = (Union, types.UnionType)
 
 
 def conform(instance: Any) -> None:
-    """Convert the fields of a dataclass to their annotated types, in its constructor.
+    """Convert the fields of a dataclass to their annotated types, for use in its constructor.
 
     Raises:
         ValueError: A field has another type, or a seed is negative; the message names the field and the accepted type.
@@ -43,7 +43,7 @@ def conform(instance: Any) -> None:
 
 
 def checked(function: Callable) -> Callable:
-    """Decorate a function: it converts its arguments to their annotated types, or raises a ``ValueError``."""
+    """Decorator of functions that converts their arguments to the annotated types, or raises a ``ValueError``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -72,20 +72,20 @@ def checked(function: Callable) -> Callable:
 
 
 def _refuse_seed(name: str, value: Any, what: str) -> None:
-    """Raise if the field or argument `name` of `what` is a seed that NumPy does not accept."""
+    """Raise an error if the field or argument `name` of `what` is a seed, and NumPy does not accept its value."""
     if name == "seed" and isinstance(value, int) and value < 0:
         raise ValueError(f"{what}: seed must be at least 0, got {value}")
 
 
 def fitted(value: Any, kind: Any, what: str) -> Any:
-    """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
+    """Convert `value` to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy arrays.
 
     Torch tensors stay unchanged and keep their gradient.
 
     Args:
         value: Any object.
-        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, ``torch.Tensor``, a function, a protocol,
-            literals, or a tuple, sequence, mapping or union of these.
+        kind: Annotated type: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, ``torch.Tensor``, a
+            function, a protocol, literals, or a tuple, sequence, mapping or union of these.
         what: Name of the value in messages.
 
     Raises:
@@ -131,7 +131,7 @@ def _row_of(kind: Any) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value fits a kind: one of its literals, a function with its number of arguments, or its protocol."""
+    """Whether a value fits a kind: literals, functions with a number of arguments, or a protocol."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in parts)
@@ -161,7 +161,7 @@ def _is_protocol(kind: Any) -> bool:
 
 
 def _offers(value: type, protocol: Any) -> bool:
-    """Whether instances of a class implement a protocol."""
+    """Whether instances of the class `value` have all members of a protocol."""
     return _is_protocol(protocol) and _public(protocol) <= set(dir(value))
 
 
@@ -179,7 +179,7 @@ def _is_runtime(protocol: type) -> bool:
 
 
 def _is_tensor(kind: Any) -> bool:
-    """Whether a kind is `torch.Tensor`; tested without importing torch."""
+    """Whether a kind is `torch.Tensor`; the test does not import torch."""
     return isinstance(kind, type) and (kind.__module__, kind.__name__) == ("torch", "Tensor")
 
 
@@ -195,7 +195,10 @@ def _finite_tensor(value: Any, what: str) -> Any:
 
 @functools.cache
 def _kinds(of: Any) -> dict[str, Any]:
-    """Annotated types by name; types that are imported for type checkers only count as `Any`."""
+    """Annotated types of the fields or arguments of an object, by name.
+
+    A type that is imported only for type checkers counts as `Any`.
+    """
     try:
         return get_type_hints(of, include_extras=True)
     except NameError:
@@ -291,7 +294,7 @@ def _misfit(value: Any, kind: Any, what: str) -> ValueError:
 
 
 def _words(kind: Any, many: bool = False) -> str:
-    """The description of a kind in error messages; in the plural if `many`."""
+    """Words that describe a kind in error messages, in the plural if `many`."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _joined([_words(p, many) for p in parts])
@@ -332,7 +335,7 @@ def with_article(name: str) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Descriptions joined by "or"; between bare names the article is not repeated."""
+    """Join descriptions by "or", without repeating the article between names of classes."""
     bare = [w.removeprefix("a ").removeprefix("an ") for w in words]
     if not any(" " in w for w in bare):
         words = [words[0], *bare[1:]]
@@ -346,7 +349,7 @@ def _classes(kind: Any) -> tuple[type, ...]:
 
 
 def shown(value: Any) -> str:
-    """A value as text, shortened to one line."""
+    """Text of a value, shortened to one line."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if dataclasses.is_dataclass(value):

@@ -12,7 +12,7 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(scene: Scene) -> str:
-    """A hash of all data of a scene except `source`, the same for equal scenes in every process."""
+    """Hash of all data of a scene except `source`; equal scenes have the same hash in every process."""
     found = hashlib.sha256()
     _add(found, scene)
     return found.hexdigest()

@@ -23,22 +23,22 @@ _LIFT = ((-90.0 * _DEGREE, -0.5), (-10.0 * _DEGREE, -1.26), (-5.0 * _DEGREE, 0.0
 class Fluid:
     """A fluid around all soft bodies: drag and thrust on every face of their surfaces (Min et al. 2019, "SoftCon").
 
-    A face with the area A, the outward normal n, the velocity v relative to the fluid and the angle of attack phi, sin
-    phi = n . v / |v|, has the force
+    The fluid exerts on a face with the area A, the outward normal n, the velocity v relative to the fluid and the angle
+    of attack phi (sin phi = n . v / |v|) the force
 
         f = -1/2 density A |v|^2 (drag(phi) v / |v| + thrust(phi) n).
 
     Coefficients are tables over phi, interpolated linearly in sin phi, so that they are smooth if a face meets the
-    fluid head-on. Both sides of cloth are faces; bars of trusses have none. The bodies do not move the fluid. There is
-    no buoyancy: reduce gravity to represent it.
+    fluid head-on. Both sides of cloth are faces; bars of trusses have no faces. The bodies do not move the fluid. The
+    fluid exerts no buoyancy; reduce gravity to represent buoyancy.
 
     Attributes:
-        density: Density [kg/m^3], positive.
+        density: Density of the fluid [kg/m^3], positive.
         velocity: Velocity of the fluid [m/s], shape (dim,); None for a fluid at rest.
-        drag: Coefficients C_d(phi), a table or one number for all angles. By default leading faces have the coefficient
-            of a flat plate, 1.17 sin phi (Hoerner 1965), and trailing faces have the coefficient 0.
-        thrust: Coefficients C_t(phi), a table or one number for all angles. By default the values in the published code
-            of the soft multi-body paper: -0.5, -1.26, 0, 1.8 and 0.5 at -90, -10, -5, 15 and 90 degrees.
+        drag: Drag coefficients C_d(phi), a table or one number for all angles. By default leading faces have the
+            coefficient of a flat plate, 1.17 sin phi (Hoerner 1965), and trailing faces have the coefficient 0.
+        thrust: Thrust coefficients C_t(phi), a table or one number for all angles. The default is the table in the
+            published code of the soft multi-body paper: -0.5, -1.26, 0, 1.8 and 0.5 at -90, -10, -5, 15 and 90 degrees.
 
     Raises:
         SceneError: A density that is not positive, or an invalid table.
@@ -61,7 +61,7 @@ class Fluid:
 
 
 def _table(value: float | Table, field: str) -> Table:
-    """A value given by the user, as a table; a number becomes a constant table.
+    """Convert a value given by the user to a table; a number becomes a constant table.
 
     Raises:
         SceneError: The angles do not increase from -pi/2 to pi/2.

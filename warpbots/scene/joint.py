@@ -43,33 +43,38 @@ class Joint:
         kind: One of `JOINTS`.
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
-        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,). None for the origin of
-            the world or, if the joint is free, for the centre of mass of the child. With such an origin, q has the
-            displacement of the centre of mass and qd its velocity, and the child turns about it. If a free joint has
-            its origin elsewhere, a step conserves momentum only to its order of accuracy.
-        rotation: Rotation matrix of its frame in the world with all coordinates at zero, row by row, shape (3, 3). Its
-            columns are the axes of the frame.
-        axis: Direction of a revolute, prismatic or cylindrical joint in this frame, normalised on construction.
-        start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
-        start_velocity: Joint velocities at time 0, shape (velocities,) or a number; None for rest.
-        stiffness: Stiffness of its spring [N m/rad or N/m], one for all velocities or one for each.
-        neutral: Coordinates at which the spring is at rest; the zero rotation for a ball.
-        damping: Damping [N m s/rad or N s/m], one for all velocities or one for each.
-        armature: Inertia of its rotor [kg m^2 or kg], one for all velocities or one for each.
+        position: Origin of the frame of the joint in the world with all coordinates at zero [m], shape (3,). None for
+            the origin of the world or, if the joint is free, for the centre of mass of the child. With the origin at
+            the centre of mass, q has the displacement of the centre of mass and qd its velocity, and the child turns
+            about the centre of mass. If a free joint has its origin elsewhere, a step conserves momentum only to the
+            order of accuracy of the integrator.
+        rotation: Rotation matrix of the frame of the joint in the world with all coordinates at zero, row by row, shape
+            (3, 3). The columns of the matrix are the axes of the frame.
+        axis: Direction of a revolute, prismatic or cylindrical joint in the frame of the joint, normalised on
+            construction.
+        start: Joint coordinates at time 0 [rad, m, or quaternion], shape (coordinates,), or one number for all; None
+            for zero.
+        start_velocity: Joint velocities at time 0 [rad/s or m/s], shape (velocities,), or one number for all; None for
+            rest.
+        stiffness: Stiffness of the spring of the joint [N m/rad or N/m], one number for each velocity or for all.
+        neutral: Coordinates at which the spring is at rest [rad or m]; the spring of a ball is at rest at the zero
+            rotation.
+        damping: Damping of the joint [N m s/rad or N s/m], one number for each velocity or for all.
+        armature: Inertia of the rotor of the joint [kg m^2 or kg], one number for each velocity or for all.
         lower: Lower limits of the coordinates [rad or m]; None for no limits. Balls and free joints have no limits.
         upper: Upper limits of the coordinates [rad or m]; None for no limits.
         limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive. None for I / (5 ms)^2 with the inertia I
-            that the joint carries, so that a weight at a lever arm r passes the limit by g / r (5 ms)^2 [rad], 0.25
-            mrad at 1 m, whatever its mass. The limit is stiffer if motors or springs of the joint need it
+            that the joint carries, so that a weight of any mass at a lever arm r passes the limit by g / r (5 ms)^2
+            [rad], which is 0.25 mrad at 1 m. The limit is stiffer if motors or springs of the joint require this
             (`warpbots.solvers.articulated.joint_limits`).
         limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping, 2 sqrt(k I), with the
-            stiffness k of the limit. The damping force acts only beyond the limits and never exceeds the force of their
-            stiffness. So limits do not pull, and the force is continuous at the limit: motion towards it meets up to
-            twice the stiffness, motion away from it follows a damped spring. An inertia I rebounds from a limit at its
-            full speed if the damping is 0, and at 0.26 of this speed if it is critical.
+            stiffness k of the limit. The damping force acts only beyond the limits and never exceeds the elastic force
+            of the limits. So limits do not pull, and the force is continuous at the limit: motion towards the limit
+            meets up to twice the stiffness, motion away from the limit follows a damped spring. An inertia I rebounds
+            from a limit at its full speed if the damping is 0, and at 0.26 of its speed if the damping is critical.
 
     Raises:
-        SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.
+        SceneError: The kind is unknown, the axis is zero, limits cross, or a value has the wrong length or sign.
     """
 
     name: str
@@ -132,11 +137,14 @@ class Joint:
 
     @property
     def straight(self) -> int:
-        """Number of joint velocities that are rates of one coordinate each; the angular velocity of a ball follows."""
+        """Number of joint velocities that are rates of a coordinate.
+
+        These velocities come first; the angular velocity of a ball comes after them.
+        """
         return JOINTS[self.kind].straight
 
     def _spread(self, field: str, count: int) -> tuple[float, ...]:
-        """One value per velocity or coordinate; a single number applies to all."""
+        """Values of a field, one for each velocity or coordinate; a single number applies to all of them."""
         value = np.asarray(getattr(self, field), dtype=np.float64)
         if value.ndim == 1 and len(value) != count:
             raise SceneError(

@@ -1,4 +1,4 @@
-"""Kinds of joints, each a chain of elementary joints: one table for all solvers, readers and writers."""
+"""Kinds of joints as chains of elementary joints, in one table for all solvers, readers and writers."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,12 @@ _AXES = ("x", "y", "z")
 
 @record
 class ElementaryJoint:
-    """A translation along an axis, a rotation about an axis, or a free rotation (ball).
+    """An elementary joint: a translation along an axis, a rotation about an axis, or a free rotation (ball).
 
     Attributes:
         type: ``"prismatic"``, ``"revolute"`` or ``"ball"``.
-        axis: ``"x"``, ``"y"`` or ``"z"`` of the frame of the joint; None if the axis is `Joint.axis`, and for a ball.
+        axis: Axis ``"x"``, ``"y"`` or ``"z"`` of the frame of the joint; None if the axis is `Joint.axis`, and for a
+            ball.
     """
 
     type: str
@@ -44,7 +45,9 @@ class ElementaryJoint:
         return 4 if self.type == "ball" else 1
 
     def direction(self, axis: Sequence[float]) -> np.ndarray:
-        """Axis of the elementary joint in the frame of the joint, shape (3,); z for a ball, which has no axis.
+        """Axis of the elementary joint in the frame of the joint, shape (3,).
+
+        For a ball, which has no axis, the result is the z axis.
 
         Args:
             axis: `Joint.axis`, a unit vector, shape (3,).
@@ -56,13 +59,13 @@ class ElementaryJoint:
 
 @record
 class JointKind:
-    """A chain of elementary joints: each moves all joints after it, and the last one moves the child.
+    """A kind of joint, as a chain of elementary joints.
 
-    The coordinates and velocities of a joint are the coordinates and velocities of its elementary joints, in their
-    order.
+    Each elementary joint moves all elementary joints after it, and the last elementary joint moves the child. The
+    coordinates and velocities of a joint are the coordinates and velocities of its elementary joints, in their order.
 
     Attributes:
-        chain: The elementary joints; a ball can only be the last one.
+        chain: The elementary joints; only the last elementary joint can be a ball.
     """
 
     chain: Sequence[ElementaryJoint] = ()
@@ -78,7 +81,7 @@ class JointKind:
 
     @property
     def coordinates(self) -> int:
-        """Number of joint coordinates; the last four of a kind with a ball are a quaternion (x, y, z, w)."""
+        """Number of joint coordinates; with a ball, the last four coordinates are a quaternion (x, y, z, w)."""
         return sum(joint.coordinates for joint in self.chain)
 
     @property
@@ -88,12 +91,15 @@ class JointKind:
 
     @property
     def straight(self) -> int:
-        """Number of joint velocities that are rates of one coordinate each; the angular velocity of a ball follows."""
+        """Number of joint velocities that are rates of a coordinate.
+
+        These velocities come first; the angular velocity of a ball comes after them.
+        """
         return self.freedom - 3 * self.ball
 
     @property
     def has_axis(self) -> bool:
-        """Whether `Joint.axis` is the axis of one of its elementary joints."""
+        """Whether `Joint.axis` is the axis of an elementary joint of this kind."""
         return any(joint.axis is None and joint.type != "ball" for joint in self.chain)
 
     @property
@@ -103,12 +109,12 @@ class JointKind:
 
     @property
     def angular(self) -> np.ndarray:
-        """For each joint velocity, whether it is angular, shape (freedom,), bool."""
+        """Whether each joint velocity is an angular velocity, shape (freedom,), bool."""
         return np.array([j.type != "prismatic" for j in self.chain for _ in range(j.freedom)], dtype=bool)
 
     @property
     def zero(self) -> np.ndarray:
-        """Coordinates of the undisplaced child, shape (coordinates,): zeros, and (0, 0, 0, 1) for a ball."""
+        """Joint coordinates of a child that is not displaced, shape (coordinates,): zeros, (0, 0, 0, 1) for a ball."""
         q = np.zeros(self.coordinates)
         q[-1:] = self.ball
         return q

@@ -8,13 +8,13 @@ __all__ = ["Servo", "Torque"]
 
 @record
 class Torque:
-    """A motor with a given torque: it exerts the torque or force u max_torque along one velocity of a joint.
+    """A motor with torque control: it exerts the torque or force u max_torque along one velocity of a joint.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         joint: Name of the joint.
         max_torque: Torque [N m] or force [N] at u = 1, positive.
-        axis: Index of the joint velocity, from 0.
+        axis: Index of the joint velocity within the joint, from 0.
     """
 
     name: str
@@ -28,9 +28,9 @@ class Torque:
 
 @record
 class Servo:
-    """A motor with a given target position: it drives one coordinate q of a joint.
+    """A motor with position control: it drives one coordinate q of a joint to a target.
 
-    It exerts the torque or force stiffness (target + u reach - q) - damping qd along the joint velocity qd.
+    The motor exerts the torque or force stiffness (target + u reach - q) - damping qd along the joint velocity qd.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -39,7 +39,8 @@ class Servo:
         damping: Derivative gain [N m s/rad or N s/m].
         target: Target coordinate at u = 0 [rad or m].
         reach: Change of the target at u = 1 [rad or m].
-        axis: Index of the joint velocity, from 0; rotations of balls and free joints have no servo.
+        axis: Index of the joint velocity within the joint, from 0; a servo cannot drive the rotation of a ball or of a
+            free joint.
     """
 
     name: str

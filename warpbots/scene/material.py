@@ -21,15 +21,15 @@ class Material:
         poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
         density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
         law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
-            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your own; ``weakly_compressible``
-            for a fluid, with `MPM` only, whose bulk modulus is E for nu = 1/3.
-        incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
-            (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. A larger
-            exponent is not stiffer near J = 1: 2 is the usual choice.
-        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic stress that the
-            strain rate would cause as a strain; 0 for none.
-        yield_strain: Strain beyond which the material deforms plastically [1]; None if it never does.
-        breaking_strain: Strain at which the material breaks permanently [1]; None if it never does.
+            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or a law of your own;
+            ``weakly_compressible`` for a fluid, with `MPM` only, whose bulk modulus is E for nu = 1/3.
+        incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu)) (Bonet &
+            Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for no added energy. A larger
+            exponent does not make the material stiffer near J = 1: 2 is the usual choice.
+        damping: Time constant beta of Kelvin-Voigt damping [s]: the viscous stress is beta times the elastic stress
+            that the strain rate would cause as a strain; 0 for no damping.
+        yield_strain: Strain beyond which the material deforms plastically [1]; None if the material never yields.
+        breaking_strain: Strain at which the material breaks permanently [1]; None if the material never breaks.
         plasticity: Model of plastic flow, with `MPM` only: `VonMises`, `DruckerPrager` or `CamClay`, each with the law
             ``hencky``; None for matter that does not flow.
         fibres: Families of fibres that reinforce the material, with `MPM` only.

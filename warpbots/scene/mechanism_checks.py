@@ -1,4 +1,4 @@
-"""Faults in references among rigid bodies, joints, motors and contacts."""
+"""Checks of the references between rigid bodies, joints, motors and contacts."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,7 +13,10 @@ __all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours", "whol
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Collection[str] = ()) -> list[str]:
-    """Messages about joints that name missing bodies or do not form trees; `soft` has the names of soft bodies."""
+    """Messages about joints that name bodies that do not exist, and about joints that do not form trees.
+
+    `soft` holds the names of soft bodies.
+    """
     names = [b.name for b in bodies]
     faults = []
     carrier: dict[str, Joint] = {}
@@ -55,7 +58,7 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Col
 def drive_faults(
     actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint], bodies: Sequence[RigidBody] = ()
 ) -> list[str]:
-    """Messages about motors whose joint does not exist or has no velocity with the index of the motor."""
+    """Messages about motors whose joint does not exist, or whose joint has no velocity with the index `axis`."""
     known, floating = {j.name: j for j in joints}, {b.name for b in bodies} - {j.child for j in joints}
     faults = []
     for motor in (a for a in actuators if isinstance(a, Torque | Servo)):
@@ -125,11 +128,13 @@ def contact_faults(
 
 
 def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[str, str]:
-    """For each body, by name, the first body of its chain of fixed joints; the body itself if there is none.
+    """Map the name of each body to the name of the first body of its chain of fixed joints.
+
+    A body that is not the child of a fixed joint is mapped to itself.
 
     Args:
         bodies: All bodies.
-        joints: Their joints, which form trees.
+        joints: All joints, which form trees.
     """
     fixed = {j.child: j.parent for j in joints if j.kind == "fixed" and j.parent is not None}
 
@@ -142,14 +147,14 @@ def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[s
 
 
 def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[frozenset[str]]:
-    """Pairs of bodies connected by a joint, which are never in contact unless a contact names them both.
+    """Pairs of bodies connected by a joint; two such bodies are in contact only if a contact names both of them.
 
-    Bodies fixed to one another count as one, and bodies without a shape are skipped: in a chain of joints they have no
-    extent.
+    Bodies fixed to one another count as one body. Bodies without a shape have no extent, so their parent and their
+    child count as connected.
 
     Args:
         bodies: All bodies.
-        joints: Their joints, which form trees.
+        joints: All joints, which form trees.
     """
     on = {j.child: j for j in joints}
     shaped = {b.name for b in bodies if b.shape is not None}

@@ -14,7 +14,7 @@ _MOST = 2**31 - 1
 
 
 def available_memory() -> float:
-    """Available memory of the host [bytes]; infinity if it is unknown."""
+    """Available memory of the host [bytes]; infinity if the system does not report it."""
     free = [math.inf]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -27,13 +27,13 @@ def available_memory() -> float:
 
 
 def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
-    """Raise if a number of objects does not fit into memory.
+    """Raise an error if a number of objects does not fit into memory.
 
     Args:
-        count: Number of objects; it may be too large for an integer.
-        each: Memory per object, measured [bytes].
-        what: Name of the objects in messages, in the plural, including the body or solver to which they belong.
-        remedy: The remedy for users, in messages.
+        count: Number of objects; the number may be too large for an integer.
+        each: Measured memory of one object [bytes].
+        what: Words for the objects in messages, in the plural, including the body or solver to which they belong.
+        remedy: Advice for the user in messages.
 
     Raises:
         SceneError: The objects do not fit into memory, or their number exceeds the range of an index.
@@ -49,7 +49,7 @@ def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
 
 
 def _entries(path: str) -> dict[str, int]:
-    """The second word of each line of a file, an integer, by the first word."""
+    """Read a file whose lines consist of a word and an integer; return the integers by word."""
     return {words[0]: int(words[1]) for words in map(str.split, Path(path).read_text().splitlines())}
 
 

@@ -19,14 +19,14 @@ class Obstacle:
     """A static solid and its contact condition.
 
     Attributes:
-        shape: The solid.
-        condition: One of `CONDITIONS`.
-        friction: Coefficient of sliding friction mu >= 0, used by the condition ``"friction"`` only.
+        shape: Shape of the solid.
+        condition: Name of the contact condition, one of `CONDITIONS`.
+        friction: Coefficient of sliding friction mu >= 0, used only by the condition ``"friction"``.
         name: Name of the obstacle, unique in the scene.
         static_friction: Coefficient of static friction, at least `friction`; None for the value of `friction`.
 
     Raises:
-        SceneError: An unknown condition, a negative coefficient, or static friction below sliding friction.
+        SceneError: The condition is unknown, a coefficient is negative, or static friction is below sliding friction.
     """
 
     shape: Shape
@@ -55,7 +55,7 @@ class Obstacle:
 
 @checked
 def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", friction: float = 0.5) -> Obstacle:
-    """A horizontal floor with its surface at `height` [m]: y up for `dim` 2, z up for `dim` 3.
+    """Make a horizontal floor with its surface at `height` [m]; y is up for `dim` 2, z is up for `dim` 3.
 
     Raises:
         ValueError: An argument has the wrong type, or `dim` is neither 2 nor 3.
@@ -70,7 +70,7 @@ def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", fricti
 def walls(
     lower: Sequence[float], upper: Sequence[float], condition: str = "slip", friction: float = 0.0
 ) -> tuple[Obstacle, ...]:
-    """Walls around a box: one half-space for each of its faces.
+    """Make walls around a box, one half-space for each face of the box.
 
     Args:
         lower: Lower corner of the free space [m], shape (dim,).

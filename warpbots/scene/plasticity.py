@@ -7,7 +7,7 @@ __all__ = ["CamClay", "DruckerPrager", "Plasticity", "VonMises"]
 
 @record
 class VonMises:
-    """Ductile matter, such as metal or clay: it flows at a shear stress that does not depend on pressure.
+    """Plasticity of ductile matter, such as metal or clay, which flows at a shear stress independent of pressure.
 
     The equivalent stress sqrt(3/2) |dev tau| of the Kirchhoff stress tau never exceeds `yield_stress` plus `hardening`
     times the accumulated plastic strain. The volume is elastic. In 2D the flow stays in the plane and dev tau is the
@@ -41,7 +41,7 @@ class VonMises:
 
 @record
 class DruckerPrager:
-    """Granular matter, such as sand: grains under pressure resist shear by friction, and separate without resistance.
+    """Plasticity of granular matter, such as sand: grains under pressure resist shear by friction, and separate freely.
 
     The Kirchhoff stress obeys the Mohr-Coulomb law in 2D. In 3D the yield surface is a cone that agrees with this law
     in triaxial compression. Shear does not change the volume; separated grains resist again once they are as close as
@@ -68,16 +68,17 @@ class DruckerPrager:
 
 @record
 class CamClay:
-    """Matter such as snow or porous soil: it hardens as it compacts under pressure, and breaks as it dilates.
+    """Plasticity of snow or porous soil, which hardens as it compacts under pressure, and breaks as it dilates.
 
-    The modified Cam clay model with cohesion (Roscoe & Burland 1968; for snow Gaume et al. 2018): stress stays within
-    an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to the
-    preconsolidation pressure p_c. Flow at high pressure compacts matter and raises p_c; flow at low pressure loosens it
-    until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) matter shears at constant volume. Stress
-    here is the Kirchhoff stress, which is J times the Cauchy stress, with J the volume relative to the volume at rest.
+    This is the modified Cam clay model with cohesion (Roscoe & Burland 1968; for snow Gaume et al. 2018). Stress stays
+    within an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to
+    the preconsolidation pressure p_c. Flow at high pressure compacts matter and raises p_c; flow at low pressure
+    loosens matter until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) matter shears at constant
+    volume. Stress here is the Kirchhoff stress, which is J times the Cauchy stress, with J the volume relative to the
+    volume at rest.
 
     Attributes:
-        preconsolidation_pressure: Pressure at which matter begins to compact, p_c at the start [Pa], positive.
+        preconsolidation_pressure: Initial value of p_c, the pressure at which matter begins to compact [Pa], positive.
         stress_ratio: Slope M of the critical state line [1], positive; 6 sin(phi) / (3 - sin(phi)) for a friction angle
             phi in triaxial compression.
         cohesion: Tensile strength divided by the preconsolidation pressure [1], not negative.

@@ -1,4 +1,4 @@
-"""Base of all scene objects: frozen data with readable errors, which compare field by field."""
+"""Base of all scene objects, which are frozen, raise readable errors and are compared field by field."""
 
 import dataclasses
 import inspect
@@ -18,7 +18,7 @@ _LONG = 12
 
 
 class SceneError(ValueError):
-    """A scene that cannot be simulated. The message names the object, its value and the remedy."""
+    """Raised for a scene that cannot be simulated; the message names the object, its value and the remedy."""
 
 
 def refuse(faults: list[str]) -> None:
@@ -28,10 +28,10 @@ def refuse(faults: list[str]) -> None:
 
 
 def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
-    """`value` as a tuple of `dim` finite floats; of two or three if `dim` is None.
+    """Convert `value` to a tuple of `dim` finite floats, or of two or three floats if `dim` is None.
 
     Raises:
-        SceneError: `value` is not this many finite numbers.
+        SceneError: `value` does not consist of this number of finite numbers.
     """
     try:
         found = fitted(value, tuple[float, ...], what)
@@ -44,10 +44,12 @@ def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
 
 
 def direction(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
-    """`value` as a unit vector of `dim` components, of two or three if `dim` is None; unit vectors keep their bits.
+    """Convert `value` to a unit vector of `dim` components, or of two or three components if `dim` is None.
+
+    A unit vector is returned with the same bits.
 
     Raises:
-        SceneError: `value` is not this many finite numbers, or it cannot be normalised.
+        SceneError: `value` does not consist of this number of finite numbers, or it cannot be normalised.
     """
     n = point(value, what, dim)
     length = math.hypot(*n)
@@ -66,7 +68,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """`value` as text for `repr`; a long array is given by its shape and range."""
+    """Text of `value` for `repr`; for a long array the text gives only its shape and range."""
     if isinstance(value, np.ndarray) and value.size > _LONG:
         return f"<{value.dtype} array of shape {value.shape}, from {float(value.min()):g} to {float(value.max()):g}>"
     return repr(value)
@@ -74,10 +76,10 @@ def _shown(value: Any) -> str:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def record(cls: type) -> type:
-    """Make `cls` a frozen dataclass that compares field by field, arrays included.
+    """Make `cls` a frozen dataclass that is compared field by field, including its arrays.
 
-    Before its own ``__post_init__`` its fields are converted to their annotated types, or a `SceneError` is raised. The
-    arrays of copies and of unpickled records are read-only, too.
+    Before the ``__post_init__`` of `cls` runs, the fields are converted to their annotated types, or a `SceneError` is
+    raised. Arrays are read-only, also in copies and unpickled records.
     """
     check = cls.__dict__.get("__post_init__", lambda self: None)
 
@@ -116,7 +118,7 @@ def record(cls: type) -> type:
 
 
 def _without_types(function: Callable[..., None]) -> inspect.Signature:
-    """The signature for ``help``: names and defaults, without types, because a shape alone lists fifteen classes."""
+    """Signature for ``help`` with names and defaults but without types, because `Shape` alone lists fifteen classes."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return signature.replace(parameters=bare, return_annotation=signature.empty)

@@ -18,7 +18,7 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def rotation_matrix(value: object, what: str) -> tuple[tuple[float, ...], ...]:
-    """Rows of a 3D rotation matrix.
+    """Convert `value` to the rows of a 3D rotation matrix.
 
     Raises:
         SceneError: `value` is not a rotation matrix.
@@ -40,7 +40,8 @@ class Inertia:
             diagonal of this matrix, shape (3,).
 
     Raises:
-        SceneError: The inertia is unphysical: it is not positive definite, or one moment exceeds the sum of the others.
+        SceneError: The inertia is physically impossible: the moments are not positive definite, or one principal moment
+            exceeds the sum of the other two.
     """
 
     mass: float
@@ -72,15 +73,16 @@ class Inertia:
 
 
 def nearest_moments(principal: np.ndarray) -> np.ndarray:
-    """The physically possible principal moments that are nearest to given moments in the sum of squares.
+    """Find the physically possible principal moments that are nearest to given moments, by the sum of squares.
 
-    Moments A <= B <= C are possible if A + B >= C. If they are not, A and B grow and C shrinks by a third of C - A - B.
+    Moments A <= B <= C are possible if A + B >= C. Otherwise A and B are increased, and C is decreased, by a third of
+    C - A - B.
 
     Args:
         principal: Moments in ascending order [kg m^2], shape (3,).
 
     Returns:
-        Possible moments [kg m^2], shape (3,); the given moments if they are possible.
+        Possible moments [kg m^2], shape (3,), which are the given moments if those are possible.
     """
     size = principal[2]
     nearest = np.maximum(principal, 0.0)
@@ -92,11 +94,11 @@ def nearest_moments(principal: np.ndarray) -> np.ndarray:
 
 @record
 class Cloud:
-    """Contact points of a body.
+    """Contact points of a rigid body, given one by one.
 
     Attributes:
-        positions: Positions in the frame of the body [m], shape (n, 3).
-        areas: Area that each point represents [m^2], shape (n,) or a number for all.
+        positions: Position of each point in the frame of the body [m], shape (n, 3).
+        areas: Area that each point represents [m^2], shape (n,), or one number for all points.
     """
 
     positions: np.ndarray
@@ -123,21 +125,22 @@ class RigidBody:
 
     Attributes:
         name: Unique name of the body.
-        shape: Its solid in its own frame; None for a body without extent, which is massless unless it has an `inertia`.
+        shape: Solid of the body in the frame of the body; None for a body without extent, which is massless unless it
+            has an `inertia`.
         density: Density [kg/m^3], from which mass and moments of inertia follow.
-        inertia: Mass and moments, replacing the values from shape and density.
-        position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
-        rotation: Rotation matrix of its frame in the world, row by row, with all joint coordinates at zero, shape (3,
-            3). Its columns are the axes of the frame.
-        points: Contact points: their approximate number, or a `Cloud` of them. Whatever the number, a sphere has one
-            point, a capsule three and a cylinder nine; these points move over the surface to the place of contact, and
-            each represents a 64th of the surface. Boxes have a grid with points at their corners. Other shapes, and all
-            shapes in contact with such other shapes, have the given number of points, spread evenly and as
-            symmetrically as the shape.
-        surface: Name of its surface material, to which contacts refer; None for the name of the body.
+        inertia: Mass and moments of inertia, which replace the values from shape and density; None to use these values.
+        position: Origin of the frame of the body in the world with all joint coordinates at zero [m], shape (3,).
+        rotation: Rotation matrix of the frame of the body in the world with all joint coordinates at zero, row by row,
+            shape (3, 3). The columns of the matrix are the axes of the frame.
+        points: Approximate number of contact points, or the contact points as a `Cloud`; 0 for no contact points. For
+            any number above 0, a sphere has one point, a capsule three points and a cylinder nine points; these points
+            move over the surface to the place of contact, and each represents a 64th of the surface. Boxes have a grid
+            with points at their corners. Other shapes, and all shapes in contact with such other shapes, have the given
+            number of points, spread evenly and with the symmetry of the shape.
+        surface: Name of the surface material of the body, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
         friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair has the mean
-            of its two coefficients. A `Contact` law has a coefficient of its own.
+            of its two coefficients. A `Contact` law does not use this coefficient but has its own.
 
     Raises:
         SceneError: A value is out of range.
@@ -172,7 +175,7 @@ class RigidBody:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of its bounding box with all joint coordinates at zero [m], each of shape (3,)."""
+        """Lower and upper corner of the bounding box with all joint coordinates at zero [m], each of shape (3,)."""
         center, R = np.array(self.position), np.array(self.rotation)
         if self.shape is None:
             return center, center.copy()

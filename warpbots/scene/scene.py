@@ -35,8 +35,8 @@ class Task:
     Attributes:
         cell_size: Size of the cells of the soft bodies [m]; None for a size that follows from the shapes.
         control_interval: Time during which a control signal is constant [s].
-        substeps: Number of solver steps per control interval.
-        steps: Number of control intervals of one run.
+        substeps: Number of solver steps in each control interval.
+        steps: Number of control intervals in a run.
         direction: Direction in which the robot should travel, shape (dim,).
         clusters: Number of clusters of matter that the controller observes.
         clock: Period of the clock signal that the controller observes [s]; None for no clock.
@@ -59,13 +59,13 @@ class Task:
 
 @record
 class Scene:
-    """Bodies, their actuators and their surroundings.
+    """A scene: bodies, their actuators and their surroundings.
 
     Attributes:
-        bodies: Bodies, soft or rigid; all shapes of a scene are 2D or all are 3D. A scene of obstacles alone, such as a
-            room that was read from a file, has no bodies; its obstacles are put around a robot by
+        bodies: Bodies, soft or rigid; all shapes of a scene are 2D or all are 3D. A scene that consists only of
+            obstacles, such as a room that was read from a file, has no bodies; its obstacles are put around a robot by
             ``dataclasses.replace(robot, obstacles=room.obstacles)``.
-        actuators: Actuators; actuator k is driven by channel k of every control tensor.
+        actuators: Actuators; channel k of every control tensor drives actuator k.
         obstacles: Static solids.
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
         domain: Lower and upper corner of the space that matter may occupy [m]; None to let the solver choose one
@@ -76,18 +76,20 @@ class Scene:
         loads: Loads on regions.
         attachments: Attachments between soft bodies.
         joints: Joints of rigid bodies; a body that is not the child of a joint floats freely.
-        contacts: Contact laws of rigid bodies with one another and with obstacles.
+        contacts: Contact laws between rigid bodies, and between rigid bodies and obstacles.
         fluid: The fluid around soft bodies, or None.
         fields: Parameters that no other record can hold, such as a stiffness that differs from element to element; see
             `warpbots.Simulation.scene_with`.
-        source: Path of the file that the scene was read from; parts of this file that warpbots does not understand are
-            preserved on writing. Comparisons ignore `source`.
-        text: The text that `print` shows; `warpbots` puts a short table here. `repr` gives all data of a scene.
-        mimebundle: The content that a notebook shows; `warpbots` puts a table with a picture here.
+        source: Path of the file from which the scene was read; parts of this file that warpbots does not understand are
+            preserved when the scene is written. Comparisons ignore `source`.
+        text: Function that returns the text that `print` shows; `warpbots` sets a function that returns a short table.
+            `repr` gives all data of a scene.
+        mimebundle: Function that returns the content that a notebook shows; `warpbots` sets a function that returns a
+            table with a picture.
 
     Raises:
-        SceneError: Duplicate names, references to names that do not exist, or parts of different dimensions; every
-            fault is listed.
+        SceneError: Names are duplicate or do not exist, or parts have different dimensions; the message lists every
+            fault.
     """
 
     text: ClassVar[Callable[["Scene"], str]] = staticmethod(repr)
@@ -120,7 +122,7 @@ class Scene:
         return type(self).text(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """A notebook shows a scene as a table and a picture: see `warpbots.view`."""
+        """Content that a notebook shows for the scene: a table and a picture (`warpbots.view`)."""
         return type(self).mimebundle(self)
 
     @property
@@ -141,10 +143,10 @@ class Scene:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of all bodies at rest [m], each of shape (dim,).
+        """Lower and upper corner of the bounding box of all bodies at rest [m], each of shape (dim,).
 
-        A scene without bodies has the corners of all obstacles; a direction in which the obstacles are unbounded gets
-        an extent of 1 m.
+        For a scene without bodies, it is the bounding box of all obstacles, with an extent of 1 m in a direction in
+        which the obstacles are unbounded.
         """
         boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies or self.obstacles]
         corners = zip(*boxes, strict=True)

@@ -1,4 +1,4 @@
-"""Shapes of bodies and obstacles. Data only; signed distances are in `warpbots.contact.distance`.
+"""Shapes of bodies and obstacles, as data only; `warpbots.contact.distance` computes signed distances.
 
 All lengths are in metres. In 2D a shape lies in the (x, y) plane with y up; in 3D z is up.
 """

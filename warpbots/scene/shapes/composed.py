@@ -45,9 +45,9 @@ class Posed:
     """A shape, rotated and then translated: x = rotation . x_shape + translation.
 
     Attributes:
-        shape: The shape in its own frame.
-        translation: Position of the origin of the shape's frame [m], shape (dim,).
-        rotation: Rotation matrix, row by row, shape (dim, dim).
+        shape: The shape before rotation and translation.
+        translation: Position of the origin of the frame of `shape` after the translation [m], shape (dim,).
+        rotation: Rotation matrix, row by row [1], shape (dim, dim).
     """
 
     shape: "Shape"
@@ -69,7 +69,10 @@ class Posed:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner [m] of the rotated bounding box, infinite for an unbounded shape; shape (dim,)."""
+        """Lower and upper corner of a box around the rotated bounding box of `shape` [m], each of shape (dim,).
+
+        The corners are infinite for an unbounded shape.
+        """
         lower, upper = self.shape.bounds
         if not np.isfinite(upper - lower).all():
             return np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
@@ -91,7 +94,7 @@ def dimension(shape: Shape) -> int:
 
 
 def bars_of(shape: Shape) -> Truss | None:
-    """`shape` as a truss in world coordinates; None if it is not a truss."""
+    """Return `shape` as a truss in world coordinates, or None if `shape` is not a truss."""
     if isinstance(shape, Posed):
         truss = bars_of(shape.shape)
         return truss and Truss(
@@ -106,7 +109,7 @@ def parts_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def sheets_of(shape: Shape) -> tuple[Sheet, ...]:
-    """The sheets of `shape` (the shape itself, or parts of a union) in world coordinates; empty for a solid."""
+    """All sheets of `shape` in world coordinates: the shape itself, or parts of a union; none for a solid."""
     if isinstance(shape, Union):
         return tuple(sheet for part in shape.shapes for sheet in sheets_of(part))
     if isinstance(shape, Posed):

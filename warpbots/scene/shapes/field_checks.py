@@ -10,16 +10,16 @@ __all__ = ["assign", "finite_array", "positive", "refuse_bad_indices", "refuse_u
 
 
 def assign(instance: Any, **values: Any) -> None:
-    """Set attributes of a frozen `instance`, in its own constructor."""
+    """Set attributes of a frozen dataclass `instance`, for use in its constructor."""
     for name, value in values.items():
         object.__setattr__(instance, name, value)
 
 
 def finite_array(value: Any, what: str, ndim: int, dtype: type = np.float64) -> np.ndarray:
-    """A read-only array of finite numbers, with `ndim` dimensions, of `value`.
+    """Convert `value` to a read-only array of finite numbers with `ndim` dimensions.
 
     Raises:
-        SceneError: The array is empty, has the wrong number of dimensions, or contains fractions instead of integers.
+        SceneError: The array is empty, has another number of dimensions, or contains fractions instead of integers.
     """
     given = np.asarray(value)
     if given.ndim != ndim or given.size == 0:
@@ -44,16 +44,16 @@ def positive(value: float, what: str) -> float:
 
 
 def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str) -> None:
-    """Raise if an element has an index of a vertex that does not exist, or the same index twice.
+    """Raise an error if an element has the index of a vertex that does not exist, or has an index twice.
 
     Args:
-        elements: Vertex indices, shape (m, corners).
+        elements: Vertex indices of each element, shape (m, corners).
         count: Number of vertices.
-        shape: Name of the shape.
-        field: Name of its field.
+        shape: Name of the shape, for messages.
+        field: Name of the field of the shape that holds the elements, for messages.
 
     Raises:
-        SceneError: An element has such an index.
+        SceneError: An index does not exist, or an element has an index twice.
     """
     if elements.min() < 0 or elements.max() >= count:
         raise SceneError(
@@ -69,16 +69,16 @@ def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str)
 
 
 def refuse_unused(vertices: np.ndarray, elements: np.ndarray, shape: str, element: str) -> None:
-    """Raise if a vertex of a `shape` belongs to no `element`.
+    """Raise an error if a vertex belongs to no element.
 
     Args:
         vertices: Vertex positions [m], shape (n, dim).
-        elements: Vertex indices, shape (m, corners).
-        shape: Name of the shape.
-        element: Name of an element in messages.
+        elements: Vertex indices of each element, shape (m, corners).
+        shape: Name of the shape, for messages.
+        element: Word for an element in messages.
 
     Raises:
-        SceneError: There is such a vertex.
+        SceneError: A vertex belongs to no element.
     """
     loose = np.setdiff1d(np.arange(len(vertices)), elements)
     if len(loose):

@@ -40,8 +40,8 @@ class Sphere:
     """Ball (a disc in 2D).
 
     Attributes:
-        center: Centre [m], shape (dim,).
-        radius: Radius [m].
+        center: Centre of the ball [m], shape (dim,).
+        radius: Radius of the ball [m].
     """
 
     center: Sequence[float]
@@ -61,9 +61,9 @@ class Capsule:
     """All points within `radius` of the segment from `start` to `end`.
 
     Attributes:
-        start: One end of the axis [m], shape (dim,).
-        end: Other end of the axis [m], shape (dim,).
-        radius: Radius [m].
+        start: One end of the segment [m], shape (dim,).
+        end: Other end of the segment [m], shape (dim,).
+        radius: Radius of the capsule [m].
     """
 
     start: Sequence[float]
@@ -82,12 +82,12 @@ class Capsule:
 
 @record
 class Cylinder:
-    """Solid cylinder with flat ends about the segment from `start` to `end` (an oriented rectangle in 2D).
+    """Solid cylinder with flat ends, whose axis is the segment from `start` to `end` (an oriented rectangle in 2D).
 
     Attributes:
-        start: Centre of one end [m], shape (dim,).
-        end: Centre of the other end [m], shape (dim,).
-        radius: Radius [m].
+        start: Centre of one end face [m], shape (dim,).
+        end: Centre of the other end face [m], shape (dim,).
+        radius: Radius of the cylinder [m].
     """
 
     start: Sequence[float]
@@ -115,11 +115,11 @@ def _axis(shape: "Capsule | Cylinder", name: str) -> dict:
 
 @record
 class HalfSpace:
-    """The points x behind a plane, normal . (x - point) <= 0. For floors, walls and regions.
+    """The half-space of all points x with normal . (x - point) <= 0, for floors, walls and regions.
 
     Attributes:
-        point: A point of the plane [m], shape (dim,).
-        normal: Outward direction, shape (dim,); normalised on construction.
+        point: A point of the boundary plane [m], shape (dim,).
+        normal: Outward normal of the plane, shape (dim,); normalised on construction.
     """
 
     point: Sequence[float]

@@ -1,4 +1,4 @@
-"""Sampled shapes: heights, images, triangles, points, signed distances."""
+"""Shapes given by samples: terrain heights, images, triangles, points and signed distances."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ __all__ = ["DistanceGrid", "Heightfield", "OpenMesh", "Points", "Silhouette", "T
 
 
 class OpenMesh(SceneError):
-    """A triangle mesh that is not watertight, so that it has no inside."""
+    """Raised for a triangle mesh that is not watertight and therefore has no inside."""
 
 
 @record
 class Heightfield:
-    """Terrain: everything below a height that is sampled on a regular grid and interpolated linearly.
+    """Terrain: the space below heights that are sampled on a regular grid and interpolated linearly.
 
     Attributes:
         origin: Horizontal position of the first sample [m], shape (dim - 1,).
-        spacing: Distance between samples [m].
-        heights: Heights along the up axis [m], shape (n,) in 2D and (n_x, n_y) in 3D.
+        spacing: Distance between neighbouring samples [m].
+        heights: Height of each sample along the vertical axis [m], shape (n,) in 2D and (n_x, n_y) in 3D.
     """
 
     origin: Sequence[float] | float
@@ -53,7 +53,7 @@ class Silhouette:
     """A 2D shape from an image: the pixels for which `mask` is true.
 
     Attributes:
-        mask: Whether each pixel is inside, shape (rows, columns), top row first.
+        mask: Whether each pixel is inside, shape (rows, columns), bool, with the top row first.
         lower: Position of the lower left corner of the image [m], shape (2,).
         pixel: Edge of a pixel [m].
     """
@@ -74,7 +74,7 @@ class Silhouette:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of the inside pixels [m], each of shape (2,)."""
+        """Lower and upper corner of the bounding box of all pixels inside [m], each of shape (2,)."""
         rows, columns = np.nonzero(self.mask)
         height = self.mask.shape[0]
         lower = np.array([columns.min(), height - 1 - rows.max()])
@@ -88,11 +88,11 @@ class TriangleMesh:
 
     Attributes:
         vertices: Vertex positions [m], shape (n_vertices, 3).
-        faces: Vertex indices, counter-clockwise seen from outside, shape (n_faces, 3).
+        faces: Vertex indices of each face, counter-clockwise seen from outside, shape (n_faces, 3).
 
     Raises:
         OpenMesh: The mesh is not watertight.
-        SceneError: The mesh is empty, or indexes vertices that do not exist.
+        SceneError: The mesh is empty, or a face has an index of a vertex that does not exist.
     """
 
     vertices: np.ndarray
@@ -129,13 +129,16 @@ class TriangleMesh:
 
     @property
     def volume(self) -> float:
-        """Enclosed volume [m^3] by the divergence theorem."""
+        """Volume enclosed by the mesh [m^3], computed by the divergence theorem."""
         a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         return float(np.einsum("fi,fi->", a, np.cross(b, c)) / 6.0)
 
 
 def _weld(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Faces after vertices at the same position are merged (files often repeat vertices along seams)."""
+    """Vertex indices of the faces after vertices at the same position are merged, shape (n_faces, 3).
+
+    Files often repeat vertices along seams.
+    """
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)][faces]
 
@@ -182,12 +185,12 @@ class Points:
 
 @record
 class DistanceGrid:
-    """A solid given by samples of its signed distance on a regular grid (negative inside).
+    """A solid given by samples of its signed distance on a regular grid.
 
     Attributes:
-        values: Signed distances [m], shape (n_x, n_y) or (n_x, n_y, n_z).
+        values: Signed distance at each sample, negative inside [m], shape (n_x, n_y) or (n_x, n_y, n_z).
         lower: Position of the first sample [m], shape (dim,).
-        spacing: Distance between samples [m].
+        spacing: Distance between neighbouring samples [m].
     """
 
     values: np.ndarray

@@ -20,14 +20,16 @@ _RECTANGLE = 1e3
 
 @record
 class Sheet:
-    """A thin sheet of matter, such as cloth or a shell (3D): all points within half its thickness of a surface.
+    """A thin sheet of matter in 3D, such as cloth or a shell.
+
+    The sheet consists of all points within half its thickness of its middle surface, which may be open or closed.
 
     Attributes:
         vertices: Vertex positions of the middle surface [m], shape (n_vertices, 3).
-        faces: Vertex indices, shape (n_faces, 3), consistently oriented. The surface may be open or closed.
+        faces: Vertex indices of the triangles of the middle surface, consistently oriented, shape (n_faces, 3).
         thickness: Thickness of the sheet [m].
-        bending: Flexural rigidity [N m]; None for the rigidity of a plate of the material of the body, E t^3 / (12 (1 -
-            nu^2)).
+        bending: Flexural rigidity [N m]. None for the rigidity E t^3 / (12 (1 - nu^2)) of a plate of thickness t with
+            the material of the body.
 
     Raises:
         SceneError: An index, a vertex or a number is invalid, a triangle has no area, an edge belongs to more than two
@@ -67,16 +69,18 @@ class Sheet:
         height: float = 0.0,
         bending: float | None = None,
     ) -> "Sheet":
-        """A rectangle in the plane z = `height`, counter-clockwise seen from above; `Posed` rotates it.
+        """Make a rectangular sheet in the plane z = `height`; use `Posed` to rotate it.
+
+        The triangles are oriented counter-clockwise seen from above.
 
         Args:
             lower: Corner with the smallest x and y [m].
             upper: Corner with the largest x and y [m].
             thickness: Thickness of the sheet [m].
-            cells: Number of rectangles along x and along y. Diagonals alternate between neighbours, so that the halves
-                of the sheet are mirror images if the numbers are even.
-            height: z of the sheet [m].
-            bending: As for the class.
+            cells: Number of rectangles along x and along y. The diagonals of neighbouring rectangles alternate, so that
+                the halves of the sheet are mirror images if the numbers are even.
+            height: Coordinate z of the middle surface [m].
+            bending: Flexural rigidity [N m], as in the class.
 
         Raises:
             SceneError: `lower` is not below `upper`, or a number of cells is below 1.
@@ -103,7 +107,7 @@ class Sheet:
 
     @functools.cached_property
     def areas(self) -> np.ndarray:
-        """Areas of the triangles [m^2], shape (n_faces,)."""
+        """Area of each triangle [m^2], shape (n_faces,)."""
         return _areas(self.vertices, self.faces)
 
     @property
@@ -118,7 +122,7 @@ def _areas(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _refuse_slender(vertices: np.ndarray, faces: np.ndarray) -> None:
-    """Raise if triangles have no area."""
+    """Raise an error if triangles have no area."""
     corners = vertices[faces]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=-1).max(axis=1)
     flat = np.flatnonzero(_areas(vertices, faces) <= _SLENDER * longest**2)
@@ -131,7 +135,7 @@ def _refuse_slender(vertices: np.ndarray, faces: np.ndarray) -> None:
 
 
 def _refuse_edges(faces: np.ndarray) -> None:
-    """Raise if an edge has more than two faces, or two faces that traverse the edge in the same direction."""
+    """Raise an error if an edge has more than two faces, or two faces that traverse the edge in the same direction."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse, count = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True, return_counts=True)
     many = np.flatnonzero(count > 2)

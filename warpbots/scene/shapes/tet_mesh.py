@@ -1,4 +1,4 @@
-"""Solids of tetrahedra."""
+"""Solids that consist of tetrahedra."""
 
 import functools
 
@@ -19,16 +19,16 @@ _FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 
 @record
 class TetMesh:
-    """A solid of tetrahedra (3D), which finite-element solvers use unchanged.
+    """A solid that consists of tetrahedra (3D); finite-element solvers use the tetrahedra unchanged.
 
     Attributes:
         vertices: Vertex positions [m], shape (n_vertices, 3).
-        tets: Vertex indices of each tetrahedron, shape (n_tets, 4); seen from the first vertex, the other three are in
-            clockwise order, so that volumes are positive.
+        tets: Vertex indices of each tetrahedron, shape (n_tets, 4); seen from the first vertex, the other three
+            vertices are in clockwise order, so that volumes are positive.
 
     Raises:
         SceneError: An index or a vertex is invalid, a tetrahedron is inverted or flat, a face belongs to more than two
-            tetrahedra, or to two tetrahedra on the same side.
+            tetrahedra, or two tetrahedra lie on the same side of a common face.
     """
 
     vertices: np.ndarray
@@ -48,14 +48,14 @@ class TetMesh:
     @classmethod
     @checked
     def oriented(cls, vertices: np.ndarray, tets: np.ndarray) -> "TetMesh":
-        """A mesh of tetrahedra with vertices in any order: two vertices of each inverted tetrahedron are swapped.
+        """Make a mesh from tetrahedra whose vertices are in any order, by reorienting inverted tetrahedra.
 
         Args:
             vertices: Vertex positions [m], shape (n_vertices, 3).
-            tets: Vertex indices, shape (n_tets, 4).
+            tets: Vertex indices of each tetrahedron in any order, shape (n_tets, 4).
 
         Raises:
-            SceneError: As for the class, except inverted tetrahedra.
+            SceneError: The mesh is invalid for a reason other than inverted tetrahedra.
         """
         vertices, tets = _arrays(vertices, tets)
         inverted = _volumes(vertices, tets) < 0.0
@@ -69,17 +69,20 @@ class TetMesh:
 
     @functools.cached_property
     def volumes(self) -> np.ndarray:
-        """Volumes of the tetrahedra [m^3], shape (n_tets,)."""
+        """Volume of each tetrahedron [m^3], shape (n_tets,)."""
         return _volumes(self.vertices, self.tets)
 
     @property
     def volume(self) -> float:
-        """Volume of all tetrahedra [m^3]."""
+        """Total volume of all tetrahedra [m^3]."""
         return float(self.volumes.sum())
 
     @functools.cached_property
     def surface(self) -> np.ndarray:
-        """Faces that belong to only one tetrahedron, counter-clockwise seen from outside, shape (n_faces, 3)."""
+        """Vertex indices of the faces that belong to only one tetrahedron, shape (n_faces, 3).
+
+        The vertices are in counter-clockwise order seen from outside.
+        """
         faces = self.tets[:, _FACES].reshape(-1, 3)
         _, first, inverse, count = np.unique(
             np.sort(faces, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -104,7 +107,7 @@ class TetMesh:
 
 
 def _arrays(vertices: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and tetrahedra as consistent arrays, the latter writable."""
+    """Convert vertices and tetrahedra to arrays and check their indices; the array of tetrahedra is writable."""
     vertices = finite_array(vertices, "TetMesh.vertices", 2)
     tets = finite_array(tets, "TetMesh.tets", 2, np.int64).copy()
     if vertices.shape[1] != 3 or tets.shape[1] != 4:
@@ -127,7 +130,7 @@ def _flat(vertices: np.ndarray, tets: np.ndarray, volumes: np.ndarray) -> np.nda
 def _refuse_volumes(
     vertices: np.ndarray, tets: np.ndarray, volumes: np.ndarray, inverted: np.ndarray, flat: np.ndarray
 ) -> None:
-    """Raise if tetrahedra are inverted or flat; the message gives the first of them."""
+    """Raise an error if tetrahedra are inverted or flat; the message names the first inverted or flat tetrahedron."""
     if not (inverted.any() or flat.any()):
         return
     first = int(np.flatnonzero(inverted | flat)[0])
@@ -144,6 +147,6 @@ def _refuse_volumes(
 
 
 def _parity(faces: np.ndarray) -> np.ndarray:
-    """1 for faces whose indices are an even permutation, -1 for an odd one, shape (n,)."""
+    """For each face, 1 if its indices are an even permutation of the sorted indices, and -1 if odd, shape (n,)."""
     a, b, c = faces.T
     return np.where((a > b) ^ (b > c) ^ (a > c), -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Bars between joints."""
+"""Trusses: bars between joints."""
 
 import numpy as np
 
@@ -18,10 +18,11 @@ class Truss:
     Attributes:
         joints: Positions of the joints [m], shape (n_joints, dim).
         bars: Indices of the two joints of each bar, shape (n_bars, 2).
-        radius: Radius of the bars (half the width of the strips) [m]: a number, or one for each bar, shape (n_bars,).
+        radius: Radius of the bars, in 2D half the width of the strips [m]: a single number, or one number for each bar,
+            shape (n_bars,).
 
     Raises:
-        SceneError: A bar refers to a joint that does not exist a bar joins a joint with itself, two bars join the same
+        SceneError: A bar refers to a joint that does not exist, a bar joins a joint with itself, two bars join the same
             joints, two joints coincide, a joint has no bar, or a radius is not positive.
     """
 
@@ -57,17 +58,17 @@ class Truss:
 
     @property
     def length(self) -> np.ndarray:
-        """Lengths of the bars between their joints [m], shape (n_bars,)."""
+        """Length of each bar, between its two joints [m], shape (n_bars,)."""
         return np.linalg.norm(self.joints[self.bars[:, 1]] - self.joints[self.bars[:, 0]], axis=1)
 
     @property
     def section(self) -> np.ndarray:
-        """Cross-sections of the bars [m^(dim - 1)], shape (n_bars,)."""
+        """Cross-section of each bar [m^(dim - 1)], shape (n_bars,)."""
         return 2.0 * self.radius if self.joints.shape[1] == 2 else np.pi * self.radius**2
 
 
 def _refuse_doubles(joints: np.ndarray, bars: np.ndarray) -> None:
-    """Raise if joints or bars coincide, or a joint has no bar."""
+    """Raise an error if joints or bars coincide, or if a joint has no bar."""
     _, first, count = np.unique(joints, axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         a = int(first[count > 1][0])
