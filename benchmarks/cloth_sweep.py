@@ -1,4 +1,4 @@
-"""Random scenes of thin cloth in steps of 10 ms: number of steps that converge, need shorter steps, or fail.
+"""Random scenes of thin cloth in steps of 10 ms: number of steps that converge, are divided, or fail.
 
     python benchmarks/cloth_sweep.py [--scenes N] [--steps N] [--halvings N] [--memory N] [--iterations N] [--only ...]
 
@@ -26,7 +26,7 @@ KINDS = ("ball", "edge", "corner", "pinned", "buckled")
 
 
 def scene(number: int) -> tuple[wb.Scene, str]:
-    """A random scene and its description."""
+    """Make a random scene, and describe the scene in words."""
     rng, kind = np.random.default_rng([7, number]), KINDS[number % len(KINDS)]
     side, cells, rigidity = rng.uniform(0.12, 0.24), int(rng.integers(6, 11)), 10.0 ** rng.uniform(-6.0, -4.0)
     stiffness, friction = 10.0 ** rng.uniform(5.0, 6.5), float(rng.choice([0.0, 0.3, 0.6]))
@@ -54,7 +54,7 @@ def scene(number: int) -> tuple[wb.Scene, str]:
 
 
 def run(number: int, steps: int, solver: wb.ProjectiveDynamics) -> dict[str, float]:
-    """Simulate a scene; returns counts of steps and iterations, and CPU time [s]."""
+    """Simulate a scene; return the numbers of steps and iterations, and the CPU time [s]."""
     made, words = scene(number)
     sim = wb.Simulation(made, solver, STEP)
     state, found = sim.state(), {"whole": 0, "halved": 0, "shorter": 0, "lost": 0, "iterations": 0, "most": 0}

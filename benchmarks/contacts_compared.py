@@ -2,11 +2,12 @@
 
     python benchmarks/contacts_compared.py [KIND ...] [--steps S ...] [--under SUPPORT ...]
 
-Scenes, steps and the criterion for intersections are those of ``degenerate_contacts.py``. The reference is
+Scenes, steps and the criterion for intersections are the same as in ``degenerate_contacts.py``. The reference is
 ``incremental_potential.py``, which needs the IPC Toolkit (``pip install ipctk``). For each length of step the first
-table gives the number of scenes in which every step was found, the number in which some step was taken as shorter ones,
-and the CPU time of a step. The second gives the distance between both results as barriers begin closer and closer to
-the distance that surfaces keep under projective dynamics, with friction iterated until it no longer lags.
+table gives the number of scenes in which every step was found, the number of scenes in which a step was divided into
+shorter steps, and the CPU time of a step. The second table gives the distance between both results for barriers that
+begin closer and closer to the distance that surfaces keep under projective dynamics; friction is iterated until it no
+longer lags.
 """
 
 import os
@@ -38,7 +39,10 @@ LAGS = 30
 
 
 def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Ending, IncrementalPotential]:
-    """Endings of a scene under projective dynamics and incremental potential contact, and the solver of the latter."""
+    """Simulate a scene with both methods.
+
+    Returns the endings with projective dynamics and with incremental potential contact, and the solver of the latter.
+    """
     solvers: list[IncrementalPotential] = []
 
     def steps(described: wb.Scene, dt: float) -> Steps:
@@ -52,7 +56,7 @@ def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Endin
 
 
 def times(kinds: list[str], support: str, dt: float) -> tuple[str, dict[str, float]]:
-    """A row of the first table, and the time of incremental potential contact by parts [s]."""
+    """A row of the first table, and the CPU time of each part of incremental potential contact [s]."""
     ends = [beside(kind, support, dt) for kind in kinds]
     ours, theirs, solvers = zip(*ends, strict=True)
     cells, medians, spent = [support, f"{dt:g}"], [], defaultdict(float)
@@ -72,7 +76,10 @@ def times(kinds: list[str], support: str, dt: float) -> tuple[str, dict[str, flo
 
 
 def apart(kinds: list[str], support: str, dt: float, activation: float) -> str:
-    """A row of the second table: largest distance of a node between both [mm], in scenes of whole steps without lag."""
+    """A row of the second table: the largest distance between the positions of a node under both methods [mm].
+
+    Only scenes count in which no step was divided and friction does not lag.
+    """
     distances = {}
     for kind in kinds:
         ours, theirs, solver = beside(kind, support, dt, lags=LAGS, activation=activation, least=KEPT)

@@ -2,11 +2,12 @@
 
     python benchmarks/degenerate_contacts.py [KIND ...] [--steps S ...] [--under SUPPORT ...]
 
-Kinds of scenes are as in the unit tests of incremental potential contact (Li et al. 2020; Erleben 2018): spikes, ridges
-and cubes thrown at their like, into wedges and cracks, over internal edges and over a cliff, at 1 m/s. The body below
-is a soft body that stands on its foot, a soft body with all nodes held, or an obstacle of the same mesh. For each step
-length the table gives the number of scenes in which every step was found, in which a step was refused, and in which
-surfaces intersect after a step by more than rounding, the greatest depth, and the time of a step.
+The kinds of scenes are those of the unit tests of incremental potential contact (Li et al. 2020; Erleben 2018): spikes,
+ridges and cubes are thrown at bodies of the same kind, into wedges and cracks, over internal edges and over a cliff, at
+1 m/s. The body below is a soft body that stands on its foot, a soft body with all nodes held, or an obstacle of the
+same mesh. For each length of step the table gives three numbers of scenes: scenes in which every step was found, scenes
+in which a step was refused, and scenes in which surfaces intersect after a step by more than rounding. It also gives
+the greatest depth and the time of a step.
 """
 
 import argparse
@@ -40,7 +41,7 @@ ROUNDING = 2e-6
 def prism(
     profile: list[tuple[float, float]], triangles: list[tuple[int, int, int]], ends: tuple[float, ...]
 ) -> TetMesh:
-    """A triangulated profile in x and z, extruded along y."""
+    """A prism: a triangulated profile in x and z, extruded along y."""
     n, outline = len(profile), np.array(profile, dtype=float)
     layers = [np.column_stack([outline[:, 0], np.full(n, y), outline[:, 1]]) for y in ends]
     tets = []
@@ -63,18 +64,18 @@ def ridge(width: float = 0.06) -> TetMesh:
 
 
 def cubes(counts: tuple[int, int, int], size: float = 0.05) -> TetMesh:
-    """Cubes side by side, with their lower face centred at the origin."""
+    """Cubes side by side; the centre of their common lower face is at the origin."""
     x, y, z = np.array(counts) * size
     return box_tets(Box((-x / 2, -y / 2, 0.0), (x / 2, y / 2, z)), size)
 
 
 def turned_over(mesh: TetMesh) -> TetMesh:
-    """The mesh upside down, by half a turn about x."""
+    """The mesh after half a turn about the x axis, so that it is upside down."""
     return TetMesh.oriented(mesh.vertices * [1.0, -1.0, -1.0], mesh.tets)
 
 
 def notch(opening: float) -> TetMesh:
-    """A block with a notch along y, which has its bottom at the origin and the width `opening` at the top [m]."""
+    """A block with a notch along y; the notch has its bottom at the origin and the width `opening` [m] at the top."""
     half = opening / 2
     profile = [(-0.1, -0.04), (0, -0.04), (0.1, -0.04), (0.1, 0.08), (half, 0.08), (0, 0), (-half, 0.08), (-0.1, 0.08)]
     triangles = [(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 4, 5), (0, 5, 7), (5, 6, 7)]
@@ -109,7 +110,7 @@ KINDS: dict[str, Callable[[], tuple[TetMesh, TetMesh, tuple[float, float, float]
 
 
 def scene(kind: str, support: str) -> wb.Scene:
-    """A body thrown at a support."""
+    """A scene in which a body is thrown at a support."""
     above, below, at, turn = KINDS[kind]()
     c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
     position = above.vertices @ np.array([(c, s, 0), (-s, c, 0), (0, 0, 1)]) + at + np.array([0, 0, GAP])
@@ -128,14 +129,14 @@ def scene(kind: str, support: str) -> wb.Scene:
 
 
 def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Depths of the pairs of an edge and a face without a common vertex that intersect, by signed volumes [m].
+    """Depth of each intersection of an edge and a face without a common vertex [m], found by signed volumes.
 
-    The depth is the least translation that separates them: until an end of the edge is in the plane of the face, or
-    until the edge touches an edge of the face.
+    The depth is the least translation that separates edge and face: then an end of the edge is in the plane of the
+    face, or the edge touches an edge of the face.
 
     Args:
-        x: Vertices [m], shape (vertices, 3).
-        faces: Triangles of the vertices, shape (faces, 3).
+        x: Positions of the vertices [m], shape (vertices, 3).
+        faces: Vertex indices of the triangles, shape (faces, 3).
     """
     edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
@@ -159,15 +160,15 @@ def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 class Ending(NamedTuple):
-    """Result of a scene.
+    """Result of the simulation of a scene.
 
     Attributes:
-        end: "found", "refused" or "pierced".
+        end: "found" if every step was found, "refused" if a step was refused, or "pierced" if surfaces intersect.
         seconds: CPU time of each step that was tried [s].
         depth: Greatest depth of an intersection [m].
-        why: Reason of a refusal.
-        path: Nodes of the soft bodies after each step that was found [m], shape (steps, nodes, 3).
-        shorter: Number of shorter steps in place of whole ones.
+        why: Reason for a refusal.
+        path: Positions of the nodes of the soft bodies after each step that was found [m], shape (steps, nodes, 3).
+        shorter: Number of shorter steps into which whole steps were divided.
     """
 
     end: str
@@ -179,7 +180,10 @@ class Ending(NamedTuple):
 
 
 def surfaces(described: wb.Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of obstacles [m], and faces of soft bodies and obstacles; vertices of the latter are numbered last."""
+    """Positions of the vertices of obstacles [m], and vertex indices of all faces of soft bodies and obstacles.
+
+    The indices of vertices of obstacles follow the indices of the nodes of soft bodies.
+    """
     solids = [obstacle.shape for obstacle in described.obstacles]
     meshes = [*(body.shape.surface for body in described.soft), *(solid.faces for solid in solids)]
     counts = [*(len(body.shape.vertices) for body in described.soft), *(len(solid.vertices) for solid in solids)]
@@ -192,7 +196,7 @@ Steps = Callable[[], tuple[np.ndarray, int]]
 
 
 def projective(described: wb.Scene, dt: float) -> Steps:
-    """Steps of projective dynamics."""
+    """Simulate a scene by projective dynamics, step by step."""
     sim = wb.Simulation(described, wb.ProjectiveDynamics(0.05), dt)
     state = sim.state()
 
@@ -205,7 +209,7 @@ def projective(described: wb.Scene, dt: float) -> Steps:
 
 
 def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], Steps] = projective) -> Ending:
-    """Throw a body at a support; `solver` gives the steps of a scene."""
+    """Throw a body at a support, with the steps that `solver` yields for the scene."""
     described = scene(kind, support)
     step, (fixed, faces) = solver(described, dt), surfaces(described)
     spent, path, deepest, why, shorter = [], [], 0.0, "", 0
@@ -224,12 +228,12 @@ def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], 
 
 
 def options_of(description: str, steps: tuple[float, ...], example: str) -> argparse.Namespace:
-    """Kinds, step lengths and supports from the command line.
+    """Read kinds of scenes, step lengths and supports from the command line.
 
     Args:
-        description: What the program does.
-        steps: Default step lengths [s]; a small run uses the second.
-        example: The only kind in a small run.
+        description: Description of the program.
+        steps: Default step lengths [s]; a test run uses only the second step length.
+        example: The only kind of scene in a test run.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", help=f"{', '.join(KINDS)}; all without a name")
@@ -241,13 +245,13 @@ def options_of(description: str, steps: tuple[float, ...], example: str) -> argp
 
 
 def tell(which: str, ending: Ending) -> None:
-    """Print the result of a scene if a step was not found, or surfaces intersect."""
+    """Print the result of a scene if a step was not found or if surfaces intersect."""
     if ending.end != "found":
         print(f"{which}: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}", flush=True)
 
 
 def table(*heads: str) -> str:
-    """The first two lines of a table."""
+    """The first two lines of a table, with the given column heads."""
     return f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|"
 
 

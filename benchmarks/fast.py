@@ -1,6 +1,6 @@
-"""Size of a run: with ``WARPBOTS_FAST`` in the environment a script takes about a second and leaves no figures.
+"""Size of a run: with ``WARPBOTS_FAST`` in the environment, a script takes about a second and leaves no figures.
 
-This only checks that a script runs to its end; its results then mean nothing.
+Such a test run only checks that the script runs to its end; its results mean nothing.
 """
 
 import atexit
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def sized(full: T, fast: T) -> T:
-    """`full` for a measurement, `fast` for a test run."""
+    """Return `full` for a measurement, or `fast` for a test run."""
     return fast if FAST else full
 
 
 def figures(script: str) -> Path:
-    """The folder for the figures of a script: beside it, or a temporary one in a test run."""
+    """The folder for the figures of a script: the folder of the script, or a temporary folder in a test run."""
     if not FAST:
         return Path(script).resolve().parent
     folder = tempfile.mkdtemp(prefix="warpbots-")

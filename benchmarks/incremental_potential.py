@@ -1,8 +1,8 @@
 """Implicit Euler with incremental potential contact (Li et al. 2020), as a reference for soft bodies of tetrahedra.
 
-Barriers, friction and continuous collision detection are those of the IPC Toolkit. All else is independent of the
-solvers of warpbots: neo-Hookean tetrahedra, lumped masses and Newton's method in NumPy, double precision, one thread.
-Matrices are dense: for a hundred nodes dense factorisation is faster than sparse.
+Barriers, friction and continuous collision detection come from the IPC Toolkit. Everything else is independent of the
+solvers of warpbots: neo-Hookean tetrahedra, lumped masses and Newton's method in NumPy, in double precision on one
+thread. Matrices are dense, because for a hundred nodes dense factorisation is faster than sparse factorisation.
 """
 
 import contextlib
@@ -33,25 +33,25 @@ CURVATURE = np.einsum("ikm,jln->ijklmn", LEVI_CIVITA, LEVI_CIVITA).reshape(81, 9
 
 
 class Clock:
-    """CPU time by parts [s]."""
+    """Counter of the CPU time of each part of the method [s]."""
 
     def __init__(self):
         self.seconds: dict[str, float] = defaultdict(float)
 
     @contextlib.contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Add the CPU time within the context to a part."""
+        """Context whose CPU time is added to a part."""
         begun = time.process_time()
         yield
         self.seconds[part] += time.process_time() - begun
 
 
 class Tetrahedra:
-    """Psi = mu/2 (F : F - 3) - mu ln J + lambda/2 (ln J)^2 of linear tetrahedra.
+    """Linear tetrahedra with the energy density Psi = mu/2 (F : F - 3) - mu ln J + lambda/2 (ln J)^2.
 
     Args:
-        rest: Nodes at rest [m], shape (nodes, 3).
-        tets: Tetrahedra of positive volume, shape (tets, 4).
+        rest: Positions of the nodes at rest [m], shape (nodes, 3).
+        tets: Node indices of the tetrahedra, which have positive volumes, shape (tets, 4).
         E: Young's modulus [Pa].
         nu: Poisson's ratio.
     """
@@ -69,11 +69,11 @@ class Tetrahedra:
         self.rows, self.entries = dofs.ravel(), (dofs[:, :, None] * rest.size + dofs[:, None]).ravel()
 
     def deformation(self, x: np.ndarray) -> np.ndarray:
-        """F for positions, or its change for a displacement."""
+        """Deformation gradients F at the positions x, or their change for a displacement x."""
         return x[self.tets].swapaxes(1, 2) @ self.slopes
 
     def energy(self, x: np.ndarray) -> float:
-        """The elastic energy [J], infinite where a tetrahedron is inverted."""
+        """The elastic energy [J]; infinite if a tetrahedron is inverted."""
         F = self.deformation(x)
         J = np.linalg.det(F)
         if J.min(initial=1.0) <= 0.0:
@@ -90,7 +90,7 @@ class Tetrahedra:
         return np.bincount(self.rows, per_tet.ravel(), self.size)
 
     def hessian(self, x: np.ndarray, projected: bool) -> np.ndarray:
-        """The second derivative [N/m]; `projected` removes negative eigenvalues of tetrahedra."""
+        """The Hessian of the energy [N/m]; if `projected`, negative eigenvalues of each tetrahedron are removed."""
         F = self.deformation(x)
         J = np.linalg.det(F)
         cofactor = (J[:, None, None] * np.linalg.inv(F).swapaxes(1, 2)).reshape(-1, 9)
@@ -106,7 +106,7 @@ class Tetrahedra:
         return np.bincount(self.entries, blocks.ravel(), self.size**2).reshape(self.size, self.size)
 
     def longest(self, x: np.ndarray, p: np.ndarray) -> float:
-        """The fraction t of a displacement at which the first tetrahedron becomes flat: det(1 + t F^-1 dF) = 0."""
+        """Fraction t of the displacement p at which the first tetrahedron becomes flat: det(1 + t F^-1 dF) = 0."""
         change = np.linalg.inv(self.deformation(x)) @ self.deformation(p)
         far = (change**2).sum((1, 2)) >= 1.0
         values = np.linalg.eigvals(change[far])
@@ -118,9 +118,9 @@ class Contacts:
     """Barriers, lagged friction and collision detection of the IPC Toolkit; energies are multiplied by h^2.
 
     Args:
-        start: Vertices [m], soft bodies first, shape (vertices, 3).
-        faces: Triangles of the vertices.
-        moving: Number of leading vertices, at least one of which takes part in every contact.
+        start: Positions of all vertices, those of soft bodies first [m], shape (vertices, 3).
+        faces: Vertex indices of the triangles.
+        moving: Number of vertices of soft bodies; at least one of them takes part in every contact.
         dt: Length of a step h [s].
         activation: Distance beyond `least` at which barriers begin [m].
         least: Distance that is never reached [m].
@@ -146,7 +146,7 @@ class Contacts:
         self.smooth, self.sliding = ipctk.FrictionPotential(STICKING), ipctk.TangentialCollisions()
 
     def begin(self, x: np.ndarray, mass: float, matter: np.ndarray, dofs: np.ndarray) -> None:
-        """Begin a step at x, with the stiffness that balances the gradients of matter and barriers."""
+        """Begin a step at x: choose the stiffness of barriers that balances the gradients of matter and barriers."""
         self.before, pairs, unit = x, self.near(x), ipctk.BarrierPotential(self.activation, 1.0)
         push = unit.gradient(pairs, self.mesh, x)[dofs]
         self.stiffness, self.stiffest = ipctk.initial_barrier_stiffness(
@@ -164,11 +164,11 @@ class Contacts:
         self.barrier = ipctk.BarrierPotential(self.activation, self.stiffness)
 
     def lag(self, x: np.ndarray) -> None:
-        """Set friction from the normal forces and contact planes at x."""
+        """Update friction with the normal forces and contact planes at x."""
         self.sliding.build(self.mesh, x, self.near(x), self.barrier, self.coefficient)
 
     def near(self, x: np.ndarray, candidates: ipctk.Candidates | None = None) -> ipctk.NormalCollisions:
-        """Pairs close enough for a barrier."""
+        """Pairs that are close enough for a barrier."""
         pairs = ipctk.NormalCollisions()
         if candidates is None:
             pairs.build(self.mesh, x, self.activation, self.least, self.broad)
@@ -197,7 +197,7 @@ class Contacts:
         return self.barrier.gradient(pairs, self.mesh, x) + sliding
 
     def hessian(self, x: np.ndarray, pairs: ipctk.NormalCollisions, projected: bool) -> np.ndarray:
-        """Second derivative of barriers and friction [kg]; `projected` removes negative eigenvalues of pairs."""
+        """Hessian of barriers and friction [kg]; if `projected`, negative eigenvalues of each pair are removed."""
         method = ipctk.PSDProjectionMethod.CLAMP if projected else ipctk.PSDProjectionMethod.NONE
         sliding = self.smooth.hessian(self.sliding, self.mesh, (x - self.before) / self.dt, method)
         return (self.barrier.hessian(pairs, self.mesh, x, method) + sliding / self.dt).toarray()
@@ -207,17 +207,17 @@ class IncrementalPotential:
     """Steps of implicit Euler: minima of 1/2 |x - y|_M^2 + h^2 Psi + kappa B + h^2 D (Li et al. 2020).
 
     Args:
-        described: Scene of soft bodies of tetrahedra, all of one neo-Hookean material, obstacles of triangles, and
-            half-spaces that are held.
+        described: Scene with soft bodies of tetrahedra, all with the same neo-Hookean material, obstacles of triangles,
+            and constraints that hold half-spaces.
         dt: Length of a step h [s].
-        lags: Largest number of times that friction takes normal forces and contact planes from the last minimum.
+        lags: Largest number of updates of friction, each with the normal forces and contact planes at the last minimum.
         activation: Distance beyond `least` at which barriers begin [mean edges].
         least: Distance that surfaces keep [mean edges of the finest body].
 
     Attributes:
-        iterations: Newton iterations of each step.
-        lagging: Number of steps in which friction would still change the minimum.
-        clock: CPU time by parts.
+        iterations: Number of Newton iterations of each step.
+        lagging: Number of steps in which a further update of friction would still change the minimum.
+        clock: CPU time of each part.
     """
 
     def __init__(
@@ -264,11 +264,11 @@ class IncrementalPotential:
         ipctk.set_logger_level(ipctk.error)
 
     def vertices(self, x: np.ndarray) -> np.ndarray:
-        """Nodes and vertices of obstacles, in the form of the IPC Toolkit."""
+        """Positions of nodes and of vertices of obstacles, in the form that the IPC Toolkit expects."""
         return np.asfortranarray(np.concatenate([x, self.fixed]))
 
     def step(self) -> tuple[np.ndarray, int]:
-        """Nodes after the next step [m], and the number of shorter steps, which is 0.
+        """Take a step; return the positions of the nodes [m], and the number of shorter steps, which is 0.
 
         Raises:
             SimulationError: Newton's method does not converge.
@@ -310,7 +310,7 @@ class IncrementalPotential:
                 self.contacts.stiffen(self.vertices(x), pairs)
 
     def direction(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> np.ndarray:
-        """Newton step, with projected second derivatives if their sum is not positive definite."""
+        """Newton step; Hessians are projected if their sum is not positive definite."""
         h, dofs, n = self.dt, self.dofs, x.size
         with self.clock("elasticity"):
             gradient = (self.mass * (x - self.aim)).ravel() + h * h * self.solid.gradient(x)
@@ -333,7 +333,10 @@ class IncrementalPotential:
     def descended(
         self, x: np.ndarray, p: np.ndarray, pairs: ipctk.NormalCollisions
     ) -> tuple[np.ndarray, ipctk.NormalCollisions]:
-        """Nodes of lower energy along the part of a step without collisions and inversions, and the pairs there."""
+        """Search along the part of a step without collisions and inversions for positions of lower energy.
+
+        Returns the positions and the pairs at these positions.
+        """
         now = self.energy(x, pairs)
         with self.clock("elasticity"):
             part = min(1.0, 0.9 * self.solid.longest(x, p))
@@ -351,7 +354,7 @@ class IncrementalPotential:
         raise wb.SimulationError(f"the energy does not fall along a Newton step of {np.abs(p).max():.2g} m")
 
     def energy(self, x: np.ndarray, pairs: ipctk.NormalCollisions) -> float:
-        """The incremental potential multiplied by h^2 [kg m^2]."""
+        """Value of the incremental potential, multiplied by h^2 [kg m^2]."""
         with self.clock("elasticity"):
             matter = 0.5 * float((self.mass * (x - self.aim) ** 2).sum()) + self.dt**2 * self.solid.energy(x)
         with self.clock("contact"):

@@ -1,12 +1,12 @@
-"""Launches of a control interval of one substep on a GPU, inside and outside of its graphs.
+"""Number of launches in a control interval of one substep on a GPU, inside and outside of its graphs.
 
     WARPBOTS_PARALLEL=1 python benchmarks/launches.py [NAME ...] [--device cpu] [--ptx FOLDER]
 
 Graphs are examined while they are captured, so that no GPU is needed: WARPBOTS_PARALLEL makes a CPU launch the kernels
-of a GPU. For each direction it counts: kernels, and fills or copies, in the graph (those within loops and branches
-once, and again in a separate count); kernels of fewer than 2,048 threads, which leave most of a GPU idle; operators of
-torch; and waits of the host for the device. `--ptx` compiles all launched kernels for compute capability 9.0;
-`registers.py` lists their registers.
+of a GPU. The script counts for the forward pass and for the backward pass: kernels, and fills or copies, in the graph
+(launches within loops and branches count once, and again in a separate number); kernels of fewer than 2,048 threads,
+which leave most of a GPU idle; operators of torch; and waits of the host for the device. `--ptx` compiles all launched
+kernels for compute capability 9.0; `registers.py` lists their registers.
 """
 
 import argparse
@@ -41,12 +41,12 @@ VIEWS = (
 
 
 class Captures:
-    """Counts launches within captures.
+    """Counter of launches within captures.
 
     Attributes:
-        graphs: Number of launches in each capture by kind: ``"kernels"``, ``"small"``, ``"memory"``, and the same
-            followed by ``" in loops"``.
-        kernels: All kernels that were launched, within captures or not, by module.
+        graphs: For each capture, the number of launches of each kind: ``"kernels"``, ``"small"`` and ``"memory"``, and
+            these names followed by ``" in loops"``.
+        kernels: All kernels that were launched, within captures or outside of them, by module.
     """
 
     def __init__(self):
@@ -60,7 +60,7 @@ class Captures:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator["Captures"]:
-        """A context in which launches are counted and executed as usual."""
+        """Context in which launches are counted and executed as usual."""
         with contextlib.ExitStack() as stack:
             for name in ("launch", "launch_tiled"):
                 self._replace(stack, wp, name, self._launch)
@@ -134,7 +134,7 @@ class Captures:
 
 
 class Around(TorchDispatchMode):
-    """Counts operators of torch that would launch a kernel, and operators for which the host waits."""
+    """Counter of operators of torch that would launch a kernel, and of operators for which the host waits."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ class Around(TorchDispatchMode):
 
 @contextlib.contextmanager
 def around() -> Iterator[Around]:
-    """`Around`, including reads that bypass torch's dispatcher on a CPU."""
+    """Context with an `Around` that also counts reads that bypass torch's dispatcher on a CPU."""
     with contextlib.ExitStack() as stack:
         counter = Around()
         for name in ("tolist", "cpu", "numpy"):
@@ -169,9 +169,9 @@ def around() -> Iterator[Around]:
 
 
 def counts(sim: wb.Simulation) -> tuple[list[tuple[collections.Counter, Around]], Captures]:
-    """Launches of a control interval with its gradient, forward and backward, inside and outside of the graph.
+    """Count the launches of a control interval and of its gradient, inside and outside of the graphs.
 
-    Also returns all kernels that were launched.
+    Returns the counts of the forward pass and of the backward pass, and the `Captures` with all launched kernels.
     """
     state = type(sim.state())(**{n: t.clone().requires_grad_() for n, t in vars(sim.state()).items()})
     like = next(iter(vars(state).values()))
@@ -193,7 +193,7 @@ def _loss(state: object) -> torch.Tensor:
 
 
 def compile_for_gpu(module: wp.Module, folder: pathlib.Path, arch: int = 90) -> pathlib.Path:
-    """Path of the PTX of a module for a compute capability; compiled into `folder` if it is not there yet."""
+    """Compile a module to PTX for a compute capability, unless `folder` already has the file; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     found = f"{module.get_module_identifier()}*.sm{arch}.ptx"
     if not any(folder.glob(found)):

@@ -1,4 +1,4 @@
-"""How warpbots reads one third-party file; `third_party_files.py` runs this for many files, in separate processes."""
+"""Test of reading one third-party file; `third_party_files.py` runs the test for many files, in separate processes."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ _EMPTY = re.compile(
 
 
 def outcome(kind: str, path: str, motion: bool) -> dict:
-    """The outcome of a file, as a row of the table.
+    """Read a file, and describe the outcome as a row of the table.
 
     Args:
         kind: ``"URDF"``, ``"MJCF"``, ``"USD"`` or ``"mesh"``.
@@ -44,7 +44,8 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
     Returns:
         ``outcome``, one of `third_party_files.OUTCOMES`; ``reason``, the sentence of a refusal or the last line of a
         traceback; ``said``, all warnings; ``answers``, the arguments that had to be passed; ``seconds``; and for loaded
-        files ``bodies``, the mass and the mass that the file gives [kg], and the deviation of the motion from MuJoCo's.
+        files the number of ``bodies``, the mass in the scene and the mass according to the file [kg], and the deviation
+        of the motion from the motion in MuJoCo.
     """
     row = {"path": path, "kind": kind, "outcome": "refused", "reason": "", "said": [], "answers": {}}
     start = time.perf_counter()
@@ -69,7 +70,7 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
 
 
 def _answered(kind: str, path: str, answers: dict):
-    """The contents of a file, read with all arguments that its refusals ask for; these are added to `answers`."""
+    """Read a file with all arguments that refusals ask for, and add these arguments to `answers`."""
     while True:
         try:
             return _load(kind, path, answers)
@@ -85,7 +86,7 @@ def _answered(kind: str, path: str, answers: dict):
 
 
 def _joined(old, new):
-    """Replace an earlier answer by a later one; dictionaries are merged."""
+    """Replace an earlier answer by a later answer; if both are dictionaries, merge them."""
     return {**(old or {}), **new} if isinstance(new, dict) else new
 
 
@@ -129,7 +130,7 @@ def _mass(scene: wb.Scene) -> float | None:
 
 
 def _mass_said(kind: str, path: str) -> float | None:
-    """Mass of all bodies according to the file or to MuJoCo [kg]; None if neither gives it."""
+    """Mass of all bodies according to the file or to MuJoCo [kg]; None if neither gives a mass."""
     if kind == "URDF":
         try:
             masses = ElementTree.parse(path).getroot().iterfind("./{*}link/{*}inertial/{*}mass")

@@ -1,4 +1,4 @@
-"""Free motion of a robot compared with MuJoCo's: no contact, limits, motors, dry friction, equality constraints."""
+"""Free motion of a robot compared with MuJoCo, without contact, limits, motors, dry friction and equalities."""
 
 import dataclasses
 import inspect
@@ -19,11 +19,13 @@ AGREED = 1e-4
 
 
 def apart(path: str, answers: dict) -> dict:
-    """Deviation of bodies from MuJoCo's after 50 ms, from equal joint coordinates and small random velocities.
+    """Deviation of the poses of bodies from the poses in MuJoCo after 50 ms.
+
+    Both motions start from equal joint coordinates and small random velocities.
 
     Returns:
         ``motion``, the largest difference of a coordinate of a body's position [m] or of an entry of its rotation [1];
-        or ``motion_note``, the reason why they cannot be compared.
+        or ``motion_note``, the reason why the motions cannot be compared.
     """
     known = inspect.signature(read).parameters
     source = read(path, **{name: value for name, value in answers.items() if name in known})
@@ -48,7 +50,7 @@ def apart(path: str, answers: dict) -> dict:
 
 
 def _unfair(model: Any) -> str:
-    """Features that affect MuJoCo's free motion and are not simulated here."""
+    """Names of features of the file that affect free motion in MuJoCo and are not simulated here."""
     parts = {
         "tendons": model.ntendon, "flexes": model.nflex, "plugins": model.nplugin,
         "compensation of gravity": model.body_gravcomp.any(),
@@ -58,7 +60,7 @@ def _unfair(model: Any) -> str:
 
 
 def _start(source: Source, robot) -> tuple[np.ndarray, ...]:
-    """Joint coordinates inside their limits and small joint velocities, in our order and in MuJoCo's."""
+    """Joint coordinates inside limits and small joint velocities, in the order here and in the order of MuJoCo."""
     model = source.model
     q, v = robot.start.copy(), 0.3 * np.random.default_rng(0).normal(size=robot.freedom)
     start, velocity = model.qpos0.copy(), np.zeros(model.nv)
@@ -78,9 +80,10 @@ def _start(source: Source, robot) -> tuple[np.ndarray, ...]:
 
 
 def _theirs(model: Any, start: np.ndarray, velocity: np.ndarray) -> np.ndarray | None:
-    """Final position and rotation of every body, shape (bodies, 12); None if they depend on the step.
+    """Final position and rotation of every body in MuJoCo, shape (bodies, 12); None if they depend on the step.
 
-    Uses the explicit integrator of fourth order where it is stable; stiff dampers need MuJoCo's implicit one.
+    The function uses the explicit integrator of fourth order if this is stable; stiff dampers need the implicit
+    integrator of MuJoCo.
     """
     import mujoco
 

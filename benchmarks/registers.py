@@ -1,11 +1,11 @@
-"""Registers, stack and spills of kernels on a GPU, without one.
+"""Registers, stack and spills of kernels on a GPU, determined without a GPU.
 
     WARPBOTS_PARALLEL=1 python benchmarks/launches.py --ptx FOLDER
     pip install nvidia-cuda-nvcc
     python benchmarks/registers.py PTXAS FOLDER [--least 128]
 
-PTXAS is CUDA's assembler, in that package `nvidia/cu13/bin/ptxas`, and FOLDER the output of `launches.py` or of
-`tests/test_cuda_source.py`.
+PTXAS is the path of CUDA's assembler, which is `nvidia/cu13/bin/ptxas` in that package. FOLDER is the output of
+`launches.py` or of `tests/test_cuda_source.py`.
 """
 
 import argparse
@@ -20,14 +20,14 @@ __all__ = ["Needs", "assembled", "needs"]
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """Resources of a kernel per thread.
+    """Resources that each thread of a kernel needs.
 
     Attributes:
         kernel: Name of the kernel.
-        registers: Registers of 32 bits.
-        stack: Local memory [B].
-        stores: Spill stores [B].
-        loads: Spill loads [B].
+        registers: Number of registers of 32 bits.
+        stack: Size of the local memory [B].
+        stores: Size of all spill stores [B].
+        loads: Size of all spill loads [B].
     """
 
     kernel: str
@@ -49,7 +49,7 @@ def needs(said: str) -> list[Needs]:
 
 
 def _short(entry: str) -> str:
-    """Name of a kernel, from the name of its entry, which includes a hash and the enclosing functions."""
+    """Name of a kernel without the hash and the enclosing functions, which are part of the name of its entry."""
     name, _, direction = re.sub(r"(_kernel)?_[0-9a-f]{8}_cuda_kernel", "|", entry).partition("|_")
     return name.rpartition("__locals__")[2] + " (adjoint)" * (direction == "backward")
 
@@ -58,7 +58,7 @@ def assembled(program: str, path: pathlib.Path, arch: str = "sm_90") -> list[Nee
     """Resources of the kernels of a PTX file.
 
     Raises:
-        RuntimeError: The assembler refuses it.
+        RuntimeError: The assembler refuses the file.
     """
     with tempfile.NamedTemporaryFile(suffix=".ptx") as clean:
         clean.write(path.read_bytes().rstrip(b"\0"))  # Warp ends its PTX with a zero

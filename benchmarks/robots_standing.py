@@ -47,7 +47,7 @@ _OFF = mujoco.mjtDisableBit
 
 @dataclasses.dataclass
 class Robot:
-    """A file and its options."""
+    """A file of a robot, and the options with which the file is tested."""
 
     path: Path
     keyframe: str | None
@@ -68,7 +68,7 @@ class Robot:
 
 @dataclasses.dataclass
 class Case:
-    """A robot in both programs, at its start."""
+    """A robot in both programs, in its initial pose."""
 
     source: Source
     scene: wb.Scene
@@ -79,7 +79,7 @@ class Case:
 
 
 def case_of(robot: Robot) -> Case:
-    """The robot in both programs, in the same pose, with the same motors."""
+    """Build the robot in both programs, in the same pose and with the same motors."""
     source = read(robot.path)
     for parts, names in ((source.spec.joints, source.joints), (source.spec.bodies, source.bodies)):
         for part in (p for p in parts if not p.name):
@@ -123,7 +123,7 @@ def case_of(robot: Robot) -> Case:
 
 
 def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
-    """Coordinates of joints given by name, or that start outside of their limits."""
+    """Coordinates of joints that options give by name, and of joints that start outside of their limits."""
     pose = {}
     for joint in scene.joints:
         if joint.kind not in ("revolute", "prismatic"):
@@ -139,7 +139,7 @@ def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
 
 
 def _smooth(scene: wb.Scene) -> list[wb.RigidBody]:
-    """Bodies without contact."""
+    """Rigid bodies of the scene without contact."""
     return [dataclasses.replace(b, points=0) for b in scene.rigid]
 
 
@@ -205,7 +205,7 @@ def _away(case: Case, coordinate: Callable[[str], float]) -> float:
 
 
 def _base(case: Case) -> int:
-    """Index of the first floating body, or else of the first body that MuJoCo has, too."""
+    """Index of the first floating body, or else of the first body that also exists in MuJoCo."""
     names = {j.child for j in case.scene.joints if j.kind == "free"} or set(case.source.bodies)
     return next(k for k, b in enumerate(case.scene.rigid) if b.name in names)
 
@@ -249,7 +249,7 @@ def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray
 
 
 def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], path: Path) -> None:
-    """All robots in one figure."""
+    """Draw all robots in one figure."""
     import matplotlib.pyplot as plt
 
     columns = 5

@@ -1,4 +1,4 @@
-"""Measure the solvers.
+"""Measurement of the speed and memory of the solvers.
 
     python benchmarks/run.py [--only NAME ...] [--device D] [--precision P] [--json] [--memory]
 
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
-    """The figures of one scene, measured in a separate process with an empty kernel cache."""
+    """Measurements of one scene, from a separate process with an empty kernel cache."""
     words = [sys.executable, __file__, "--child", name, "--device", options.device, "--repeats", str(options.repeats)]
     words += ["--precision", options.precision, "--peer-python", options.peer_python, *extra]
     words += ["--memory"] * options.memory + ["--no-peer"] * options.no_peer
@@ -95,7 +95,7 @@ def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
 
 
 def measure(benchmark: dict, options: argparse.Namespace) -> dict:
-    """Forward and gradient speed of one scene, and the peer's."""
+    """Measure the speed of one scene, forward and with gradient, and the speed of the peer."""
     import torch
     import warp as wp
     from scenes import make, method
@@ -192,12 +192,12 @@ def _items(solver, model) -> tuple[str, int]:
 
 
 def _featherstone(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of rigid chains and its arguments."""
+    """Script of the peer for rigid chains, and its arguments."""
     return "newton_chain.py", {"links": len(model.robot.bodies), "worlds": model.worlds}
 
 
 def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of MPM and its arguments."""
+    """Script of the peer for MPM, and its arguments."""
     np.save(f"{folder}/x.npy", model.matter.position - model.grid.lower)
     return "taichi_mpm.py", {
         "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
@@ -207,14 +207,14 @@ def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]
 
 
 def _newton(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of springs and its arguments."""
+    """Script of the peer for springs, and its arguments."""
     made = model.lattice
     np.savez(f"{folder}/x.npz", position=made.position, mass=made.mass, ends=made.ends, stiffness=made.stiffness)
     return "newton_springs.py", {"lattice": f"{folder}/x.npz"}
 
 
 def _peer(script: str, request: dict, forward: float, gradient: float, options: argparse.Namespace) -> dict:
-    """The same step by another program, on one thread."""
+    """Measure the same step in another program, on one thread."""
     words = [options.peer_python, str(HERE / "peers" / script), json.dumps(request)]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     if result.returncode:
@@ -315,7 +315,7 @@ def _hardware(device) -> str:
 
 
 def _line(row: dict, first: bool) -> str:
-    """A row as text; the first row comes with the header."""
+    """Text of a row of the table; the text of the first row includes the header."""
     columns = list(row) if "schedule" in row else COLUMNS
     cells = [row[c] for c in columns]
     text = [

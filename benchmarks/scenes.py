@@ -1,4 +1,4 @@
-"""Scenes of the benchmarks as data."""
+"""Scenes and solvers of the benchmarks."""
 
 import numpy as np
 from fast import FAST, sized
@@ -172,7 +172,10 @@ def _block(benchmark: dict) -> Scene:
 
 
 def _robot(legs: int) -> Scene:
-    """Two rows of legs along a spine of nine blocks; a leg is four chambers in a square, a block 15^3 particles."""
+    """A robot with two rows of legs along a spine of nine blocks.
+
+    A leg consists of four chambers in a square, and a block consists of 15^3 particles.
+    """
     count = sized(15, 3)  # particles along the edge of a block
     edge = 0.5 * count * DX
     spine = [(i, 2, 0) for i in range(9)]

@@ -34,14 +34,14 @@ PUBLISHED = {"rolling": "MuJoCo 2.4e-3, RaiSim 4e-7", "bouncing": "ODE 185, RaiS
 
 
 def rolling_speeds(balls: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Closed form of the speeds of the plate and of a ball [m/s]."""
+    """Exact speeds of the plate and of a ball at the times t [m/s]."""
     drag = SLIDE * (PLATE + balls * BALL) * G
     plate = (FORCE - drag) / (PLATE + balls * BALL * 2.0 / 7.0)
     return plate * t, 2.0 / 7.0 * plate * t
 
 
 def rolling_scene(side: int) -> wb.Scene:
-    """The plate and its balls, at rest at the depth where contact carries their weights."""
+    """The plate and its balls, at rest at the depth at which contact carries their weights."""
     stiffness, viscosity = 1e6, 1e6  # per point [N/m, N s/m]
     half = np.array([10.0, 10.0, 0.5])
     corner, patch = float(8.0 * half @ np.roll(half, 1)) / 8.0, 4.0 * math.pi * RADIUS**2 / 64.0
@@ -74,7 +74,7 @@ def rolling_here(side: int, dt: float, time: float, integrator: str) -> np.ndarr
 
 
 def rolling_in_mujoco(side: int, dt: float, time: float) -> np.ndarray:
-    """The same velocities from MuJoCo, which uses the larger friction coefficient of a pair."""
+    """Velocities of the plate and of the first ball in MuJoCo, which uses the larger friction coefficient of a pair."""
     import mujoco
 
     balls = "".join(
@@ -117,7 +117,7 @@ def bouncing_here(dt: float, time: float, integrator: str, impact: str) -> np.nd
 
 
 def bouncing_in_mujoco(dt: float, time: float) -> np.ndarray:
-    """The same energy from MuJoCo, with contact as stiff as it allows and without damping."""
+    """Kinetic and potential energy of a ball in MuJoCo [J], with contact as stiff as possible and without damping."""
     import mujoco
 
     model = mujoco.MjModel.from_xml_string(

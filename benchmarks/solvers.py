@@ -52,7 +52,7 @@ def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...
 
 
 def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarray]:
-    """The compared curves in 2D, each of shape (STEPS,) [m]."""
+    """Curves to compare in 2D [m], each of shape (STEPS,), by name."""
     sim = wb.Simulation(wb.usd.read(HERE.parent / "usd_scenes" / "walker.usda"), solver, INTERVAL, substeps)
     rest = sim.model.matter.position
     mass = torch.as_tensor(sim.model.matter.volume)
@@ -71,7 +71,10 @@ def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarra
 
 
 def walk(solver: wb.MPM | wb.MassSpring | wb.ProjectiveDynamics, substeps: int | None) -> tuple:
-    """The walker in 3D: its simulation, motion, centre of mass [m], shape (FRAMES, 3), and wall time [s]."""
+    """Simulate the walker in 3D.
+
+    Returns the simulation, the motion, the centre of mass [m], shape (FRAMES, 3), and the wall time [s].
+    """
     sim = wb.Simulation(walker(), solver, FRAME, substeps)
     controls = gait(FRAME, FRAMES, 4.5, tuple(torch.pi * k / 2.0 for k in (0, -1, 3, 2)))
     with torch.no_grad():

@@ -1,10 +1,10 @@
-"""How warpbots reads third-party robots, stages and meshes.
+"""Test of reading third-party robots, stages and meshes.
 
     python benchmarks/third_party_files.py FOLDER_OR_FILE ... [--motion] [--sample N] [--csv FILE] [--json]
 
-Every file is loaded in a process with limits on time and memory, so that a hang or a crash is an outcome, too. Prints
-a table of outcomes by kind of file, the reasons of refusals, masses that differ from the file (URDF, USD) or from
-MuJoCo (MJCF), and with ``--motion`` the deviation from MuJoCo's motion within 50 ms. If a file can only be read with an
+Every file is loaded in a process with limits on time and memory, so that a hang or a crash is also an outcome. Prints a
+table of outcomes by kind of file, the reasons of refusals, masses that differ from the file (URDF, USD) or from MuJoCo
+(MJCF), and with ``--motion`` the deviation from the motion in MuJoCo within 50 ms. If a file can only be read with an
 argument from the user, such as a material or a unit, the script supplies one. For a single file all messages are
 printed: attach them to the report of a fault.
 """
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def found(kind: str, place: Path) -> Iterator[Path]:
-    """Files of a kind at a path or below it; XML counts if it is MJCF."""
+    """Files of a kind at a path or below the path; an XML file counts only if it is MJCF."""
     for path in [place] if place.is_file() else place.rglob("*"):
         named = path.suffix.lower() in KINDS[kind] and path.is_file()
         if named and (kind != "MJCF" or re.search(rb"<mujoco\b", path.read_bytes())):
@@ -85,7 +85,7 @@ def found(kind: str, place: Path) -> Iterator[Path]:
 
 
 def spread(paths: list[Path], depth: int = 0) -> list[Path]:
-    """`paths` in an order that takes one file from each folder in turn, at every level."""
+    """Sort `paths` so that one file from each folder follows in turn, at every level of folders."""
     if len(paths) < 2:
         return paths
     folders: dict[tuple, list[Path]] = {}
@@ -112,7 +112,7 @@ class Worker:
         self._end.recv()  # imports are complete
 
     def ask(self, kind: str, path: Path) -> dict:
-        """The row of a file."""
+        """Ask the process for the row of a file."""
         if self._process is None:
             self._start()
         self._end.send((kind, str(path)))
@@ -127,7 +127,7 @@ class Worker:
         return {"path": str(path), "kind": kind, **failed}
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if one is running."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -136,7 +136,7 @@ class Worker:
 
 
 def serve(end, memory: float, motion: bool) -> None:
-    """Answer requests with rows, in a separate process."""
+    """Main loop of the separate process: answer each request with the row of a file."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1), os.dup2(quiet, 2)
     os.chdir(tempfile.gettempdir())  # MuJoCo writes its log there
@@ -222,7 +222,7 @@ def _reasons(rows: list[dict], examples: int) -> str:
 
 
 def template(row: dict) -> str:
-    """The reason of a row without specific places, names and numbers."""
+    """The reason in a row, with specific places, names and numbers removed."""
     text = row["reason"].replace(row["path"], "...").strip()
     if row["outcome"] == "raw traceback":
         text = text.splitlines()[-1]
@@ -252,7 +252,7 @@ def _motions(rows: list[dict]) -> str:
 
 
 def single(row: dict) -> str:
-    """All messages about one file."""
+    """Text with all messages about a single file."""
     lines = [f"{row['path']} ({row['kind']}): {row['outcome']}", row["reason"], *row.get("said", [])]
     lines += [f"passed: {name}={value}" for name, value in row.get("answers", {}).items()]
     rest = ("bodies", "mass", "mass_said", "size", "motion", "motion_note", "seconds")

@@ -1,12 +1,12 @@
-"""ChainQueen section 5.3.1: an arm has to reach a goal that is too far for it, and finds out that it must be longer.
+"""ChainQueen section 5.3.1: an arm must reach a goal that is out of reach, and its length is optimised, too.
 
     python benchmarks/papers/chainqueen_arm_length.py
 
-An arm of 0.1 x 0.3 hangs from a ceiling; two muscles along its sides bend and stretch it. Its length is a design
-parameter, by the map of space `warpbots.morphology.Affine`, and its controls are a table. The distance of the end from
-the goal after half a second is minimised by Adam, as in the paper, and by L-BFGS-B, with the length and without, from
-the same controls; "printed" is lower than 0.001 within 100 steps. Writes ``chainqueen_arm_length.png`` and film strips
-beside this file.
+An arm of 0.1 x 0.3 hangs from a ceiling; two muscles along its sides bend and stretch the arm. Its length is a design
+parameter of the map of space `warpbots.morphology.Affine`, and its controls are a table. The distance of the end from
+the goal after half a second is minimised by Adam, as in the paper, and by L-BFGS-B. Both methods run with a variable
+and with a fixed length, from the same controls. The result printed in the paper is a distance below 0.001 within 100
+steps. Writes ``chainqueen_arm_length.png`` and film strips beside this file.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ CLOSE = 1e-3
 
 
 def arm(device: str | None) -> wb.Simulation:
-    """The arm; E = 300 and g = 2, in the paper's units, as in its arm that swings up."""
+    """Simulation of the arm; E = 300 and g = 2 in the paper's units, as for the paper's arm that swings up."""
     box = wb.shapes.Box
     left, right, bottom = 0.5 - 0.5 * WIDTH, 0.5 + 0.5 * WIDTH, TOP - LENGTH
     regions = {
@@ -44,7 +44,7 @@ def arm(device: str | None) -> wb.Simulation:
 
 
 def adam() -> wb.methods.Torch:
-    """Adam with little momentum, which would carry it past the goal, and steps that become shorter."""
+    """Adam with steps that become shorter, and with little momentum, because momentum would carry it past the goal."""
     shorter = torch.optim.lr_scheduler.ExponentialLR
     return wb.methods.Torch(lr=0.1, betas=(0.7, 0.99), scheduler=lambda rule: shorter(rule, 0.85))
 
@@ -57,7 +57,11 @@ METHODS = {
 
 
 def reach(sim: wb.Simulation, method: str, with_length: bool) -> tuple[list[float], int, float, wb.Trajectory]:
-    """Distances of all iterations, rollouts, the factor of the length in the best iteration, and its motion."""
+    """Minimise the distance.
+
+    Returns the distances in all iterations, the number of rollouts, and the factor of the length and the motion in the
+    best iteration.
+    """
     factor = torch.ones((), requires_grad=True)
     table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
     end, goal, (make, power) = sim.region("end"), torch.tensor(GOAL), METHODS[method]
@@ -79,7 +83,7 @@ def reach(sim: wb.Simulation, method: str, with_length: bool) -> tuple[list[floa
 
 
 def main() -> None:
-    """Print the rows of the table, and draw."""
+    """Print the rows of the table, and draw the figures."""
     chosen = options(__doc__)
     sim, runs = arm(chosen.device), {}
     for method in METHODS:

@@ -2,10 +2,10 @@
 
     python benchmarks/papers/chainqueen_biped.py
 
-Legs of 0.1 x 0.1 under a body of 0.3 x 0.1; a cable runs down the front and the back of each leg. Loss and learning
-rate are those of the paper, minus the distance after 4 s plus 1e-6 / 2 times the square of all signals, and 2e-2 for
-Adam; "printed" is two body lengths within five minutes on a GPU. Writes ``chainqueen_biped.png`` and film strips beside
-this file.
+Legs of 0.1 x 0.1 carry a body of 0.3 x 0.1; a cable runs down the front and the back of each leg. Loss and learning
+rate are the same as in the paper: the loss is minus the distance after 4 s plus 1e-6 / 2 times the square of all
+signals, and the learning rate of Adam is 2e-2. The result printed in the paper is two body lengths within five minutes
+on a GPU. Writes ``chainqueen_biped.png`` and film strips beside this file.
 """
 
 import time
@@ -21,7 +21,7 @@ ITERATIONS = sized(45, 2)
 
 
 def biped(device: str | None) -> wb.Simulation:
-    """The robot; E = 10, nu = 0.3 and density 1 in the paper's units."""
+    """Simulation of the robot; E = 10, nu = 0.3 and density 1 in the paper's units."""
     box, floor = wb.shapes.Box, 0.1
     parts = [box((0.3, floor), (0.4, floor + 0.1)), box((0.5, floor), (0.6, floor + 0.1))]
     shape = wb.shapes.Union((*parts, box((0.3, floor + 0.1), (0.6, floor + 0.2))))
@@ -37,7 +37,7 @@ def biped(device: str | None) -> wb.Simulation:
 
 
 def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajectory, wb.Trajectory]:
-    """Distances of all iterations [m], seconds, and the motions before and after."""
+    """Learn from a seed; return the distances of all iterations [m], the time [s], and the first and last motions."""
     table = 0.1 * torch.randn(STEPS // HOLD, sim.channels, generator=torch.Generator().manual_seed(seed))
     table.requires_grad_()
     start = sim.center_of_mass(sim.state())[0, 0].item()
@@ -60,7 +60,7 @@ def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajecto
 
 
 def main() -> None:
-    """Print the row of the table, and draw."""
+    """Print the row of the table, and draw the figures."""
     chosen = options(__doc__, seeds=3)
     sim, runs = biped(chosen.device), []
     print(sim.model.summary(), f"{sim.substeps} substeps")

@@ -1,12 +1,12 @@
-"""ChainQueen figure 11: a biped whose controller is optimised together with any of stiffness, mass and Poisson's ratio.
+"""ChainQueen figure 11: a biped whose controller is optimised with or without stiffness, mass and Poisson's ratio.
 
     python benchmarks/papers/chainqueen_codesign.py --seeds 5 --processes 2
 
-Two legs, each of two chambers side by side, under a body; a perceptron sees seven clusters and drives the four
+Two legs, each of two chambers side by side, carry a body; a perceptron observes seven clusters and drives the four
 pressures. Young's modulus, density and Poisson's ratio are fields with a value for each particle, within the paper's
-bounds. All eight subsets run from the same seeds, for the same number of iterations; "printed" is a gait that is nearly
-50 % better with all three, and an order of effects E > mass > nu. Writes ``chainqueen_codesign.png`` and film strips
-beside this file.
+bounds. All eight subsets of these fields are optimised from the same seeds, for the same number of iterations. The
+result printed in the paper is a gait that is nearly 50 % better with all three fields, and an order of effects E > mass
+> nu. Writes ``chainqueen_codesign.png`` and film strips beside this file.
 """
 
 import itertools
@@ -31,7 +31,7 @@ FIELDS = {
 
 
 def biped(device: str | None) -> wb.Simulation:
-    """The robot; pressures reach 2 in the paper's units."""
+    """Simulation of the robot; pressures reach 2 in the paper's units."""
     box, floor = wb.shapes.Box, 0.1
     chambers = {f"chamber {k}": box((x, floor), (x + 0.05, floor + 0.1)) for k, x in enumerate((0.4, 0.45, 0.6, 0.65))}
     shape = wb.shapes.Union((*chambers.values(), box((0.4, floor + 0.1), (0.7, floor + 0.2))))
@@ -43,14 +43,14 @@ def biped(device: str | None) -> wb.Simulation:
 
 
 def designed(sim: wb.Simulation, subset: tuple[str, ...]) -> tuple[dict[str, torch.Tensor], dict[str, wb.Unknown]]:
-    """The fields of a subset by the names of their parameters, and as unknowns between their bounds."""
+    """The fields of a subset, first as tensors by names of parameters, then as unknowns with bounds."""
     chosen = [FIELDS[short] for short in subset]
     fields = {name: sim.parameter(name).requires_grad_() for name, _, _ in chosen}
     return fields, {name: wb.Unknown(fields[name], low, high, scale=high - low) for name, low, high in chosen}
 
 
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
-    """Distances of all iterations [m], and the motion of the best."""
+    """Learn from a seed; return the distances of all iterations [m], and the motion of the best iteration."""
     policy = wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
     start = sim.center_of_mass(sim.state())[0, 0].item()
     fields, unknowns = designed(sim, subset)
@@ -72,7 +72,10 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
 
 
 def run(device: str | None, subset: tuple[str, ...], seed: int, out: Path | None) -> tuple[np.ndarray, float]:
-    """Distances of all iterations [m], and seconds; draws the first run without and with all fields."""
+    """Learn from a seed, and draw the first runs with no field and with all fields.
+
+    Returns the distances of all iterations [m], and the time [s].
+    """
     began = time.perf_counter()
     distances, motion = learn(biped(device), subset, seed)
     if seed == 0 and len(subset) in (0, len(FIELDS)):
@@ -83,12 +86,12 @@ def run(device: str | None, subset: tuple[str, ...], seed: int, out: Path | None
 
 
 def named(subset: tuple[str, ...]) -> str:
-    """What is optimised."""
+    """Words for the quantities that are optimised."""
     return " and ".join(("control", *subset))
 
 
 def interval(values: list[float]) -> str:
-    """A mean with its interval of 90 %."""
+    """Text of the mean of `values` with its confidence interval of 90 %."""
     if len(values) < 2:
         return f"{values[0]:.3f}"
     half = t.ppf(0.95, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values))
@@ -96,7 +99,7 @@ def interval(values: list[float]) -> str:
 
 
 def main() -> None:
-    """Print the table, and draw."""
+    """Print the table, and draw the figures."""
     chosen = options(__doc__, seeds=5)
     print(biped(chosen.device).model.summary(), flush=True)
     subsets = [subset for size in range(len(FIELDS) + 1) for subset in itertools.combinations(FIELDS, size)]

@@ -1,8 +1,8 @@
-"""Shared by the experiments of ChainQueen: units, the command line, figures with intervals, film strips and USD.
+"""Common parts of the ChainQueen experiments: units, the command line, figures with intervals, film strips and USD.
 
 The paper's units are dimensionless: lengths of 0.1 to 0.5, densities near 1, moduli of 10 to 400, times in units in
-which gravity is of order one. Here a length of 1 is a metre, a time of 1 a second and a density of 1 is 1000 kg/m^3, so
-that a modulus of 1 is 1 kPa. E / (rho g L), and E / (rho L^2 / T^2), are those of the paper.
+which gravity is of order one. Here a length of 1 is a metre, a time of 1 is a second and a density of 1 is 1000 kg/m^3,
+so that a modulus of 1 is 1 kPa. The ratios E / (rho g L) and E / (rho L^2 / T^2) are the same as in the paper.
 """
 
 import argparse
@@ -32,7 +32,7 @@ KILO = 1000.0
 
 
 def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
-    """The command line of an experiment: ``--device``, ``--seeds``, ``--processes``, ``--out``; some of `names`."""
+    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--out``, and some of `names`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
@@ -44,7 +44,7 @@ def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.N
 
 
 def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) -> list[T]:
-    """Results of `work` for the arguments of each job, in their order, from so many processes."""
+    """Call `work` with the arguments of each job, in several processes; return the results in the order of the jobs."""
     if processes == 1:
         return list(itertools.starmap(work, jobs))
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:

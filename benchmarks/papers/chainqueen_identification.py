@@ -2,13 +2,13 @@
 
     python benchmarks/papers/chainqueen_identification.py --seeds 20
 
-A finger of 0.1 x 0.4 stands on a table; two cables along its sides bend it in ten sequences of 200 keyframes, in which
-100 particles are tracked under noise of 2e-3. Truth and start are the paper's; it does not give the noise, the size of
-the finger or gravity. Each seed is another noise. L-BFGS-B goes down the valley along which E and nu make up for each
-other, `warpbots.least_squares` ends the search and gives intervals; Adam on the same data is beside them. An epoch is
-one rollout of all ten sequences, with or without its gradient; "printed" is about 100 epochs of SGD. Writes
-``chainqueen_identification.png``, the estimates with intervals of 90 %, and a film strip of the sequence that bends
-most beside this file.
+A finger of 0.1 x 0.4 stands on a table; two cables along its sides bend the finger in ten sequences of 200 keyframes,
+in which 100 particles are tracked with noise of 2e-3. True and initial values are taken from the paper, which does not
+give the noise, the size of the finger or gravity. Each seed gives another noise. L-BFGS-B descends along the valley in
+which E and nu compensate each other; then `warpbots.least_squares` finishes the search and gives intervals. Adam on the
+same data serves for comparison. An epoch is one rollout of all ten sequences, with or without its gradient; the number
+printed in the paper is about 100 epochs of SGD. Writes ``chainqueen_identification.png``, the estimates with intervals
+of 90 %, and a film strip of the sequence with the largest bending beside this file.
 """
 
 import time
@@ -33,7 +33,7 @@ LEVEL = 0.9
 
 
 def finger(device: str | None) -> wb.Simulation:
-    """The finger, once for each sequence; g = 2, in the paper's units, as in its arms."""
+    """Simulation of the finger, with a world for each sequence; g = 2 in the paper's units, as for its arms."""
     box = wb.shapes.Box((0.25, 0.0), (0.35, 0.4))
     material = wb.Material(20 * KILO, 0.3, KILO)
     cables = [
@@ -48,7 +48,7 @@ def finger(device: str | None) -> wb.Simulation:
 
 
 def signals() -> torch.Tensor:
-    """The left cable is wound in and out, at random and smoothly, the right one a little."""
+    """Control signals: the left cable is wound in and out, randomly and smoothly, the right cable only a little."""
     rng = np.random.default_rng(0)
     s = np.linspace(0.0, 1.0, KEYFRAMES)
     waves = [
@@ -65,10 +65,10 @@ def signals() -> torch.Tensor:
 
 
 class Experiment:
-    """The finger with a camera on it."""
+    """The simulated finger with a camera that tracks particles."""
 
     def __init__(self, device: str | None):
-        """Build it and choose what is tracked."""
+        """Build the finger, and choose the particles to track."""
         self.sim, self.control = finger(device), signals()
         count = len(self.sim.model.matter)
         self.tracked = torch.linspace(0, count - 1, min(TRACKED, count)).round().long()
@@ -76,7 +76,7 @@ class Experiment:
         self._fields = {number: (name, unit * shapes[name]) for number, (name, unit) in FIELDS.items()}
 
     def motion(self, numbers: dict[str, torch.Tensor]) -> wb.Trajectory:
-        """All sequences with these constants, in the paper's units."""
+        """Simulate all sequences with the material constants `numbers`, in the paper's units."""
         changed = {name: numbers[number] * field for number, (name, field) in self._fields.items()}
         return self.sim.rollout(self.control, KEYFRAMES, observe=self._seen, **changed)
 
@@ -84,27 +84,27 @@ class Experiment:
         return state.position[:, self.tracked].flatten(1)
 
     def tracks(self, numbers: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Where the tracked particles are [m], shape (sequences, keyframes, 2 * tracked)."""
+        """Positions of the tracked particles [m], shape (sequences, keyframes, 2 * tracked)."""
         return self.motion(numbers).observation
 
 
 def leaves() -> dict[str, torch.Tensor]:
-    """The start of a search."""
+    """Initial values of the constants for a search, as tensors that require gradients."""
     return {number: torch.tensor(value, requires_grad=True) for number, value in START.items()}
 
 
 def unknowns(numbers: dict[str, torch.Tensor]) -> dict[str, wb.Unknown]:
-    """With their bounds; a fifth is a typical change."""
+    """The constants as unknowns with bounds; the scale of an unknown is a fifth of its initial value."""
     return {number: wb.Unknown(t, *BOUNDS[number], scale=0.2 * START[number]) for number, t in numbers.items()}
 
 
 def mean_square(experiment: Experiment, numbers: dict[str, torch.Tensor], data: torch.Tensor) -> torch.Tensor:
-    """Of the distances to the data, in units of ten deviations of the noise."""
+    """Mean square of the distances to the data, in units of ten standard deviations of the noise."""
     return (experiment.tracks(numbers) - data).square().mean() / (10.0 * NOISE) ** 2
 
 
 def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.Estimate, int]:
-    """Estimate and number of epochs."""
+    """Fit the constants to the data; return the estimate and the number of epochs."""
     numbers = leaves()
     search = wb.minimize(
         lambda: mean_square(experiment, numbers, data), unknowns(numbers), wb.methods.SciPy("L-BFGS-B", ftol=1e-5),
@@ -117,7 +117,7 @@ def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.Estimat
 
 
 def descend(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.History, float]:
-    """Adam, and the largest relative error of what it finds."""
+    """Fit the constants by Adam; return the history and the largest relative error of a constant."""
     numbers = leaves()
     shorter = torch.optim.lr_scheduler.ExponentialLR
     method = wb.methods.Torch(lr=0.25, betas=(0.7, 0.99), scheduler=lambda rule: shorter(rule, 0.93))
@@ -128,7 +128,7 @@ def descend(experiment: Experiment, data: torch.Tensor) -> tuple[wb.optimize.His
 
 
 def draw(found: list[wb.optimize.Estimate]) -> None:
-    """Estimates of all seeds with their intervals, beside the truth."""
+    """Draw the estimates of all seeds with their intervals, beside the true values."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
@@ -144,7 +144,7 @@ def draw(found: list[wb.optimize.Estimate]) -> None:
 
 
 def main() -> None:
-    """Print the rows of the table, and draw."""
+    """Print the rows of the table, and draw the figures."""
     chosen = options(__doc__, seeds=20)
     experiment, found, epochs, seconds = Experiment(chosen.device), [], [], []
     truth = {number: torch.tensor(value) for number, value in TRUTH.items()}

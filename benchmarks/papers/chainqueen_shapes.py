@@ -2,10 +2,11 @@
 
     python benchmarks/papers/chainqueen_shapes.py [rhino] [lizard] [--seeds 5] [--processes 2]
 
-The script draws a rhinoceros to a PNG and writes the surface of a lizard to an STL; both robots are what
-`wb.shapes.load_silhouette` and `wb.shapes.load_mesh` read from these. The rhinoceros has two chambers side by side in
-each foot, the lizard two in each leg and one in each side of its trunk and of its tail. A perceptron sees seven
-clusters and a clock, and drives all pressures. Writes ``chainqueen_shapes.png`` and film strips beside this file.
+The script draws a rhinoceros to a PNG file and writes the surface of a lizard to an STL file;
+`wb.shapes.load_silhouette` and `wb.shapes.load_mesh` read the robots from these files. The rhinoceros has two chambers
+side by side in each foot. The lizard has two chambers in each leg, and one in each side of its trunk and of its tail. A
+perceptron observes seven clusters and a clock, and drives all pressures. Writes ``chainqueen_shapes.png`` and film
+strips beside this file.
 """
 
 import argparse
@@ -52,15 +53,15 @@ class Walker:
     """A robot that learns to walk.
 
     Attributes:
-        scene: Makes its scene, in which it is the region "robot" and all actuators are pressures.
+        scene: Function that makes the scene; its region "robot" is the robot, and all its actuators are pressures.
         dx: Size of a cell of MPM [m].
         dt: Length of a control interval [s].
         steps: Number of control intervals.
-        length: Of the robot along x [m].
-        clock: Period of the clock that the controller sees [s].
-        lr: Learning rate of Adam in the first iteration, which decays.
-        decay: Ratio of the learning rates of an iteration and the one before.
-        iterations: Of Adam.
+        length: Length of the robot along x [m].
+        clock: Period of the clock that the controller observes [s].
+        lr: Learning rate of Adam in the first iteration.
+        decay: Factor by which the learning rate is multiplied after each iteration.
+        iterations: Number of iterations of Adam.
     """
 
     scene: Callable[[], wb.Scene]
@@ -74,7 +75,7 @@ class Walker:
     iterations: int
 
     def simulation(self, device: str | None) -> wb.Simulation:
-        """The robot under MPM; rollouts keep all states for their gradient, which is the fastest."""
+        """Simulation of the robot by MPM; rollouts keep all states for the gradient, which is the fastest schedule."""
         return wb.Simulation(self.scene(), wb.MPM(dx=self.dx), self.dt, device=device, checkpoints=wb.Checkpoints.all())
 
 
@@ -132,13 +133,16 @@ WALKERS = {
 
 
 def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
-    """How far the centre of mass of the robot has come along x [m]."""
+    """Distance that the centre of mass of the robot has moved along x [m]."""
     place = sim.center_of_mass(motion.final, "robot") - sim.center_of_mass(sim.state(), "robot")
     return place[0, 0]
 
 
 def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
-    """Distances of all iterations, without what signals cost [m], and motions before and after."""
+    """Learn from a seed.
+
+    Returns the distances of all iterations [m], without the cost of the signals, and the motions before and after.
+    """
     sim = walker.simulation(device)
     policy = wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=walker.clock, seed=seed)
 
@@ -159,7 +163,10 @@ def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb
 def run(
     walker: Walker, name: str, device: str | None, seed: int, out: Path | None
 ) -> tuple[np.ndarray, float, float, float]:
-    """Distances of all iterations, before and after [m], and seconds of the processor; draws the first motions."""
+    """Learn from a seed, and draw the motions of the first seed.
+
+    Returns the distances of all iterations, the distances before and after [m], and the CPU time [s].
+    """
     began = time.process_time()
     distances, *motions = learn(walker, device, seed)
     seconds = time.process_time() - began
@@ -172,7 +179,7 @@ def run(
 
 
 def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namespace) -> None:
-    """Let walkers learn from all seeds, print the table, and draw the curves to a file."""
+    """Let all walkers learn from all seeds, print the table, and draw the curves to a file."""
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
     work = [(walkers[name], name, chosen.device, seed, chosen.out) for name, seed in jobs]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))

@@ -1,14 +1,14 @@
-"""ChainQueen section 5.3.1: an arm swings up to a goal and stops there with the least effort, fixed or designed.
+"""ChainQueen section 5.3.1: an arm swings up to a goal and stops there with the least effort, without or with design.
 
     python benchmarks/papers/chainqueen_swing_up.py [end] [arm]
 
 An arm of 0.2 x 0.2 x 0.6 hangs from a ceiling; it has two links, each of four chambers in a square above a passive
-block. A table of pressures has to bring the last block to its goal after two seconds, where it has no velocity
-("end"), or where in addition the mean squared velocity of all particles is small ("arm"). The sum of the squares of all
-signals, the effort, is minimised by SLSQP from an arm at rest. E is 300 or 400, or a field with a value for each
-particle between 150 and 400, which begins at 300; "printed" is an effort below 75 % of the fixed arm's. Size, chambers
-and goal are those of the arm in the code that was published before the paper. Writes ``chainqueen_swing_up_*.png``
-beside this file.
+block. A table of pressures must bring the last block to its goal after two seconds. There the block must have no
+velocity ("end"), or in addition the mean squared velocity of all particles must be small ("arm"). The effort, which is
+the sum of the squares of all signals, is minimised by SLSQP from an arm at rest. E is 300 or 400, or a field with a
+value for each particle between 150 and 400, which begins at 300. The result printed in the paper is an effort below
+75 % of the effort of the fixed arm. Size, chambers and goal are those of the arm in the code that was published before
+the paper. Writes ``chainqueen_swing_up_*.png`` beside this file.
 """
 
 import os
@@ -61,27 +61,34 @@ def arm(device: str | None) -> wb.Simulation:
 
 
 class Experiment:
-    """An arm with its unknowns, a table of signals and a field of E."""
+    """An arm and the unknowns: a table of signals, and a field of Young's modulus E."""
 
     def __init__(self, sim: wb.Simulation, modulus: float, designed: bool, rest: bool):
-        """Begin without actuation and with a uniform E [Pa], designed or not; `rest` bounds the velocity of all."""
+        """Begin without actuation and with a uniform `modulus` [Pa].
+
+        If `designed`, E is an unknown; if `rest`, the velocity of all particles is bounded.
+        """
         self.sim, self.rest = sim, rest
         self.table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
         self.E = torch.full_like(sim.parameter("youngs_modulus"), modulus).requires_grad_(designed)
 
     def motion(self) -> wb.Trajectory:
-        """From rest to the end."""
+        """Simulate the motion of the arm from rest."""
         return self.sim.rollout(self.table.repeat_interleave(HOLD, dim=0), STEPS, youngs_modulus=self.E)
 
     def errors(self, motion: wb.Trajectory) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of the end's position [m] and velocity [m/s], and the root mean square velocity of all particles [m/s]."""
+        """Errors at the end of a motion.
+
+        Returns the errors of position [m] and velocity [m/s] of the last block, and the root mean square velocity of
+        all particles [m/s].
+        """
         end, state = self.sim.region("end"), motion.final
         velocity = state.velocity[0]
         position = state.position[0, end].mean(dim=0) - torch.tensor(GOAL)
         return position, velocity[end].mean(dim=0), velocity.square().sum(dim=-1).mean().sqrt()
 
     def outcome(self) -> wb.Outcome:
-        """Half of the square of the table, whose curvature is the one that SLSQP begins with, and constraints."""
+        """Loss and constraints; the loss is half the square of the table, whose curvature SLSQP assumes initially."""
         position, velocity, speed = self.errors(self.motion())
         still = {"speed": speed - (0.9 * CLOSE) ** 0.5} if self.rest else {}
         return wb.Outcome(0.5 * self.table.square().sum(), {"position": position, "velocity": velocity}, still)
@@ -98,7 +105,7 @@ class Experiment:
 
 
 def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
-    """Violation and effort over iterations."""
+    """Draw violation and effort over the iterations."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")

@@ -2,9 +2,9 @@
 
     python benchmarks/papers/chainqueen_terrain.py [flat] [dunes] [--seeds 5] [--processes 2]
 
-The biped of `chainqueen_codesign` on a bed of sand in a tray, flat or with dunes. Sand is granular matter that yields
-by Drucker and Prager's law, in the same grid of MPM as the robot, and the gradient goes through its flow. A perceptron
-sees seven clusters of the robot and a clock. Writes ``chainqueen_terrain.png`` and film strips beside this file.
+The biped of `chainqueen_codesign` walks on a bed of sand in a tray, which is flat or has dunes. The sand yields by
+Drucker and Prager's law, in the same MPM grid as the robot, and the gradient includes its flow. A perceptron observes
+seven clusters of the robot and a clock. Writes ``chainqueen_terrain.png`` and film strips beside this file.
 """
 
 import functools
@@ -28,7 +28,7 @@ LEFT = 0.1
 
 
 def bed(height: float) -> wb.shapes.Points:
-    """Four particles of sand in a cell, in columns as high as dunes of a height; flat under the robot."""
+    """Sand with four particles in each cell; the surface has dunes of the given height, and is flat under the robot."""
     x, y = (0.5 * DX * (np.arange(round(2.0 * extent / DX)) + 0.5) for extent in (WIDTH, DEPTH))
     past = np.maximum(x - LEFT - 0.3, 0.0)
     stretch = np.repeat(1.0 + height / DEPTH * np.sin(2.0 * math.pi * past / DUNE), len(y))

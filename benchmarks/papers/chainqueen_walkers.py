@@ -2,11 +2,12 @@
 
     python benchmarks/papers/chainqueen_walkers.py [quadruped] [hexapod] [octoped] [--seeds 3] [--processes 2]
 
-Legs of 0.1 x 0.1 x 0.1, each of four chambers side by side, stand under both sides of a slab; a perceptron sees the
-centre of mass and a clock and drives the pressure of every chamber. By itself, and together with Young's modulus,
-density and Poisson's ratio of every particle, between the paper's bounds; "printed" is a gait that is about 33 % better
-with them, within an hour. The controllers that were found under MPM alone are then played under masses and springs and
-under projective dynamics. Writes ``chainqueen_walkers.png`` and film strips beside this file.
+Legs of 0.1 x 0.1 x 0.1, each of four chambers side by side, stand under both sides of a slab; a perceptron observes the
+centre of mass and a clock, and drives the pressure of every chamber. The controller is optimised by itself, and
+together with Young's modulus, density and Poisson's ratio of every particle, within the paper's bounds. The result
+printed in the paper is a gait that is about 33 % better with these fields, within an hour. Controllers that were
+optimised by themselves under MPM are then run under masses and springs and under projective dynamics. Writes
+``chainqueen_walkers.png`` and film strips beside this file.
 """
 
 import itertools
@@ -51,17 +52,17 @@ def scene(legs: int) -> wb.Scene:
 
 
 def simulation(legs: int, solver: Any, device: str | None, substeps: int | None = None) -> wb.Simulation:
-    """The walker under a solver."""
+    """Simulation of the walker by a solver."""
     return wb.Simulation(scene(legs), solver, DT, substeps, device=device)
 
 
 def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
-    """How far the mean position has come along x [m]; matter is weighed as it was before any design."""
+    """Distance that the mean position has moved along x [m], weighted by the masses before any design."""
     return sim.center_of_mass(motion.final)[0, 0] - sim.center_of_mass(sim.state())[0, 0]
 
 
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.controllers.MLP, dict]:
-    """Distances of all iterations [m], the controller, and the fields."""
+    """Learn from a seed; return the distances of all iterations [m], the controller and the fields."""
     policy = wb.controllers.MLP(sim, clock=CLOCK, seed=seed)
     fields, unknowns = designed(sim, subset)
 
@@ -75,7 +76,7 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
 
 
 def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str, float]:
-    """Distances of a controller under the other solvers [m]."""
+    """Run a controller under the other solvers; return the distances [m] by solver."""
     solvers = {
         "springs": (wb.MassSpring(0.5 * LEG), None),
         "projective dynamics": (wb.ProjectiveDynamics(0.5 * LEG), sized(8, 1)),
@@ -93,7 +94,7 @@ def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str,
 def run(
     device: str | None, robot: str, subset: tuple[str, ...], seed: int, out: Path | None
 ) -> tuple[np.ndarray, dict[str, float], float]:
-    """Distances of all iterations [m], those under the other solvers, and seconds."""
+    """Learn from a seed; return the distances of all iterations and under the other solvers [m], and the time [s]."""
     sim, began = simulation(LEGS[robot], wb.MPM(dx=LEG / 3.0), device), time.perf_counter()
     distances, policy, fields = learn(sim, subset, seed)
     seconds = time.perf_counter() - began

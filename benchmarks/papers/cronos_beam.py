@@ -2,10 +2,11 @@
 
     python benchmarks/papers/cronos_beam.py [--wide]
 
-A beam bent by a tip load is released; its frequency is that of the zero crossings of its tip. It starts from the static
-equilibrium instead of half a second with drag; both methods are compared on one
-beam. Theory is f = 1.8751^2 / 2 pi sqrt(E I / rho A L^4) (Euler and Bernoulli; the paper's g under the root is a slip).
-Writes ``cronos_beam.png`` beside this file. ``--wide`` adds the widest beams at 8 cells, a minute or two more.
+A beam bent by a tip load is released; its frequency follows from the zero crossings of its tip. The motion starts from
+static equilibrium, while the paper lets the beam settle with drag for half a second; both methods are compared on one
+beam. Theory is f = 1.8751^2 / 2 pi sqrt(E I / rho A L^4) (Euler and Bernoulli; the factor g under the root in the paper
+is a slip). Writes ``cronos_beam.png`` beside this file. ``--wide`` adds the widest beams at 8 cells, which takes a
+minute or two more.
 """
 
 import argparse
@@ -57,7 +58,7 @@ LATTICES = {
 
 
 def simulation(size: tuple[float, float, float], integrator: str, drag: float = 0.0) -> wb.Simulation:
-    """A beam with the tip load that deflects it by `DEFLECTION`."""
+    """Simulation of a beam with the tip load that deflects the tip by `DEFLECTION`."""
     length, width, height = size
     load = 3.0 * MATERIAL.youngs_modulus * width * height**3 / 12.0 * DEFLECTION / length**3
     solver = wb.MassSpring(SPACING, integrator=integrator, drag=drag)
@@ -65,7 +66,7 @@ def simulation(size: tuple[float, float, float], integrator: str, drag: float = 
 
 
 def first_mode(size: tuple[float, float, float], spacing: float, **change: str) -> float:
-    """Frequency of the first bending mode in the height [Hz], by eigenvalues; narrow beams have lower modes."""
+    """Frequency of the first mode that bends along the height [Hz], by eigenvalues; narrow beams have lower modes."""
     model = changed(wb.MassSpring(spacing).build(beam(size, MATERIAL)), **change)
     frequency, shape = natural_modes(model, 3)
     upwards = shape[:, :, 2] @ model.mass.numpy()[0]
@@ -73,13 +74,15 @@ def first_mode(size: tuple[float, float, float], spacing: float, **change: str) 
 
 
 def changed(model: MassSpringModel, stiffness: str = "", mass: str = "") -> MassSpringModel:
-    """A lattice with uniform stiffness or mass, instead of the contributions of cells.
+    """A lattice with uniform stiffness or mass in place of the sums over cells.
 
     Args:
         model: The original lattice.
-        stiffness: ``"interior"``, for each kind of spring its stiffness in the interior; ``"1 / l"``, inversely to its
-            length, with the same Young's modulus along the lattice in the interior; or as it is.
-        mass: ``"interior"``, that of a mass in the interior; ``"equal"``, an equal part of the total; or unchanged.
+        stiffness: With ``"interior"``, each spring has the stiffness of a spring of its kind in the interior. With
+            ``"1 / l"``, stiffness is inversely proportional to length, with the same Young's modulus along the lattice
+            in the interior. Otherwise the stiffness is unchanged.
+        mass: With ``"interior"``, each mass equals a mass in the interior. With ``"equal"``, each mass is an equal part
+            of the total mass. Otherwise the masses are unchanged.
     """
     made, a = model.lattice, model.lattice.rest_length.min()
     kind = np.rint((made.rest_length / a) ** 2).astype(int)  # 1, 2 and 3: edges, diagonals of faces and of cells
@@ -105,11 +108,11 @@ def changed(model: MassSpringModel, stiffness: str = "", mass: str = "") -> Mass
 
 
 def plate(size: tuple[float, float, float]) -> float:
-    """First frequency of a thin cantilever plate over that of a beam (Kirchhoff, by Ritz's method).
+    """Ratio of the first frequencies of a thin cantilever plate and of a beam (Kirchhoff plate, by Ritz's method).
 
-    A narrow strip curves transversely and is a beam; a very wide one cannot, and the ratio rises to
-    1 / sqrt(1 - nu^2). The deflection is a polynomial in x in (0, 1) along, with x^2 as a factor, and an even one in y
-    in (-1, 1) across.
+    A narrow strip curves transversely and is a beam. A very wide strip cannot curve transversely, and the ratio rises
+    to 1 / sqrt(1 - nu^2). The deflection is a polynomial: along the plate in x in (0, 1), with x^2 as a factor, and
+    across the plate an even polynomial in y in (-1, 1).
     """
     y, weight = np.polynomial.legendre.leggauss(80)
     x = 0.5 * (y + 1.0)
@@ -119,7 +122,7 @@ def plate(size: tuple[float, float, float]) -> float:
     Y = [np.array([Legendre.basis(2 * j).deriv(n)(y) for j in range(6)]) for n in range(3)]
 
     def product(p: int, q: int, r: int, s: int) -> np.ndarray:
-        """Integrals of the derivatives (p, q) times (r, s) in (x, y) of all pairs of terms."""
+        """Integrals, for all pairs of terms, of the derivative of order (p, q) in (x, y) times that of order (r, s)."""
         return np.kron((X[p] * weight) @ X[r].T, (Y[q] * weight) @ Y[s].T)
 
     aspect, nu = (2.0 * size[0] / size[1]) ** 2, POISSONS_RATIO
@@ -130,13 +133,14 @@ def plate(size: tuple[float, float, float]) -> float:
 
 
 def released(size: tuple[float, float, float], integrator: str, periods: float, settle: float = 0.0) -> dict:
-    """Frequencies [Hz] of a released beam: by crossing times, by their number, by the peak of the spectrum.
+    """Frequencies of a released beam [Hz], from the times and number of zero crossings and the peak of the spectrum.
 
     Args:
-        size: Length, width and height [m].
-        integrator: Of the lattice.
-        periods: Length of the record.
-        settle: How long drag acts before [s], from the straight beam, as in the paper; 0 to start in equilibrium.
+        size: Length, width and height of the beam [m].
+        integrator: Integrator of the lattice.
+        periods: Length of the record [periods].
+        settle: Time for which the straight beam settles under load and drag before the release, as in the paper [s]; 0
+            to start in static equilibrium.
     """
     theory = euler_bernoulli(size, MATERIAL)
     sim = simulation(size, integrator, drag=4.0 * np.pi * theory if settle else 0.0)
@@ -156,7 +160,7 @@ def released(size: tuple[float, float, float], integrator: str, periods: float, 
 
 
 def base() -> None:
-    """One beam for a long time, by every measure, released as in the paper and as here."""
+    """Print all measures of the frequency of one long motion, with the release as in the paper and as here."""
     size = (LENGTH, SIDE, SIDE)
     theory, eigenvalue = euler_bernoulli(size, MATERIAL), first_mode(size, SPACING)
     print(f"beam {size} m, cells of {SPACING} m: theory {theory:.4f} Hz, eigenvalue {eigenvalue:.4f} Hz")
@@ -177,7 +181,11 @@ def base() -> None:
 
 
 def sweeps() -> dict:
-    """Frequencies over each dimension: name -> sizes, theory, Timoshenko and one row per integrator [Hz]."""
+    """Frequencies for various values of each dimension of the beam.
+
+    The result maps the name of the dimension to its values [m], the frequencies by theory and by Timoshenko [Hz], and a
+    row of frequencies for each integrator [Hz].
+    """
     found = {}
     for axis, (name, values) in enumerate((("length", LENGTHS), ("width", WIDTHS), ("height", HEIGHTS))):
         sizes = [tuple(v if a == axis else s for a, s in enumerate((LENGTH, SIDE, SIDE))) for v in values]
@@ -194,7 +202,11 @@ def sweeps() -> dict:
 
 
 def resolutions() -> list[tuple[int, float, float, float]]:
-    """A slender beam, twenty times as long as high: cells through its height, eigenvalue, Timoshenko, theory [Hz]."""
+    """Frequencies of a beam twenty times as long as high.
+
+    Each row has the number of cells through the height, and the frequencies from the eigenvalue, by Timoshenko and by
+    theory [Hz].
+    """
     found = []
     print(f"slender beam, length / height {LENGTH / 0.05:g}")
     for cells, across in sized(((2, 2), (4, 4), (8, 8), (8, 2), (16, 2)), ((2, 2), (4, 1))):
@@ -210,7 +222,10 @@ def resolutions() -> list[tuple[int, float, float, float]]:
 
 
 def heights() -> None:
-    """Frequency over theory against the height: with four cells in each, and with one spacing by kind of lattice."""
+    """Print the ratio of frequency and theory for various heights.
+
+    The beams have four cells through the height, or the same spacing for each kind of lattice.
+    """
     square = [(LENGTH, height, height) for height in HEIGHTS]
     f = np.array([first_mode(size, size[2] / 4) for size in square])
     away = _percent(f / [euler_bernoulli(size, MATERIAL) for size in square])
@@ -224,7 +239,7 @@ def heights() -> None:
 
 
 def widths(wide: bool) -> dict:
-    """Frequency over theory against width / height, for each kind of lattice; name -> (widths, ratios)."""
+    """Ratio of frequency and theory for various ratios of width and height, as name of lattice -> (widths, ratios)."""
     theory = euler_bernoulli((LENGTH, SIDE, SIDE), MATERIAL)
     found = {}
     across = np.array(sized([1, 2, 4, 8, 16, 32], [1, 2, 4]))
@@ -250,12 +265,12 @@ def widths(wide: bool) -> dict:
 
 
 def _percent(ratio: np.ndarray) -> str:
-    """Ratios as deviations from 1."""
+    """Text of ratios as deviations from 1."""
     return ", ".join(f"{100 * (r - 1):+.2f}" for r in np.ravel(ratio)) + " %"
 
 
 def draw(found: dict, resolution: list, lattices: dict) -> None:
-    """Figure 5 above; below the effects of the resolution and of the lattice."""
+    """Draw figure 5 in the upper row, and the effects of resolution and of the kind of lattice in the lower row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.0, 7.0), dpi=110, layout="constrained")

@@ -1,4 +1,4 @@
-"""Shared by the experiments on Cronos's cantilever: the beam, its theory, equilibrium, motion and frequency.
+"""Common parts of the experiments with the cantilever of Cronos: the beam, its theory, equilibrium and motion.
 
 Beams lie along x from the clamp at x = 0, their width is along y and their height, in which they bend, along z.
 """
@@ -48,8 +48,9 @@ def euler_bernoulli(size: tuple[float, float, float], material: wb.Material) -> 
 def timoshenko(size: tuple[float, float, float], material: wb.Material) -> float:
     """First frequency of a cantilever with shear and rotary inertia [Hz].
 
-    Deflection w, slope s, moment M and shear force Q along the beam: w' = s + Q / kGA, s' = M / EI,
-    M' = -Q - rho I w^2 s, Q' = -rho A w^2 w; the frequency is where M = Q = 0 at the tip has a solution.
+    The deflection y, slope s, moment M and shear force Q along the beam obey y' = s + Q / kGA, s' = M / EI, M' = -Q -
+    rho I w^2 s and Q' = -rho A w^2 y at the angular frequency w, with y = s = 0 at the clamp. w is a natural frequency
+    if a nonzero solution has M = Q = 0 at the tip.
     """
     length, width, height = size
     E, rho, nu = material.youngs_modulus, material.density, POISSONS_RATIO
@@ -96,10 +97,13 @@ def crossing_frequency(record: np.ndarray, interval: float) -> float:
 
 
 def counted_frequency(record: np.ndarray, interval: float) -> float:
-    """Frequency [Hz] from the number of zero crossings alone, as in the paper; in steps of half its record."""
+    """Frequency [Hz] from the number of zero crossings alone, as in the paper.
+
+    The resolution is half the inverse of the length of the record.
+    """
     return np.count_nonzero(record[:-1] * record[1:] < 0.0) / 2.0 / (interval * len(record))
 
 
 def slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Exponent of the power law that fits best."""
+    """Exponent of the power law that fits y(x) best."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -3,8 +3,9 @@
     python benchmarks/papers/cronos_cylinder.py DATA [--spacing S] [--lattice voxel|random]
 
 DATA is the folder of SOFA's accuracy benchmark with ``truthCylinder-Deformed.obj`` (LGPL-2.1, not part of this
-repository). Young's modulus is calibrated by gradient on the measured tip. The error is the mean distance from the
-body's surface, carried along by the lattice, to the scanned one; the paper does not define its own.
+repository). Young's modulus is calibrated by gradient so that the tip matches the measured tip. The error is the mean
+distance from the surface of the body, which moves with the lattice, to the scanned surface; the paper does not define
+its error.
 """
 
 import argparse
@@ -30,7 +31,7 @@ SECONDS, INTERVAL = sized(3.0, 0.04), 0.02
 
 
 def simulation(youngs_modulus: float, spacing: float, lattice: str) -> wb.Simulation:
-    """The cylinder along z, clamped at z = 0, with gravity along -y as in the scan."""
+    """Simulation of the cylinder along z, clamped at z = 0, with gravity along -y as in the scan."""
     shapes = wb.shapes
     root = shapes.Box((-1.0, -1.0, -1e-6), (1.0, 1.0, 1e-6 + (0.3 * spacing if lattice == "random" else 0.0)))
     body = wb.SoftBody(
@@ -51,13 +52,16 @@ def tip_of(sim: wb.Simulation, position: torch.Tensor) -> torch.Tensor:
 
 
 def at_rest(sim: wb.Simulation, scale: torch.Tensor) -> torch.Tensor:
-    """Positions after the motion has decayed, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
+    """Positions after the motion has decayed [m], shape (1, n, 3); differentiable.
+
+    All stiffnesses are multiplied by `scale`.
+    """
     stiffness = scale * sim.parameter("stiffness")
     return sim.rollout(None, round(SECONDS / INTERVAL), stiffness=stiffness).final.position
 
 
 def calibrate(sim: wb.Simulation, iterations: int) -> float:
-    """Stiffness factor that brings the tip nearest to the measured one: Gauss–Newton on its logarithm."""
+    """Stiffness factor that brings the tip nearest to the measured tip, by the Gauss–Newton method on its logarithm."""
     log = torch.zeros((), requires_grad=True)
     for _ in range(iterations):
         tip = tip_of(sim, at_rest(sim, log.exp()))
@@ -74,13 +78,13 @@ def calibrate(sim: wb.Simulation, iterations: int) -> float:
 
 
 def surface_error(rest: np.ndarray, position: np.ndarray, scan: np.ndarray) -> float:
-    """Mean distance of the body's surface, carried along by its matter, to points all over the scan [m].
+    """Mean distance from points all over the scan to the surface of the body, which moves with its matter [m].
 
-    A point of the surface moves with the affine map that fits the matter about it best.
+    A point of the surface moves with the affine map that best fits the matter around this point.
 
     Args:
-        rest: Points of matter at rest [m], shape (n, 3).
-        position: Where they are [m], shape (n, 3).
+        rest: Positions of points of matter at rest [m], shape (n, 3).
+        position: Positions of the same points in the deformed body [m], shape (n, 3).
         scan: Points of the scan [m], shape (n_points, 3).
     """
     angle, z = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 64, endpoint=False), np.linspace(0.02, 1.0, 120) * LENGTH)

@@ -67,9 +67,10 @@ def simulation() -> wb.Simulation:
 
 
 def cells_of_springs(model: MassSpringModel) -> torch.Tensor:
-    """Takes factors of the cells to those of the springs, shape (n_springs, n_cells): the mean of the cells it is in.
+    """Matrix that maps factors of cells to factors of springs, shape (n_springs, n_cells).
 
-    In a lattice of squares each cell gives a spring the same share of its stiffness, so this is exact.
+    The factor of a spring is the mean factor of the cells that contain the spring. In a lattice of squares each of
+    these cells contributes the same stiffness to the spring, so the factor is exact.
     """
     lattice = model.lattice
     middle = lattice.position[lattice.ends].mean(axis=1)
@@ -90,7 +91,7 @@ class Beam:
 
     Attributes:
         sim: The simulation.
-        log: Logarithm of the stiffness of every cell per its nominal one, shape (n_cells,).
+        log: Logarithm of the ratio of stiffness and nominal stiffness of each cell, shape (n_cells,).
     """
 
     def __init__(self):
@@ -113,7 +114,7 @@ class Beam:
         return self.sim.rollout(self._control, STEPS, stiffness=self.stiffness(log)).final.position[0]
 
     def miss(self, position: torch.Tensor) -> torch.Tensor:
-        """Mean squared vertical distance of the centre line from the curve [m^2]."""
+        """Mean squared vertical distance of the centre line from the target curve [m^2]."""
         x, y = position[self.line].double().T
         return (y - target(x)).square().mean()
 
@@ -144,7 +145,7 @@ class Beam:
 
 
 def check(beam: Beam) -> None:
-    """Print the slope along the gradient: by the rollout's gradient, and by differences of the static problem."""
+    """Print the derivative of the loss along its gradient, by the rollout's gradient and by static differences."""
     log = (0.5 * torch.randn(len(beam.log()), generator=torch.Generator().manual_seed(0))).requires_grad_()
     (gradient,) = torch.autograd.grad(beam.miss(beam.at_rest(log)), log)
     direction, size = gradient / gradient.norm(), 1e-2
@@ -190,7 +191,7 @@ def main() -> None:
 
 
 def draw(beam: Beam, history: wb.optimize.History, before: torch.Tensor, static: np.ndarray, log: torch.Tensor) -> None:
-    """Nominal and designed beam with the target, the field of stiffness by colour, and the loss."""
+    """Draw the nominal and the designed beam with the target, the field of stiffness by colour, and the loss."""
     from matplotlib.figure import Figure
 
     lattice = beam.sim.model.lattice

@@ -32,7 +32,7 @@ KINDS = ("elastic", "potential", "kinetic")
 
 
 def motion(integrator: str, substeps: int) -> tuple[wb.Simulation, list[MassSpringState], int]:
-    """States after every interval, and how many of them belong to the loaded beam."""
+    """Simulate the beam; return the simulation, the states after each interval, and the number of loaded states."""
     scene = beam(SIZE, MATERIAL, LOAD, GRAVITY)
     sim = wb.Simulation(scene, wb.MassSpring(SPACING, integrator=integrator, drag=DRAG), INTERVAL, substeps)
     state, states = sim.state(), []
@@ -51,7 +51,7 @@ def motion(integrator: str, substeps: int) -> tuple[wb.Simulation, list[MassSpri
 def centred(model: MassSpringModel, state: MassSpringState, dt: float) -> MassSpringState:
     """A state of semi-implicit Euler with the mean of the velocities before and after its next kick.
 
-    Load and drag are not included: it applies after the release.
+    Load and drag are not included, so the function applies only after the release.
     """
     pull = forces(model, state.position[0].numpy()) / model.mass.numpy()[0][:, None] + model.gravity.numpy()[0]
     pull[model.lattice.regions["root"]] = 0.0
@@ -70,7 +70,7 @@ def total(sim: wb.Simulation, states: list[MassSpringState]) -> np.ndarray:
 
 
 def band_and_drift(values: np.ndarray, scale: float) -> tuple[float, float]:
-    """Width of the band of `values`, and the rise of a straight line through them [both per `scale`]."""
+    """Width of the band of `values`, and rise of a straight line through them, both divided by `scale`."""
     t = np.linspace(-0.5, 0.5, len(values))
     return float(np.ptp(values)) / scale, float(np.polyfit(t, values, 1)[0]) / scale
 
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def draw(curves: dict) -> None:
-    """Figure 7: the parts and the total with Euler, and a close-up of the total of each."""
+    """Draw figure 7: the parts and the total of the energy with Euler, and a close-up of the total of each scheme."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 4.0), dpi=110, layout="constrained")

@@ -45,7 +45,7 @@ def in_plane(model: MassSpringModel, position: np.ndarray | None = None) -> np.n
 
 
 def peaks(found: Spectrum, near: np.ndarray) -> np.ndarray:
-    """Frequencies of the highest peaks within a seventh of those in `near` [Hz]; a swing has harmonics elsewhere."""
+    """Frequency of the highest peak within a seventh of each frequency in `near` [Hz]; harmonics are farther away."""
     result = []
     for f in near:
         inside = np.abs(found.frequency / f - 1.0) < 1.0 / 7.0
@@ -54,7 +54,7 @@ def peaks(found: Spectrum, near: np.ndarray) -> np.ndarray:
 
 
 def build(load: float = 0.0, gravity: float = 0.0) -> tuple[wb.Simulation, np.ndarray]:
-    """The beam under a load [N] and gravity [m/s^2], and where it is in equilibrium."""
+    """Simulation of the beam under a load [N] and gravity [m/s^2], and its positions in static equilibrium [m]."""
     scene = beam(SIZE, MATERIAL, load, gravity)
     model = wb.MassSpring(SPACING).build(scene)
     interval = 1.0 / (SAMPLES * in_plane(model)[0])
@@ -63,12 +63,12 @@ def build(load: float = 0.0, gravity: float = 0.0) -> tuple[wb.Simulation, np.nd
 
 
 def record(sim: wb.Simulation, start: np.ndarray, **parameters: torch.Tensor) -> np.ndarray:
-    """Height of the tip [m] of a motion from `start`."""
+    """Height of the tip over time [m], in a motion from the positions `start`."""
     return swing(sim, start, PERIODS * SAMPLES * sim.dt, **parameters)
 
 
 def line(name: str, measured: np.ndarray, rest: np.ndarray, static: np.ndarray | None = None) -> None:
-    """One motion: its frequencies and the eigenvalues."""
+    """Print the frequencies of one motion, and the eigenvalues."""
     text = f"{name}: peaks {measured[0]:.5f} and {measured[1]:.5f} Hz"
     for where, f in (("rest", rest), ("equilibrium", static)):
         if f is not None:
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def draw(shown: list, swings: np.ndarray) -> None:
-    """Spectra with eigenvalues, a close-up of the first peak, and the frequency over the amplitude."""
+    """Draw spectra with eigenvalues, a close-up of the first peak, and the frequency over the amplitude."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14.0, 6.0), dpi=100, layout="constrained")

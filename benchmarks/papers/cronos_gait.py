@@ -2,10 +2,10 @@
 
     python benchmarks/papers/cronos_gait.py [--iterations N] [--no-transfer]
 
-Each of the five members has its own control, periodic, the sigmoid of a Fourier series: chambers only inflate. It
-starts as the hand-made gait (``cronos_robots.py``), and the distance of the centre of mass in two cycles is maximised.
-The gradient is checked against differences; the optimised gait is also simulated for longer, on a rigid floor, and on a
-lattice of half the spacing. Writes ``cronos_gait.png`` beside this file.
+Each of the five members has its own periodic control, the sigmoid of a Fourier series, because chambers only inflate.
+The series start as the hand-made gait (``cronos_robots.py``), and the distance of the centre of mass in two cycles is
+maximised. The gradient is checked against differences; the optimised gait is also simulated for longer, on a rigid
+floor, and on a lattice of half the spacing. Writes ``cronos_gait.png`` beside this file.
 """
 
 import argparse
@@ -30,7 +30,7 @@ LINES = {"": "-", "hard floor": "--", f"springs of {1e3 * FINER} mm": ":"}
 
 
 def series_of_hand_gait(names: list[str]) -> torch.Tensor:
-    """Constant, cosines and sines of each member for the hand-made gait, shape (members, 1 + 2 HARMONICS)."""
+    """Coefficients of the hand-made gait, shape (members, 1 + 2 HARMONICS): constants, cosines and sines."""
     series = torch.zeros(len(names), 1 + 2 * HARMONICS)
     late = 2.0 * math.pi * torch.tensor([WAVE[name] for name in names])
     series[:, 1], series[:, 1 + HARMONICS] = -SHARPNESS * torch.cos(late), -SHARPNESS * torch.sin(late)
@@ -51,9 +51,10 @@ def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
 
 
 def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (1e-3, 2e-2)) -> None:
-    """Print the slope along the gradient and along a random direction, by gradient and by central differences.
+    """Print derivatives of the loss along its gradient and along a random direction, by gradient and by differences.
 
-    Differences of two step sizes: the small one checks the gradient, the other shows how rough the loss is.
+    There are differences with two steps: the small step checks the gradient, the large step shows how rough the loss
+    is.
     """
     variable = series.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(distance(sim, variable), variable)
@@ -69,7 +70,7 @@ def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (
 
 
 def per_cycle(way: torch.Tensor) -> float:
-    """Distance in a cycle [m], the mean of the second half of a motion of `LONGER` cycles."""
+    """Distance in a cycle [m], as the mean over the second half of a motion of `LONGER` cycles."""
     half = len(way) // 2
     return float(way[-1, 0] - way[half - 1, 0]) / (LONGER / 2)
 
@@ -128,7 +129,7 @@ def main() -> None:
 
 
 def draw(members: list[str], found: dict[str, torch.Tensor], ways: dict[str, torch.Tensor]) -> None:
-    """Controls of one cycle before and after, and the distance over time."""
+    """Draw the controls of one cycle before and after the optimisation, and the distance over time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 6.0), dpi=110, layout="constrained")

@@ -44,13 +44,13 @@ WAVE = {"front_left": 0.0, "front_right": 0.0, "hind_left": 0.5, "hind_right": 0
 def simulation(
     name: str, spacing: float | None = None, contact: float = CONTACT, margin: float | None = None
 ) -> wb.Simulation:
-    """A scene of ``usd_scenes`` as a lattice.
+    """Simulation of a scene of ``usd_scenes`` as a lattice.
 
     Args:
         name: Name of the scene.
-        spacing: Spacing of the lattice [m]; None for the scene's.
+        spacing: Spacing of the lattice [m]; None for the spacing of the scene.
         contact: Stiffness of the floor [Pa/m].
-        margin: Time step as a fraction of the stability bound; None for the solver's.
+        margin: Time step as a fraction of the stability bound; None for the margin of the solver.
     """
     scene = wb.usd.read(Path(__file__).resolve().parents[2] / "usd_scenes" / f"{name}.usda")
     solver = wb.MassSpring(spacing or scene.task.cell_size, drag=DRAG, contact_stiffness=contact)
@@ -68,7 +68,7 @@ def centre(sim: wb.Simulation, position: torch.Tensor, chosen: torch.Tensor | No
 
 
 def soft_start(steps: int) -> torch.Tensor:
-    """Factor on controls that lets a robot start from rest, shape (steps, 1): 0 to 1 in 0.2 s."""
+    """Factor by which controls are multiplied so that a robot starts gently, shape (steps, 1): 0 to 1 in 0.2 s."""
     return (INTERVAL * torch.arange(steps) / 0.2).clamp(max=1.0)[:, None]
 
 
@@ -87,13 +87,13 @@ def path(sim: wb.Simulation, control: torch.Tensor) -> torch.Tensor:
 
 
 def save_strip(trajectory: wb.Trajectory, frames: int, name: str) -> None:
-    """Moments of a motion as a picture."""
+    """Save a picture with several moments of a motion."""
     if not FAST:
         wb.view.film_strip(trajectory, frames).save(HERE / name)
 
 
 def heating(steps: int) -> torch.Tensor:
-    """Signal of the heater, shape (steps, 1): up in 2/5 of the time, held for 1/5, down in the rest."""
+    """Signal of the heater, shape (steps, 1): it rises for 2/5 of the time, is held for 1/5, and falls for 2/5."""
     part = torch.arange(1, steps + 1)[:, None] / steps
     return torch.minimum(part / 0.4, (1.0 - part) / 0.4).clamp(0.0, 1.0)
 
@@ -181,7 +181,7 @@ def soft_legs(spacing: float | None) -> None:
 
 
 def main() -> None:
-    """All three robots."""
+    """Run all three robots."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--spacing", type=float, help="spacing of the lattices [m]; default: the scenes'")
     options = parser.parse_args()

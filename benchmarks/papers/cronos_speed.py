@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def table(device: str, repeats: int) -> None:
-    """Table 3: the time of a step."""
+    """Print table 3: the time of a step."""
     solver = wb.MassSpring(SPACING)
     model = solver.build(beam(tuple(n * SPACING for n in CELLS), MATERIAL), device=device)
     anchored, springs = int(model.lattice.regions["root"].sum()), len(model.lattice.ends)
@@ -64,7 +64,11 @@ def table(device: str, repeats: int) -> None:
 
 
 def sweep(device: str, repeats: int) -> dict[str, list[tuple[int, float, float]]]:
-    """Figure 9: for each integrator springs, and springs/s forwards and with gradient, over the size of a cube."""
+    """Measure the data of figure 9.
+
+    For each integrator and each size of the cube, the result has the number of springs, and the number of springs per
+    second forward and with gradient.
+    """
     found = {}
     for integrator in INTEGRATORS:
         rows = found[integrator] = []
@@ -81,7 +85,7 @@ def sweep(device: str, repeats: int) -> dict[str, list[tuple[int, float, float]]
 
 
 def draw(found: dict[str, list[tuple[int, float, float]]]) -> None:
-    """Springs/s over springs, forwards and with gradient, beside the paper's best on a CPU."""
+    """Draw springs per second over springs, forward and with gradient, beside the paper's best result on a CPU."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 4.0), dpi=110, layout="constrained")
@@ -126,7 +130,7 @@ def measure(solver: wb.MassSpring, model: object, repeats: int, steps: int = STE
 
 
 def timed(work: object, device: wp.Device) -> float:
-    """Seconds that a call takes."""
+    """Time that a call of `work` takes [s]."""
     wp.synchronize_device(device)
     start = time.perf_counter()
     work()

@@ -2,9 +2,9 @@
 
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--json FILE]
 
-L-BFGS-B starts from zero controls (seed 0) or at random, as in the paper. Several starts share a number of episodes,
-and the evolution strategies have as many. Writes ``diffhand_<task>.png``, the loss over episodes, and film
-strips of the best episodes before and after the design, beside this file.
+L-BFGS-B starts from zero controls (seed 0) or from random controls, as in the paper. Several starts share a number of
+episodes, and each evolution strategy gets the same number. Writes ``diffhand_<task>.png``, the loss over episodes, and
+film strips of the best episodes before and after the design, beside this file.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def _result(task: Task, controls: torch.Tensor, factors: torch.Tensor, begun: fl
 
 
 def by_gradient(task: Task, seed: int, designed: bool) -> dict:
-    """L-BFGS-B at one contact scale after the other; without a design the hand stays that of the paper."""
+    """Run L-BFGS-B at one contact scale after the other; if not `designed`, the hand keeps the shape of the paper."""
     controls, factors, task.episodes = task.start(seed).requires_grad_(), task.hand.rest.requires_grad_(designed), []
     begun = time.perf_counter()
     for scale in task.scales:
@@ -53,11 +53,12 @@ def by_gradient(task: Task, seed: int, designed: bool) -> dict:
 
 
 def by_search(task: Task, seed: int, episodes: int) -> dict:
-    """Several starts share the episodes by successive halving; in the end the metric of the best one is a constraint.
+    """Let several starts share the episodes by successive halving; then improve the best start under a constraint.
 
-    The first start is that of `by_gradient`; the others have random controls and factors. They are improved by
-    L-BFGS-B, and the best one by SLSQP under the constraint that the metric is at most `Task.limit`. Where the task has
-    a learning rate, both are Adam, the latter within an augmented Lagrangian and at the last contact scale.
+    The first start is the start of `by_gradient`; all other starts have random controls and factors. L-BFGS-B improves
+    all starts, and SLSQP improves the best start under the constraint that the metric is at most `Task.limit`. If the
+    task has a learning rate, Adam replaces both methods, with an augmented Lagrangian for the constraint, at the last
+    contact scale.
     """
     task.episodes, task.scale, begun = [], task.scales[-2:][0], time.perf_counter()
     method, last, iterations = wb.methods.SciPy("L-BFGS-B"), wb.methods.SciPy("SLSQP"), 15
@@ -86,7 +87,7 @@ def by_search(task: Task, seed: int, episodes: int) -> dict:
 
 
 def by_evolution(task: Task, seed: int, episodes: int, strategy: str) -> dict:
-    """An evolution strategy on controls and design."""
+    """Optimise controls and design by an evolution strategy."""
     controls, factors, task.episodes = task.start(seed).requires_grad_(), task.hand.rest.requires_grad_(), []
     task.scale = task.scales[-1]
     begun = time.perf_counter()
@@ -101,7 +102,7 @@ def by_evolution(task: Task, seed: int, episodes: int, strategy: str) -> dict:
 
 
 def one_plus_one(task: Task, x: np.ndarray, seed: int, episodes: int) -> np.ndarray:
-    """(1+1)-ES with the one-fifth success rule (Rechenberg 1973; Auger 2009) within the bounds."""
+    """Minimise by the (1+1)-ES with the one-fifth success rule (Rechenberg 1973; Auger 2009) within the bounds."""
     rng, step, count = np.random.default_rng(seed), 0.25, task.intervals * task.sim.channels
     lower = np.concatenate([np.full(count, -1.0), np.full(len(task.upper), 0.5)])
     upper = np.concatenate([np.full(count, 1.0), task.upper])
@@ -136,14 +137,14 @@ METHODS: dict[str, Callable[[Task, int, int], dict]] = {
 
 
 def episodes_to(task: Task, run: dict, loss: float) -> int | None:
-    """Episodes until a run has a loss at most this low; all of them where they were at several contact scales."""
+    """Number of episodes until a run has a loss of at most `loss`; all episodes if it had several contact scales."""
     if run["loss"] > loss:
         return None
     return len(run["curve"]) if len(task.scales) > 1 else 1 + int(np.argmax(np.array(run["curve"]) <= loss))
 
 
 def table(task: Task, results: dict[str, list[dict]]) -> None:
-    """Episodes until the other methods are as good as CMA-ES in the end, seed by seed."""
+    """Print, for each seed, the episodes until each other method is as good as CMA-ES is in the end."""
     ends = {run["seed"]: run for run in results.get("CMA-ES", [])}
     for label, runs in results.items():
         own = [(episodes_to(task, run, ends[run["seed"]]["loss"]), run) for run in runs if run["seed"] in ends]
@@ -153,7 +154,7 @@ def table(task: Task, results: dict[str, list[dict]]) -> None:
 
 
 def figure(task: Task, results: dict[str, list[dict]]) -> None:
-    """Best loss so far over episodes, mean and range over seeds."""
+    """Draw the best loss so far over episodes, as mean and range over the seeds."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(6, 4))
@@ -169,7 +170,7 @@ def figure(task: Task, results: dict[str, list[dict]]) -> None:
 
 
 def strip(task: Task, result: dict, path: Path) -> None:
-    """Five moments of an episode, drawn with a hand built as designed."""
+    """Draw five moments of an episode, with a hand of the optimised design."""
     controls, factors = (torch.tensor(result[name], dtype=torch.float64) for name in ("controls", "factors"))
     sim = wb.Simulation(SCENES[task.name][0](task.hand, factors), task.sim.solver, task.sim.dt, task.sim.substeps)
     with torch.no_grad():

@@ -65,8 +65,8 @@ def fingers(cells: int = 32, points: int = 300) -> tuple[CagedBody, CagedBody]:
 
     Args:
         cells: Cells along an edge of the mesh, a multiple of 8.
-        points: About how many contact points to spread over what may touch the diamond or, first, the floor: the inner
-            side but for its top and its edges, and the bottom along it.
+        points: Approximate number of contact points, spread over the surface that may touch the diamond or the floor:
+            the inner side except its top and its edges, and the bottom beside the inner side.
     """
     mesh = grid_cage((0.0, -SIDE / 2, -SIDE / 2), (SIDE, SIDE / 2, SIDE / 2), (cells,) * 3)
     lower, upper = mesh.handles.min(axis=0) - MARGIN, mesh.handles.max(axis=0) + MARGIN
@@ -81,12 +81,13 @@ def fingers(cells: int = 32, points: int = 300) -> tuple[CagedBody, CagedBody]:
 
 
 def inner_handles(cage: np.ndarray, rings: int) -> np.ndarray:
-    """The handles on the inner side that a design moves, shape (k,): not the bottom, and nothing in the top 3/8.
+    """Indices of the handles on the inner side that a design moves, without the bottom and the top 3/8, shape (k,).
 
     Args:
         cage: Handles or vertices on a regular grid on the faces of a box, shape (n, 3).
-        rings: Rows beside the inner side that belong to it, too. One of a cage of 386 handles is 66, as in the paper;
-            nineteen of a mesh of 6146 vertices are 1491, its number as well.
+        rings: Number of rows beside the inner side that also count. With one row, a cage of 386 handles has 66 free
+            handles, as in the paper; with nineteen rows, a mesh of 6146 vertices has 1491 free vertices, as in the
+            paper.
     """
     lower, upper = cage.min(axis=0), cage.max(axis=0)
     x, y, z = ((cage - lower) / (upper - lower)).T
@@ -99,7 +100,7 @@ class FreeMesh(CagedBody):
     """A finger whose vertices are its handles: the parameterisation with which the paper compares cages."""
 
     def __init__(self, finger: CagedBody):
-        """Without the cage of `finger`."""
+        """Take the mesh of `finger` without its cage."""
         self.name, self.density, self.contacts = finger.name, finger.density, finger.contacts
         self.vertices, self.faces = finger.vertices, finger.faces
 
@@ -114,14 +115,14 @@ class FreeMesh(CagedBody):
 
 
 def moved(bodies: tuple[CagedBody, CagedBody], free: torch.Tensor, moves: torch.Tensor) -> list[torch.Tensor]:
-    """Handles of both fingers [m] where those that are free, shape (k,), have moved, shape (2, k, 3)."""
+    """Handles of both fingers [m] after the free handles, shape (k,), are displaced by `moves` [m], shape (2, k, 3)."""
     return [body.rest.index_add(0, free, move) for body, move in zip(bodies, moves, strict=True)]
 
 
 def parameters(
     sim: wb.Simulation, bodies: tuple[CagedBody, CagedBody], handles: list[torch.Tensor], viscosity: float = 1.0
 ) -> dict[str, torch.Tensor]:
-    """Parameters of the model for a design; `viscosity` is a factor of that between fingers and diamond."""
+    """Parameters of the model for a design; `viscosity` multiplies the viscosity between fingers and diamond."""
     factor = torch.tensor([viscosity, 1.0, 1.0], dtype=torch.float64)
     values = designed_parameters(sim, dict(zip(bodies, handles, strict=True)))
     return values | {"contact_viscosity": sim.parameter("contact_viscosity") * factor}
@@ -153,7 +154,7 @@ def gripper_scene(bodies: tuple[CagedBody, CagedBody], handles: list[torch.Tenso
 
 
 def designed_scene() -> wb.Scene:
-    """The gripper with the best design, its fingers a coarser mesh, to a tenth of a micrometre."""
+    """The gripper with the best design; its fingers have a coarser mesh, rounded to a tenth of a micrometre."""
     bodies = fingers(16, 200)
     free = torch.as_tensor(inner_handles(bodies[0].cage.handles, 1))
     moves = 1e-3 * np.loadtxt(Path(__file__).with_name(DESIGN), delimiter=",").reshape(2, len(free), 3)
@@ -163,7 +164,7 @@ def designed_scene() -> wb.Scene:
 
 
 def _rounded(body: wb.RigidBody) -> wb.RigidBody:
-    """The same in few digits, which do not depend on the machine."""
+    """Round the numbers of a body to a few digits, which do not depend on the machine."""
     shape = wb.shapes.TriangleMesh(body.shape.vertices.round(7), body.shape.faces)
     points = wb.Cloud(body.points.positions.round(7), body.points.areas.round(11))
     return dataclasses.replace(body, shape=shape, points=points)

@@ -63,11 +63,11 @@ ROUNDING = 0.5
 
 @dataclasses.dataclass
 class Gripper:
-    """Two fingers under the predefined control, as a function of how far their free handles have moved.
+    """Episodes of two fingers under the predefined control, as functions of the displacements of free handles.
 
     Attributes:
         bodies: The fingers.
-        free: Handles that move, shape (k,).
+        free: Indices of the free handles, shape (k,).
         sim: The simulation.
         episodes: Loss of each episode so far.
     """
@@ -79,7 +79,7 @@ class Gripper:
 
     @classmethod
     def of(cls, bodies: tuple[CagedBody, CagedBody], substeps: int = STEPS) -> "Gripper":
-        """With the handles of their cages, or all vertices, on the inner sides."""
+        """Make the gripper; the free handles are the handles of the cages, or all vertices, on the inner sides."""
         mesh = isinstance(bodies[0], FreeMesh)
         free = torch.as_tensor(inner_handles(bodies[0].rest.numpy(), 19 if mesh else 1))
         solver, keep = wb.Articulated(rounding=ROUNDING), wb.Checkpoints.all()
@@ -87,21 +87,21 @@ class Gripper:
         return cls(bodies, free, sim)
 
     def start(self, seed: int) -> torch.Tensor:
-        """Random moves [m], shape (2, k, 3)."""
+        """Random displacements of the free handles [m], shape (2, k, 3)."""
         rng = np.random.default_rng(seed)
         return torch.as_tensor(SPREAD * rng.standard_normal((2, len(self.free), 3)))
 
     def rollout(self, moves: torch.Tensor, intervals: int = EPISODE, viscosity: float = 1.0) -> wb.Trajectory:
-        """The motion; it observes q and qd, that is lift, left, right and the diamond's."""
+        """Simulate an episode; the observation is q and qd of lift, left finger, right finger and diamond."""
         changed = parameters(self.sim, self.bodies, moved(self.bodies, self.free, moves), viscosity)
         return self.sim.rollout(
             control(intervals), intervals, observe=lambda s: torch.cat([s.q, s.qd], dim=1), **changed
         )
 
     def loss(self, moves: torch.Tensor, viscosity: float = 1.0, intervals: int = EPISODE) -> torch.Tensor:
-        """Mean square of how far the diamond has sunk in the gripper [cm] during the lift, plus that speed [cm/s].
+        """Loss: mean square of the sinking of the diamond in the gripper during the lift, plus its final squared speed.
 
-        The square of the speed is that at the end.
+        Sinking is in centimetres, and its speed in cm/s.
         """
         sunk, speed = sinking(self.rollout(moves, intervals, viscosity))
         loss = sunk[round(GRIP / INTERVAL) :].square().mean() + speed[-1].square()
@@ -110,15 +110,16 @@ class Gripper:
 
 
 def sinking(motion: wb.Trajectory) -> tuple[torch.Tensor, torch.Tensor]:
-    """How far the diamond has sunk in the gripper after each interval [cm], and how fast it does [cm/s]."""
+    """Distance that the diamond has sunk in the gripper after each interval [cm], and its speed [cm/s]."""
     lift, z, lift_speed, z_speed = motion.observation[0, :, [0, 5, 10, 15]].T / CM
     return lift - z, lift_speed - z_speed
 
 
 def judge(gripper: Gripper, moves: torch.Tensor) -> dict:
-    """The loss of a design, and whether it holds the diamond.
+    """The loss of a design, and whether the design holds the diamond.
 
-    It does if it has lifted it by 5 cm after 400 steps and after 200 more, in which it sinks by less than 1 mm.
+    The design holds the diamond if the diamond is lifted by 5 cm after 400 steps and after 200 more steps, in which it
+    sinks by less than 1 mm.
     """
     with torch.no_grad():
         try:
@@ -134,9 +135,10 @@ def judge(gripper: Gripper, moves: torch.Tensor) -> dict:
 
 
 def by_gradient(gripper: Gripper, seed: int) -> dict:
-    """One method after the other, in stages, until the diamond is held.
+    """Run one method after the other, in stages, until the diamond is held.
 
-    The curve has episodes so far and losses at the true viscosity; rollouts for this curve alone are not counted.
+    The curve has the number of episodes so far and the loss at the true viscosity; rollouts that serve only this curve
+    are not counted.
     """
     begun, curve, gripper.episodes = time.perf_counter(), [], []
     before = judge(gripper, gripper.start(seed))["held"]
@@ -161,7 +163,7 @@ def stage(
     curve: list[tuple[int, float]],
     intervals: int = EPISODE,
 ) -> None:
-    """Search until the loss is `ENOUGH`, or for this number of episodes; moves are then the best that were found."""
+    """Search until the loss is `ENOUGH`, or for `most` episodes; then set `moves` to the best displacements found."""
 
     def over(history: wb.optimize.History) -> bool:
         curve.append((len(gripper.episodes), judge(gripper, moves.detach())["loss"]))
@@ -178,7 +180,7 @@ def stage(
 
 
 def by_evolution(gripper: Gripper, seed: int, episodes: int) -> dict:
-    """CMA-ES with the first standard deviation of the starts, at the true viscosity."""
+    """Run CMA-ES at the true viscosity; its initial standard deviation is the standard deviation of the starts."""
     moves = gripper.start(seed).requires_grad_()
     begun, curve = time.perf_counter(), []
     gripper.episodes = []
@@ -197,7 +199,7 @@ def by_evolution(gripper: Gripper, seed: int, episodes: int) -> dict:
 
 
 def ended(gripper: Gripper, moves: torch.Tensor, seconds: float, curve: list[tuple[int, float]]) -> dict:
-    """What a search has found, with the moves in millimetres."""
+    """Record of a finished search, with the displacements in millimetres."""
     episodes, values = len(gripper.episodes), moves.detach()
     found = judge(gripper, values) | {"episodes": episodes, "seconds": seconds, "moves": (1e3 * values).tolist()}
     return found | {"curve": curve} | shape_of(gripper, values)
@@ -222,7 +224,7 @@ def shape_of(gripper: Gripper, moves: torch.Tensor) -> dict:
 
 
 def check(gripper: Gripper) -> None:
-    """The gradient of the chain along a random direction against central differences, and times of an episode."""
+    """Compare the gradient along a random direction with central differences, and print the times of an episode."""
     moves, d = gripper.start(0).requires_grad_(), gripper.start(1) / SPREAD
     seconds = []
     for _ in range(2):  # the first compiles
@@ -240,7 +242,7 @@ def check(gripper: Gripper) -> None:
 
 
 def figure(results: dict[str, list[dict]]) -> None:
-    """Best loss so far over episodes, mean and range over starts."""
+    """Draw the best loss so far over episodes, as mean and range over the starts."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(6, 4))
@@ -260,7 +262,7 @@ def figure(results: dict[str, list[dict]]) -> None:
 
 
 def strip(gripper: Gripper, moves: torch.Tensor, path: Path) -> None:
-    """Six moments until 1.7 s, drawn with fingers built as designed; unchanged ones lose the diamond at the end."""
+    """Draw six moments until 1.7 s, with fingers of the given design; fingers at rest lose the diamond at the end."""
     intervals, own = 85, gripper.sim
     scene = gripper_scene(gripper.bodies, moved(gripper.bodies, gripper.free, moves))
     sim = wb.Simulation(scene, own.solver, own.dt, own.substeps)
@@ -270,7 +272,10 @@ def strip(gripper: Gripper, moves: torch.Tensor, path: Path) -> None:
 def compare(
     grippers: dict[str, Gripper], names: list[str], starts: range, longer: int, path: Path | None
 ) -> dict[str, list[dict]]:
-    """Every start of each search, of all but the cage a tenth; written to `path` after each search."""
+    """Run each search from its starts, and write the results to `path` after each search.
+
+    The gradient search with cages begins from all starts; each other search begins from a tenth of the starts.
+    """
     results: dict[str, list[dict]] = {name: [] for name in names}
     for name in names:
         for seed in starts if name == "cage" else starts[: max(1, len(starts) // 10)]:
@@ -291,7 +296,7 @@ def compare(
 
 
 def main() -> None:
-    """Run what is named, or all."""
+    """Run the named searches, or all searches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("searches", nargs="*", help="cage, mesh, CMA-ES; all three without a name; or check")
     parser.add_argument("--starts", type=int, default=sized(30, 1), help="of the cage; the others have a tenth")
@@ -319,7 +324,7 @@ def main() -> None:
 
 
 def robust(bodies: tuple[CagedBody, CagedBody], runs: list[dict]) -> None:
-    """How many of the designs that hold the diamond do so in steps of half the length."""
+    """Print the number of designs that hold the diamond, and how many of these do so with half the time step."""
     finer = Gripper.of(bodies, 2 * STEPS)
     held = [run for run in runs if run["held"]]
     again = sum(judge(finer, 1e-3 * torch.tensor(run["moves"], dtype=torch.float64))["held"] for run in held)

@@ -37,7 +37,10 @@ METHODS = {
 
 
 def solve(task: Task, method: Method, seed: int, episodes: int) -> tuple[float, float, int]:
-    """Best loss, its metric, and episodes taken; a start in each world of the task."""
+    """Run a method; return the best loss, its metric and the number of episodes.
+
+    Each world of the task is a start.
+    """
     torch.manual_seed(seed)
     values, factors = task.start(seed).repeat(task.sim.worlds, 1, 1).requires_grad_(), task.hand.rest
 

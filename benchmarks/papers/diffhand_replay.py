@@ -2,10 +2,10 @@
 
     python benchmarks/papers/diffhand_replay.py [--seed N] [--timestep H] [--json FILE]
 
-L-BFGS-B optimises control and design as in `diffhand_compare`, or they are the best of a file of its results, such as
-``diffhand_flip.json``. The last replay
-moves the forces of MuJoCo's contacts to the contact points, to see what their places do. Writes
-``diffhand_replay.png``, the angle of the box over time in both engines, beside this file.
+L-BFGS-B optimises control and design as in `diffhand_compare`; alternatively, the best control and design are read from
+a file of results, such as ``diffhand_flip.json``. The last replay moves the forces of MuJoCo's contacts to the contact
+points of warpbots, to show the effect of the positions. Writes ``diffhand_replay.png``, the angle of the box over time
+in both engines, beside this file.
 """
 
 import argparse
@@ -65,8 +65,8 @@ def motion_of(task: Task, control: torch.Tensor, scene: wb.Scene, substeps: int)
 def forces_at_points(path: Path, control: np.ndarray, interval: float, timestep: float) -> np.ndarray:
     """Coordinates of a replay whose contact forces act at the contact points, shape (steps + 1, n_coordinates).
 
-    MuJoCo has them halfway between the point and the core of a rounded solid. A step is taken apart to move them, in
-    the functions of MuJoCo 4.0; all joints of the finger are slides and hinges.
+    In MuJoCo contact forces act halfway between the point and the core of a rounded solid. To move the forces, the
+    function takes a step by the separate functions of MuJoCo 4.0; all joints of the finger are slides and hinges.
     """
     import mujoco as mj
 
@@ -95,7 +95,7 @@ def forces_at_points(path: Path, control: np.ndarray, interval: float, timestep:
 
 
 def say(label: str, time: np.ndarray, q: np.ndarray, ours: np.ndarray) -> None:
-    """Where the box ends, and how far the coordinates are apart."""
+    """Print the final angle of the box, and the differences of the coordinates between the engines."""
     apart = np.abs(q - ours).max(axis=1)
     early = ", ".join(f"{apart[k]:.2g} at {time[k]:g} s" for k in (1, 2, 3, 10) if k < len(apart))
     print(
@@ -106,7 +106,7 @@ def say(label: str, time: np.ndarray, q: np.ndarray, ours: np.ndarray) -> None:
 
 
 def figure(time: np.ndarray, angles: dict[str, np.ndarray]) -> None:
-    """The angle of the box over time."""
+    """Draw the angle of the box over time."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(6, 4))
@@ -118,7 +118,7 @@ def figure(time: np.ndarray, angles: dict[str, np.ndarray]) -> None:
 
 
 def main() -> None:
-    """Optimise, write, replay, compare."""
+    """Optimise the finger, write it as MJCF, replay the motion and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--timestep", type=float, default=sized(2e-5, 1e-3), help="of MuJoCo [s]")

@@ -26,13 +26,13 @@ END = ((22.1e-3, 0.0, 13e-3),)
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What a loss depends on, at the end of each control interval.
+    """Quantities on which a loss depends, at the end of each control interval.
 
     Attributes:
         control: Control signals, shape (worlds, intervals, channels).
         sim: The simulation.
-        rotation: Axes of bodies, shape (worlds, intervals, n_bodies, 3, 3).
-        position: Their origins [m], shape (worlds, intervals, n_bodies, 3).
+        rotation: Axes of each body, as columns, shape (worlds, intervals, n_bodies, 3, 3).
+        position: Origin of each body [m], shape (worlds, intervals, n_bodies, 3).
         q: Joint coordinates, shape (worlds, intervals, n_coordinates).
     """
 
@@ -60,23 +60,23 @@ Cost = Callable[[Seen, Ends], tuple[torch.Tensor, torch.Tensor]]
 
 @dataclasses.dataclass
 class Task:
-    """A task.
+    """A task of DiffHand.
 
     Attributes:
-        name: Its name.
+        name: Name of the task.
         hand: The hand that is designed.
         sim: The simulation; controls are constant during a control interval.
-        alone: The same with one world.
-        intervals: Control intervals of an episode.
-        upper: Largest scale factors, shape (n,); the smallest are 0.5.
-        cost: Losses and metrics.
+        alone: The same simulation with one world.
+        intervals: Number of control intervals of an episode.
+        upper: Largest scale factors, shape (n,); the smallest scale factors are 0.5.
+        cost: Function that computes losses and metrics.
         unit: Unit of the metric.
-        limit: Metric of a success.
-        iterations: Iterations of L-BFGS-B at each contact scale.
-        scales: Contact scales, one after the other.
-        rate: Learning rate of Adam, where several starts use it instead of L-BFGS-B; 0 where not.
-        starts: Number of these starts.
-        scale: The present contact scale.
+        limit: Largest metric that counts as a success.
+        iterations: Number of iterations of L-BFGS-B at each contact scale.
+        scales: Contact scales, which are used one after the other.
+        rate: Learning rate of Adam, if several starts use Adam instead of L-BFGS-B; otherwise 0.
+        starts: Number of starts of the search with several starts.
+        scale: The current contact scale.
         episodes: Loss of each episode so far.
     """
 
@@ -98,7 +98,7 @@ class Task:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the controls of an episode."""
+        """Shape of the table of controls of an episode: (intervals, channels)."""
         return self.intervals, self.sim.channels
 
     def start(self, seed: int) -> torch.Tensor:
@@ -107,7 +107,7 @@ class Task:
         return torch.as_tensor(np.zeros(self.shape) if seed == 0 else rng.uniform(-0.5, 0.5, self.shape))
 
     def drawn(self, seed: int, number: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Controls and factors of one of several starts: the first is `start`, the others are random."""
+        """Controls and factors of start number `number`: the first start is `start`, all other starts are random."""
         if number == 0:
             return self.start(seed).requires_grad_(), self.hand.rest.requires_grad_()
         rng = np.random.default_rng([seed, number])
@@ -133,8 +133,8 @@ class Task:
         """The motion of an episode in each world.
 
         Args:
-            controls: Before tanh, shape (worlds, intervals, channels).
-            factors: Of the hand in each world, shape (worlds, n), or in all, shape (n,).
+            controls: Controls before tanh, shape (worlds, intervals, channels).
+            factors: Scale factors of the hand in each world, shape (worlds, n), or in all worlds, shape (n,).
             **options: Further arguments of `Simulation.rollout`.
         """
         shapes = [self.hand.shape(own) for own in factors.reshape(-1, factors.shape[-1])]
@@ -180,7 +180,7 @@ def _reach(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _flip(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-    """Turn a box by 90 degrees; the metric is what is missing [deg]."""
+    """Turn a box by 90 degrees; the metric is the missing angle [deg]."""
     near = seen.point(*ends[0]) - seen.point("box", CM * torch.tensor([6.0, 0.0, 4.0]).double())
     error = seen.coordinate("lid") - torch.pi / 2
     half = seen.q.shape[1] // 2
@@ -189,7 +189,7 @@ def _flip(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _rotate(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-    """Turn the top layer by -90 degrees; the metric is what is missing [deg]."""
+    """Turn the top layer by -90 degrees; the metric is the missing angle [deg]."""
     cube = torch.tensor([0.0, 0.0, -8.0]).double()
     touch = (seen.point(*ends[0]) - cube).square().sum((1, 2))
     error = seen.coordinate("layer")[:, -1] + torch.pi / 2
@@ -197,7 +197,7 @@ def _rotate(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-    """Put a cube into the hole of a mount; the metric is how far their middles are apart [mm]."""
+    """Put a cube into the hole of a mount; the metric is the distance between their centres [mm]."""
     origin = torch.zeros(3, dtype=torch.float64)
     mount, cube = seen.point("mount", origin), seen.point("cube", origin)
     pushes = (seen.point(*ends[0]) - cube).square().sum(2) + (seen.point(*ends[1]) - mount).square().sum(2)

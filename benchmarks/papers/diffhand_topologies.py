@@ -51,7 +51,10 @@ def targets(seed: int) -> torch.Tensor:
 
 
 def reach(goals: torch.Tensor) -> Callable[[Assembly], tuple]:
-    """The problem of a finger: the mean distance to the first target, then to the second, in 0.6 s without gravity."""
+    """Function that states the problem of a finger.
+
+    The loss is the mean distance to the first target and then to the second target, in 0.6 s without gravity.
+    """
     goal = goals.repeat_interleave(INTERVALS // 2, dim=0)
 
     def problem(finger: Assembly) -> tuple:
@@ -90,12 +93,12 @@ def alone(candidates: dict[str, Assembly], problem: Callable, episodes: int) -> 
 
 
 def method() -> wb.methods.SciPy:
-    """The method inside."""
+    """The method that optimises the unknowns of each topology."""
     return wb.methods.SciPy("L-BFGS-B")
 
 
 def compare(seed: int, candidates: dict[str, Assembly]) -> dict:
-    """Brute force, a search, and equal shares."""
+    """Compare brute force, a search, and equal shares of the episodes."""
     problem, whole = reach(targets(seed)), EACH * len(candidates)
     begun = time.perf_counter()
     brute = alone(candidates, problem, EACH)

@@ -3,8 +3,8 @@
     python benchmarks/papers/marchal_cylinder.py DATA [--cells N ...]
 
 DATA is the folder of SOFA's accuracy benchmark with ``truthCylinder-Deformed.obj`` (LGPL-2.1, not part of this
-repository). Young's modulus is identified on the measured tip, by differences of equilibria. The error is that of
-``cronos_cylinder.py``: the mean distance of the body's surface to the scanned one.
+repository). Young's modulus is identified from the measured tip, by differences of equilibria. The error is the same as
+in ``cronos_cylinder.py``: the mean distance between the surface of the body and the scanned surface.
 """
 
 import os
@@ -25,7 +25,7 @@ ELEMENTS = ("tetrahedra", "quadratic_tetrahedra")
 
 
 def simulation(elements: str, cells: int) -> wb.Simulation:
-    """The cylinder along z with so many cells over its diameter, clamped at z = 0, with gravity along -y."""
+    """Simulation of the cylinder along z with `cells` over its diameter, clamped at z = 0, with gravity along -y."""
     root = wb.shapes.HalfSpace((0.0, 0.0, 1e-6), (0.0, 0.0, 1.0))
     tip = wb.shapes.HalfSpace((0.0, 0.0, LENGTH - 1e-6), (0.0, 0.0, -1.0))
     material = wb.Material(7.9e4, POISSONS_RATIO, DENSITY, law="neo_hookean")
@@ -37,7 +37,10 @@ def simulation(elements: str, cells: int) -> wb.Simulation:
 
 
 def at_rest(sim: wb.Simulation, youngs_modulus: float, near: np.ndarray | None = None) -> np.ndarray:
-    """Nodes under gravity [m], shape (n, 3), sought from nodes `near` them; None for those at rest."""
+    """Positions of the nodes in equilibrium under gravity [m], shape (n, 3).
+
+    The search starts from the positions `near`, or from the undeformed positions if `near` is None.
+    """
     E = torch.full_like(sim.parameter("youngs_modulus"), youngs_modulus)
     state = sim.state() if near is None else sim.state(position=torch.as_tensor(near)[None])
     with torch.no_grad():
@@ -45,7 +48,10 @@ def at_rest(sim: wb.Simulation, youngs_modulus: float, near: np.ndarray | None =
 
 
 def identified(sim: wb.Simulation, youngs_modulus: float, iterations: int) -> tuple[float, np.ndarray]:
-    """Young's modulus [Pa] that brings the tip nearest to the measured one, and nodes: Gauss-Newton on its log."""
+    """Young's modulus [Pa] that brings the tip nearest to the measured tip, and the positions of the nodes [m].
+
+    The method is the Gauss-Newton method on the logarithm of the modulus.
+    """
     end = sim.region("tip").numpy()
 
     def tip(x: np.ndarray) -> np.ndarray:

@@ -2,14 +2,15 @@
 
     python benchmarks/papers/softbody_bridges.py [BRIDGE ...] [--seeds N] [--evaluations N] [--quick] [--json FILE]
 
-Young's modulus and Poisson's ratio of every tetrahedron are unknown, 1,336 and 5,822 numbers; known is that the
-barycentre of a bridge sags by 8 cm under its weight. The loss is the distance of the barycentre from there, as in the
-paper. A rollout is five steps of 0.2 s, in which implicit Euler brings a bridge to rest. Gradients through it are used
-by the Gauss-Newton method and Adam, with the rate of the published code. They are compared with CMA-ES (with a diagonal
-covariance, as there are thousands of unknowns), BOBYQA and the Nelder-Mead simplex, on the same unknowns from the same
-initial guesses. An iteration is one evaluation of the loss, with or without its gradient; ``--evaluations`` gives these
-three more than a hundred, and omits the others. Double precision. Prints a table and writes
-``softbody_bridges.png`` beside this file; ``--quick`` takes one seed and three evaluations and draws nothing.
+Unknown are Young's modulus and Poisson's ratio of every tetrahedron, in total 1,336 and 5,822 numbers. The given datum
+is that the barycentre of a bridge sags by 8 cm under its weight, and the loss is the distance of the barycentre from
+this position, as in the paper. A rollout consists of five steps of 0.2 s, in which implicit Euler brings a bridge to
+rest. The Gauss-Newton method and Adam, with the learning rate of the published code, use gradients through the rollout.
+They are compared with CMA-ES (with a diagonal covariance, as there are thousands of unknowns), BOBYQA and the
+Nelder-Mead simplex, on the same unknowns from the same initial guesses. An iteration is one evaluation of the loss,
+with or without its gradient. ``--evaluations`` gives these three methods more than a hundred evaluations, and omits the
+first two methods. All computations are in double precision. Prints a table and writes ``softbody_bridges.png`` beside
+this file; ``--quick`` takes one seed and three evaluations and draws nothing.
 """
 
 import argparse
@@ -60,7 +61,7 @@ class Bridge:
     """A bridge and its unknowns.
 
     Attributes:
-        name: Its name in `SHAPES`.
+        name: Name of the bridge in `SHAPES`.
         sim: The simulation.
         log: Logarithm of Young's modulus of every tetrahedron [ln Pa], between bounds.
         ratio: Poisson's ratio of every tetrahedron, between bounds.
@@ -108,7 +109,10 @@ class Bridge:
         return away
 
     def value(self, row: np.ndarray) -> float:
-        """The loss for raw unknowns in one row, stored [m]; that of the bridge at rest if a step does not converge."""
+        """Loss for the raw unknowns `row` [m], which is also appended to `losses`.
+
+        If a step does not converge, the result is the loss of the undeformed bridge.
+        """
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(torch.tensor(row), self.raw)
             try:
@@ -123,7 +127,7 @@ class Bridge:
         return torch.nn.utils.parameters_to_vector(self.raw).detach().double().numpy()
 
     def sags(self) -> tuple[float, float]:
-        """Sag of the barycentre [m], solved to 1e-8: after one rollout, and after six consecutive ones."""
+        """Sag of the barycentre [m] after one rollout and after six consecutive rollouts, solved to 1e-8."""
         sim = Bridge(self.name, 1e-8).sim
         with torch.no_grad():
             z = sim.rollout(
@@ -133,7 +137,11 @@ class Bridge:
 
 
 def by_gauss_newton(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """The shortest step that brings the linearised barycentre to its target, shortened if an unknown moves too far."""
+    """Run the Gauss-Newton method.
+
+    Each step is the shortest step that brings the linearised barycentre to its target; the step is reduced if an
+    unknown would change too much.
+    """
     for _ in range(evaluations - 1):
         away = bridge.away()
         rows = [torch.autograd.grad(a, bridge.raw, retain_graph=True) for a in away]
@@ -146,12 +154,12 @@ def by_gauss_newton(bridge: Bridge, seed: int, evaluations: int) -> None:
 
 
 def by_adam(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """Adam with the rate of the published code."""
+    """Run Adam with the learning rate of the published code."""
     wb.fit(bridge.raw, lambda: bridge.away().norm(), iterations=evaluations - 1, lr=RATE, progress=False)
 
 
 def by_evolution(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """CMA-ES with a diagonal covariance (Ros & Hansen 2008) and its default population."""
+    """Run CMA-ES with a diagonal covariance (Ros & Hansen 2008) and its default population."""
     import cma
 
     options = {"CMA_diagonal": True, "seed": seed + 1, "verbose": -9, "maxfevals": evaluations}
@@ -162,7 +170,7 @@ def by_evolution(bridge: Bridge, seed: int, evaluations: int) -> None:
 
 
 def by_models(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """BOBYQA (Powell 2009) of NLopt, without bounds; its first model takes two points for each unknown."""
+    """Run BOBYQA (Powell 2009) of NLopt without bounds; its first model takes two points for each unknown."""
     import nlopt
 
     search = nlopt.opt(nlopt.LN_BOBYQA, len(bridge.row()))
@@ -173,7 +181,10 @@ def by_models(bridge: Bridge, seed: int, evaluations: int) -> None:
 
 
 def by_simplex(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """Nelder and Mead's simplex with constants for many dimensions (Gao & Han 2012); its edges lie along the axes."""
+    """Run Nelder and Mead's method with constants for many dimensions (Gao & Han 2012).
+
+    The edges of the initial simplex lie along the axes.
+    """
     start = bridge.row()
     edges = np.diag(FIRST * np.random.default_rng(seed + 100).choice([-1.0, 1.0], len(start)))
     simplex = np.concatenate([start[None], start + edges])
@@ -284,7 +295,7 @@ def table(runs: list[dict]) -> None:
 
 
 def draw(bridges: dict[str, Bridge], found: dict[str, list[dict]]) -> None:
-    """Both bridges before and after, by colour of Young's modulus, and the losses of all methods."""
+    """Draw both bridges before and after, with Young's modulus as colour, and the losses of all methods."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.0, 9.0), dpi=110, layout="constrained")

@@ -60,7 +60,7 @@ def simulation(tolerance: float):
 
 
 def rolled(sim, inputs: dict):
-    """Ten frames from these inputs."""
+    """Simulate ten frames from the given inputs."""
     state = sim.state(position=inputs["position"], velocity=inputs["velocity"])
     return sim.rollout(inputs["control"], FRAMES, state, load=inputs["load"])
 
@@ -99,7 +99,7 @@ def residual(sim, x: np.ndarray, v: np.ndarray, end: np.ndarray) -> float:
 
 
 def largest_residual(sim, start) -> float:
-    """Of all frames."""
+    """Largest relative residual of all frames."""
     trajectory = rolled(sim, {n: v.detach() for n, v in inputs_of(sim, start).items()})
     states = [state for _, state in trajectory.states()]
     worst = 0.0
@@ -125,7 +125,7 @@ def gradient(sim, start) -> tuple[dict, float, float]:
 
 
 def measure(tolerances: tuple[float, ...]) -> dict:
-    """All figures in the precision of this process, with the first tolerance that suffices, or the last."""
+    """Measure all numbers in the precision of this process, with the first tolerance that suffices, or the last."""
     import torch
     import warp as wp
 
@@ -146,7 +146,7 @@ def measure(tolerances: tuple[float, ...]) -> dict:
 
 
 def child(precision: str, tolerances: tuple[float, ...]) -> dict:
-    """`measure` in a separate process, on one thread."""
+    """Call `measure` in a separate process, on one thread."""
     environment = os.environ | {"WARPBOTS_PRECISION": precision, "OMP_NUM_THREADS": "1"}
     words = [sys.executable, __file__, *map(str, tolerances)]
     out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout

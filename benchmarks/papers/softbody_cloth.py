@@ -77,10 +77,10 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
     """Throw the ball; the first step, which factors the matrix, runs twice and is timed the second time.
 
     Returns:
-        For every step its CPU time and wall time [ms] (longer on a busy machine), its iterations, and the number of
-        pairs of vertices, faces and edges in contact; then, of the state after it, the
-        depth [m], the edges that pass through faces, the size of the ball per that at rest, its height [m], and the
-        energy [J], which begins with that of the start.
+        Lists with an entry for every step: CPU time and wall time [ms] (longer on a busy machine), number of
+        iterations, and number of pairs of vertices, faces and edges in contact. Further lists are for the state after
+        every step: depth [m], number of edges that pass through faces, size of the ball divided by its size at rest,
+        height of the ball [m], and energy [J]. The list of energies begins with the initial energy.
     """
     sim, found = simulation(seed), {name: [] for name in MEASURED}
     mesh, model, none = sim.model.matter, sim.model, torch.zeros(sim.channels)
@@ -148,7 +148,7 @@ def main() -> None:
 
 
 def draw(throws: list[dict[str, list]]) -> None:
-    """Moments of a throw, and over time the height and the size of the ball and the energy of all of them."""
+    """Draw moments of a throw, and the height and size of the ball and the energy of all throws over time."""
     from matplotlib.figure import Figure
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""A fish that swims to its target in currents that change on the way, with and without a policy that senses."""
+"""A fish that swims to its target in currents that change on the way, with and without feedback from sensors."""
 
 import functools
 import time
@@ -33,16 +33,16 @@ KINDS = ("table, calm", "table", "table and feedback")
 
 
 class Swim(torch.nn.Module):
-    """A table of controls, and feedback on top of it if it senses: bounded by tanh.
+    """A policy: a table of controls, to which feedback can be added; tanh bounds the sum.
 
-    The policy is linear in how far what it senses deviates from a plan, the motion of a table in calm water, with gains
-    of their own in every step, as the response of a fish depends on the phase of its beat.
+    The feedback is linear in the deviation of the sensed features from a plan, which is the motion with the table in
+    calm water. Every step has its own gains, because the response of a fish depends on the phase of its beat.
 
     Attributes:
         length: Length of the way [m].
         table: Raw controls, shape (steps, channels).
         gains: Feedback gains, shape (steps, channels * features); None for no feedback.
-        plan: What is sensed in every step of the plan, shape (steps, features).
+        plan: Features that are sensed in every step of the plan, shape (steps, features).
     """
 
     def __init__(self, sim: wb.Simulation, way: Sequence[float], table: torch.Tensor, senses: bool):
@@ -58,10 +58,10 @@ class Swim(torch.nn.Module):
             self.gains = torch.nn.Parameter(torch.zeros(len(table), table.shape[1] * self.plan.shape[1]))
 
     def sensed(self, state: object) -> torch.Tensor:
-        """What the fish senses, in units of a typical change by a current, shape (worlds, 19).
+        """Features that the fish senses, in units of their typical changes by a current, shape (worlds, 19).
 
-        The way to the target and the velocity of the middle bone in the axes of this bone, its angular velocity, angles
-        and velocities of the joints.
+        The features are the vector to the target and the velocity of the middle bone, both in the axes of this bone,
+        its angular velocity, and the angles and velocities of the joints.
         """
         p, v = self._place, self._velocity
         turn, spin, rates = state.q[:, p + 3 : p + 7], state.qd[:, v + 3 : v + 6], state.qd[:, v + 6 :]
@@ -71,7 +71,7 @@ class Swim(torch.nn.Module):
         return torch.cat(seen, dim=1).to(self.table)
 
     def _planned(self, sim: wb.Simulation) -> torch.Tensor:
-        """What is sensed while the table is followed in calm water, shape (steps, features)."""
+        """Features that are sensed while the fish follows the table in calm water, shape (steps, features)."""
         seen: list[torch.Tensor] = []
         u = torch.tanh(averaged(self.table.detach(), self._dt))
 
@@ -87,7 +87,7 @@ class Swim(torch.nn.Module):
         """Distance from the target at the end [m], shape (worlds,).
 
         Args:
-            sim: Has a world for each current.
+            sim: Simulation with one world for each current.
             currents: Velocities of the water [m/s], shape (worlds, LEGS, 3).
         """
         raw, state, leg = averaged(self.table, self._dt), None, len(self.table) // LEGS
@@ -108,13 +108,13 @@ class Swim(torch.nn.Module):
 
 
 def turned_back(turn: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Vectors in the axes of bodies, shape (n, 3), whose rotations are quaternions (x, y, z, w), shape (n, 4)."""
+    """Convert world vectors v, shape (n, 3), to the axes of bodies with the quaternions `turn`, shape (n, 4)."""
     axis, w = -turn[:, :3], turn[:, 3:]
     return v + 2.0 * torch.linalg.cross(axis, torch.linalg.cross(axis, v) + w * v)
 
 
 def currents(count: int, *seeds: int) -> torch.Tensor:
-    """Random currents, each with one velocity in every leg [m/s], shape (count, LEGS, 3)."""
+    """Random currents, each with one velocity in every leg of the way [m/s], shape (count, LEGS, 3)."""
     flow = np.random.default_rng(seeds).uniform(-SPEED, SPEED, (count, LEGS, 3))
     flow[..., 2] = 0.0
     return torch.as_tensor(flow, dtype=torch.get_default_dtype())
@@ -123,15 +123,15 @@ def currents(count: int, *seeds: int) -> torch.Tensor:
 def learn(
     swim: Swim, sim: wb.Simulation, flow: Callable[[int], torch.Tensor], iterations: int, rate: float, window: int = 1
 ) -> list[float]:
-    """Adam on the root mean square of the distance, in parts of the way. Returns all losses.
+    """Minimise the root mean square of the distance, divided by the way, by Adam; return all losses.
 
-    In one world this is the distance; of several, those near their target have small gradients. The rate falls to 0
-    along a cosine.
+    With one world the loss is the distance; with several worlds, worlds near their target have small gradients. The
+    learning rate falls to 0 along a cosine.
 
     Args:
-        swim: What learns.
-        sim: Has a world for each current.
-        flow: Currents of an iteration by its number.
+        swim: The policy that learns.
+        sim: Simulation with one world for each current.
+        flow: Function that returns the currents of an iteration, given its number.
         iterations: Number of iterations.
         rate: First learning rate.
         window: Number of recent losses whose mean decides which iteration is best.
@@ -153,20 +153,22 @@ def learn(
 
 
 def batch(seed: int, iteration: int) -> torch.Tensor:
-    """Currents to learn in, half of them opposite to the others, so that they favour no direction."""
+    """Currents for an iteration of learning; half of them are opposite to the other half and so favour no direction."""
     flow = currents(TRAINED // 2, seed, iteration)
     return torch.cat([flow, -flow])
 
 
 def compare(sims: Sequence[wb.Simulation], way: Sequence[float], steps: int, seeds: int) -> list[dict]:
-    """A table learnt in calm water, the same learnt in currents, and with feedback on top, in other currents.
+    """Compare three policies in currents in which they have not learnt.
 
-    With the first seed also a table for each of the other currents by itself: what a fish could do that knew it.
+    The policies are a table learnt in calm water, the same table after learning in currents, and this table with
+    feedback. For the first seed, a table is also learnt for each of these currents by itself: the result of a fish that
+    knows the current.
 
     Args:
-        sims: The fish in one world, in `TRAINED` and in `TESTED`.
-        way: From the start to the target [m], shape (3,).
-        steps: Steps of an episode.
+        sims: Simulations of the fish with one world, with `TRAINED` worlds and with `TESTED` worlds.
+        way: Vector from the start to the target [m], shape (3,).
+        steps: Number of steps of an episode.
         seeds: Number of seeds.
     """
     alone, trained, tested = sims
@@ -198,19 +200,19 @@ def compare(sims: Sequence[wb.Simulation], way: Sequence[float], steps: int, see
 
 
 def kept_by(swim: Swim, sim: wb.Simulation, flow: torch.Tensor) -> list[float]:
-    """Part of the way that is kept in each current: 1 less the distance from the target, over the way."""
+    """Fraction of the way that is kept in each current: 1 minus the final distance from the target over the way."""
     with torch.no_grad():
         return (1.0 - swim.away(sim, flow) / swim.length).tolist()
 
 
 def known_by(first: Swim, alone: wb.Simulation, way: Sequence[float], flow: torch.Tensor) -> float:
-    """Part of the way that is kept by a table which goes on learning in a single current."""
+    """Fraction of the way that is kept with a table that continues to learn in a single current."""
     swim = Swim(alone, way, first.table, False)
     return 1.0 - min(learn(swim, alone, lambda _: flow, KNOWN, RATE / 2.0))
 
 
 def summarize(found: Sequence[Mapping]) -> None:
-    """Print the part that is kept over seeds, and what feedback adds to the table that learnt alike."""
+    """Print the fraction of the way that is kept over all seeds, and the gain by feedback."""
     for name, part in (("mean", np.mean), ("worst", np.min)):
         rough = {kind: [100 * part(run["kept"]["rough"]) for run in found if run["kind"] == kind] for kind in KINDS}
         for kind, values in rough.items():

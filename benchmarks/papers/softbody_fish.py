@@ -2,12 +2,11 @@
 
     python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
 
-``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise,
-and ``lagging`` the same for motors that average their signals over 60 ms.
-``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
-fin. ``current`` compares a table of torques with one that a policy corrects, which senses, in currents that change.
-Prints tables and writes ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD
-to ``--out``.
+``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise, and
+``lagging`` the same for motors that average their signals over 60 ms. ``tail`` looks for the stroke that swims
+farthest, alone and together with length, height and stiffness of the caudal fin. ``current`` compares a table of
+torques with a table that feedback from sensors corrects, in changing currents. Prints tables and writes
+``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD to ``--out``.
 """
 
 import argparse
@@ -38,7 +37,7 @@ WAY = (0.15, 0.0, 0.0)
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
-    """The fish; all states are kept for the gradient, which takes half as long then."""
+    """Simulation of the fish; all states are kept for the gradient, which halves the time of the gradient."""
     solver = wb.ProjectiveDynamics(0.02, tolerance, collisions=False)
     return wb.Simulation(fish(fineness), solver, STEP, substeps, worlds=worlds, checkpoints=wb.Checkpoints.all())
 
@@ -67,7 +66,7 @@ def check(stroke: Stroke) -> None:
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
-    """The stroke by all methods."""
+    """Find the stroke by all methods."""
     stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS)
     check(stroke)
     runs = compare(stroke, options.seeds, options.episodes)
@@ -76,13 +75,13 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 
 def lagging(options: argparse.Namespace) -> list[dict]:
-    """The stroke of motors that average their signals, by Adam."""
+    """Find the stroke of motors that average their signals, by Adam."""
     stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=LAG)
     return compare(stroke, options.seeds, options.episodes, ["Adam"])
 
 
 def tail(options: argparse.Namespace) -> list[dict]:
-    """The stroke that swims farthest, with and without a design of the fin."""
+    """Find the stroke that swims farthest, with and without a design of the fin."""
     return softbody_tail.compare(
         softbody_tail.Tail(simulation(), STEPS),
         simulation(substeps=4),
@@ -94,7 +93,7 @@ def tail(options: argparse.Namespace) -> list[dict]:
 
 
 def current(options: argparse.Namespace) -> list[dict]:
-    """A table of controls and a policy that senses, in currents."""
+    """Compare a table of controls and a policy with feedback from sensors, in changing currents."""
     sims = [simulation(worlds=worlds) for worlds in (1, softbody_currents.TRAINED, softbody_currents.TESTED)]
     return softbody_currents.compare(sims, WAY, STEPS, options.seeds)
 
@@ -103,7 +102,7 @@ PARTS = {"stroke": learn, "lagging": lagging, "tail": tail, "current": current}
 
 
 def main() -> None:
-    """Run the parts that are named, or all."""
+    """Run the named parts, or all parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; all without a name")
     parser.add_argument("--seeds", type=int, default=sized(5, 1))

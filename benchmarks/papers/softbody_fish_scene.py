@@ -28,7 +28,10 @@ _JOINTS = {"tail": -0.012, "rear": 0.08, "neck": 0.16}
 
 
 def _fish_cells(fineness: int) -> tuple[set[tuple[int, int, int]], int, int]:
-    """Cells of the fish, counted from its peduncle in the middle plane, its length in cells, and that of its tail."""
+    """Cells of the fish, and the lengths of the fish and of its tail [cells].
+
+    Indices of cells are counted from the peduncle in the middle plane.
+    """
     body, tail, half = 10 * fineness, 6 * fineness, 2
     high = 2 * fineness
     cells = set(itertools.product(range(body), range(-half, half), range(-high, high)))
@@ -70,7 +73,7 @@ def fish(fineness: int = 1) -> wb.Scene:
     Bones are plates in the middle plane, to whose nodes flesh is bound. The caudal fin behind the last bone is soft.
 
     Args:
-        fineness: That of `fish_mesh`.
+        fineness: Fineness of the mesh, as in `fish_mesh`.
     """
     mesh = fish_mesh(fineness)
     Box, up = wb.shapes.Box, np.array([0.0, 0.0, 1.0])

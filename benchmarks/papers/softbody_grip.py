@@ -55,7 +55,7 @@ LOADS = {"ball": ball, "cube": cube, "rod": rod}
 
 
 def arms() -> wb.shapes.TetMesh:
-    """All four arms: blocks of one cell across, two cells thick, and one layer of them for each pneumatic cell."""
+    """Mesh of all four arms: blocks one cell wide and two cells thick, with a layer of cells for each pneumatic cell."""
     grid = wb.meshing.tetrahedra(wb.shapes.Box((0, 0, 0), (CELLS, 1, 2)), 1.0)
     down, aside, out = (grid.vertices / (CELLS, 1, 2)).T
     z, y, x = END + LENGTH * (1 - down), WIDTH * (aside - 0.5), RADIUS + GAP + WIDTH * out
@@ -65,7 +65,7 @@ def arms() -> wb.shapes.TetMesh:
 
 
 def chambers() -> dict[str, wb.shapes.Box]:
-    """The outer half of each arm."""
+    """Regions with the outer half of each arm, by name."""
     inner, outer, half = RADIUS + GAP + WIDTH / 2, RADIUS + GAP + WIDTH, WIDTH / 2
     found = {}
     for k, (c, s) in enumerate(TURNS):
@@ -76,12 +76,12 @@ def chambers() -> dict[str, wb.shapes.Box]:
 
 
 def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) -> wb.Scene:
-    """The gripper above a load that lies on the floor, its middle at the origin if it is the ball.
+    """The gripper above a load that lies on the floor; the centre of a ball is at the origin.
 
     Args:
-        load: One of `LOADS`.
-        mass: Its mass [kg].
-        friction: Coefficient of both, and of the floor [1].
+        load: Name of the load, one of `LOADS`.
+        mass: Mass of the load [kg].
+        friction: Friction coefficient of the gripper, the load and the floor [1].
     """
     mesh, outer, top = LOADS[load](), RADIUS + GAP + WIDTH, END + LENGTH
     down = -RADIUS - mesh.vertices[:, 2].min()

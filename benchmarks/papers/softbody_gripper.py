@@ -55,7 +55,7 @@ TRIALS = (
 
 
 class Grip:
-    """Episodes of the gripper, and the controls they depend on.
+    """Episodes of the gripper, and the controls on which the episodes depend.
 
     Attributes:
         sim: The simulation.
@@ -74,19 +74,22 @@ class Grip:
         self.start(0)
 
     def start(self, seed: int) -> None:
-        """Arms filled to 0.4 to 0.7 each, and a drone that drifts by a few centimetres; the same in all steps."""
+        """Set the initial controls, which are the same in all steps.
+
+        Each arm has a random activation of 0.4 to 0.7, and the drone drifts by a few centimetres.
+        """
         rng = np.random.default_rng(seed)
         first = np.concatenate([np.arctanh(rng.uniform(0.4, 0.7, ARMS)), 0.05 * rng.normal(size=3)])
         self.raw = torch.tensor(np.tile(first, (self.steps, 1)), dtype=torch.get_default_dtype(), requires_grad=True)
         self.losses: list[float] = []
 
     def controls(self) -> torch.Tensor:
-        """Signals of all steps, shape (steps, 7): activations, and positions that add up from velocities."""
+        """Signals of all steps, shape (steps, 7): activations, and positions of the drone as sums of its velocities."""
         u = torch.tanh(self.raw)
         return torch.cat([u[:, :ARMS], (FASTEST * STEP / REACH * u[:, ARMS:]).cumsum(0)], dim=1)
 
     def rollout(self) -> wb.Trajectory:
-        """The motion of an episode."""
+        """Simulate the motion of an episode."""
         return self.sim.rollout(self.controls(), self.steps)
 
     def centre(self, state: object) -> torch.Tensor:
@@ -101,9 +104,10 @@ class Grip:
 
 
 def by_gradient(grip: Grip, seed: int, episodes: int) -> None:
-    """Polyak's steps (1969) towards a loss of zero, until it is below `NEAR`; no entry is longer than `LONGEST`.
+    """Take Polyak's steps (1969) towards a loss of zero, until the loss is below `NEAR`.
 
-    An episode with a time step that is not found, or without a gradient, counts; the next one takes half of the step.
+    No entry of a step is larger than `LONGEST`. An episode in which a time step or the gradient fails counts, and the
+    next episode takes half of the step.
     """
     start, move = grip.raw.detach().clone(), torch.zeros_like(grip.raw)
     for episode in range(episodes):
@@ -132,7 +136,7 @@ def _polyak(loss: torch.Tensor, raw: torch.Tensor) -> torch.Tensor:
 
 
 def by_evolution(grip: Grip, seed: int, episodes: int) -> None:
-    """CMA-ES with generations of five, or its default population where there are a hundred episodes and more."""
+    """Run CMA-ES with generations of five rollouts, or with its default population for a hundred episodes or more."""
     population = 5 if episodes < 100 else None
     method = wb.methods.CMA(0.5, population=population, seed=seed + 1)
     size = population or 4 + int(3 * np.log(grip.raw.numel()))
@@ -143,7 +147,7 @@ METHODS = {"gradient": by_gradient, "CMA-ES": by_evolution}
 
 
 def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
-    """The result of a method from the start of a seed."""
+    """Run a method from the start of a seed, and return the result."""
     grip.start(seed)
     begun = time.process_time()
     METHODS[method](grip, seed, episodes)
@@ -173,7 +177,7 @@ def table(runs: list[dict], episodes: int) -> None:
 
 
 def try_loads(raw: torch.Tensor) -> list[dict]:
-    """What becomes of each load under the same controls."""
+    """Run the same controls with each load, and return the results."""
     found = []
     for load, mass, friction in TRIALS[: sized(len(TRIALS), 1)]:
         grip = Grip(load, mass, friction)
@@ -193,7 +197,10 @@ def try_loads(raw: torch.Tensor) -> list[dict]:
 
 
 def check() -> None:
-    """Print the slope of the loss of the first half of an episode along a random direction, and differences."""
+    """Print the derivative of the loss along a random direction, by gradient and by differences.
+
+    The loss is evaluated after the first half of an episode.
+    """
     grip = Grip(tolerance=1e-9, steps=sized(25, 1))
     (gradient,) = torch.autograd.grad(grip.loss(), grip.raw)
     start, along = grip.raw.detach().clone(), torch.as_tensor(np.random.default_rng(0).normal(size=grip.raw.shape))
@@ -208,7 +215,7 @@ def check() -> None:
 
 
 def film(name: str, raw: torch.Tensor) -> None:
-    """Moments of an episode as a picture."""
+    """Draw several moments of an episode in one picture."""
     grip = Grip()
     grip.raw = raw
     with torch.no_grad():
@@ -216,7 +223,7 @@ def film(name: str, raw: torch.Tensor) -> None:
 
 
 def draw(runs: list[dict], episodes: int) -> None:
-    """Best loss so far over episodes of both methods, and film strips of the first seed."""
+    """Draw the best loss so far over episodes for both methods, and film strips of the first seed."""
     best = {}
     for method in dict.fromkeys(run["method"] for run in runs):
         curves = [np.minimum.accumulate(run["curve"][:episodes]) for run in runs if run["method"] == method]

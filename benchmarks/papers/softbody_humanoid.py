@@ -73,7 +73,7 @@ def shape(lift: float = 0.0, finer: int = 1) -> wb.shapes.TetMesh:
 
 
 def markers(lift: float) -> dict[str, wb.shapes.Box]:
-    """Matter whose motion is measured: at both ends of every bone, at the top of the head, and at both soles."""
+    """Regions whose motion is measured: at both ends of every bone, at the top of the head, and at both soles."""
     found = {}
     for bone, block in BONES.items():
         axis = int(np.argmax([b - a for a, b in block]))
@@ -87,7 +87,7 @@ def markers(lift: float) -> dict[str, wb.shapes.Box]:
 
 
 def joints(lift: float, velocity: np.ndarray) -> list[wb.Joint]:
-    """A torso that flies, hips that swing forwards and shoulders that lift the arms."""
+    """Joints of the humanoid: the torso moves freely, hips swing the legs forwards, and shoulders lift the arms."""
     thrown = (*velocity, 0.0, 0.0, 0.0)
     found = [wb.Joint("flight", "free", None, "torso", (0.0, 0.0, 0.0), start_velocity=thrown)]
     for bone, pivot in PIVOTS.items():
@@ -99,7 +99,7 @@ def joints(lift: float, velocity: np.ndarray) -> list[wb.Joint]:
 
 
 def motors() -> list[wb.actuators.Servo]:
-    """Torques at the shoulders, by position control."""
+    """Motors at the shoulders, with position control."""
     return [wb.actuators.Servo(f"lift_{arm}", f"{arm}_joint", SERVO, BRAKE, reach=LIFT) for arm in ARMS]
 
 
@@ -110,11 +110,11 @@ def soft_humanoid(
     """The soft body above the floor.
 
     Args:
-        lift: Height of its soles [m].
-        velocity: At the start [m/s].
-        bones: Whether it has its skeleton.
+        lift: Height of the soles above the floor [m].
+        velocity: Initial velocity [m/s].
+        bones: Whether the body has its skeleton.
         torques: Whether motors lift the arms, which needs bones.
-        finer: Cells along each edge of one of width `CELL`.
+        finer: Number of cells along each edge of a cell of width `CELL`.
     """
     body = wb.SoftBody("body", shape(lift, finer), FLESH, markers(lift), velocity=velocity, color=(0.93, 0.91, 0.87))
     skeleton = [wb.RigidBody(b, box(block, lift), BONE_DENSITY, color=(0.35, 0.4, 0.5)) for b, block in BONES.items()]

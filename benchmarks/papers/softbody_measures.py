@@ -42,9 +42,9 @@ def crossings(x: np.ndarray, faces: np.ndarray, others: np.ndarray) -> int:
     """Number of edges of one surface that pass through a face of another one, by the signs of volumes.
 
     Args:
-        x: Positions of the vertices of both [m], shape (n, 3).
-        faces: Those of the triangles whose edges may pass, shape (n_faces, 3).
-        others: Those of the triangles they may pass through, shape (n_others, 3).
+        x: Positions of the vertices of both surfaces [m], shape (n, 3).
+        faces: Vertex indices of the triangles whose edges may pass, shape (n_faces, 3).
+        others: Vertex indices of the triangles through which these edges may pass, shape (n_others, 3).
     """
     edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     p, q = (x[edges[:, None, k]] for k in range(2))
@@ -64,10 +64,10 @@ def elastic(X: np.ndarray, x: np.ndarray, simplices: np.ndarray, volume: np.ndar
     That is the sum of V (mu |s - 1|^2 + lambda/2 (sum (s - 1))^2) over the stretches s.
 
     Args:
-        X: Positions at rest [m], shape (n, 3).
-        x: Positions [m], likewise.
-        simplices: Vertices of each element, shape (m, 4) or (m, 3).
-        volume: Their volumes [m^3], shape (m,).
+        X: Positions of the vertices at rest [m], shape (n, 3).
+        x: Deformed positions of the vertices [m], shape (n, 3).
+        simplices: Vertex indices of each element, shape (m, 4) or (m, 3).
+        volume: Volume of each element [m^3], shape (m,).
         E: Young's modulus [Pa].
         nu: Poisson's ratio [1].
     """
@@ -84,8 +84,8 @@ def folded(X: np.ndarray, x: np.ndarray, hinges: np.ndarray, rigidity: float) ->
     The weights are the cotangents of Bergou et al. (2006).
 
     Args:
-        X: Positions at rest [m], shape (n, 3).
-        x: Positions [m], likewise.
+        X: Positions of the vertices at rest [m], shape (n, 3).
+        x: Deformed positions of the vertices [m], shape (n, 3).
         hinges: The two ends of each inner edge and the tips of its triangles, shape (m, 4).
         rigidity: Flexural rigidity D [N m].
     """

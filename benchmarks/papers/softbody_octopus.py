@@ -41,7 +41,7 @@ LAG = 0.04
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, substeps: int = 1) -> wb.Simulation:
-    """The octopus; about the square root of all states is kept for the gradient."""
+    """Simulation of the octopus; for the gradient, a number of states near the square root of all states is kept."""
     solver = wb.ProjectiveDynamics(0.05, tolerance, collisions=False)
     return wb.Simulation(octopus(fineness), solver, STEP, substeps)
 
@@ -53,7 +53,7 @@ def resident() -> float:
 
 
 def check(stroke: Stroke) -> None:
-    """Print sizes, the CPU time of an episode and of its gradient, and the memory after each of three."""
+    """Print sizes, the CPU time of an episode and of its gradient, and the memory after each of three episodes."""
     mesh, used = stroke.sim.model.matter, [resident()]
     for _ in range(sized(3, 2)):
         begun = time.process_time()

@@ -59,7 +59,7 @@ def octopus(fineness: int = 2) -> wb.Scene:
     """An octopus with a muscle in the upper and one in the lower half of each leg, four segments each: 64 signals.
 
     Args:
-        fineness: That of `octopus_mesh`.
+        fineness: Fineness of the mesh, as in `octopus_mesh`.
     """
     regions, muscles = {}, []
     for leg in range(_LEGS):

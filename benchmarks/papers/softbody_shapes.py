@@ -1,10 +1,11 @@
 """Shapes of our own for the soft multi-body paper: two bridges with the published numbers of tetrahedra, and balls.
 
 Bridges are cells of a grid whose nodes are moved into the shape of a bridge. A cell is cut into six tetrahedra about a
-diagonal from a node with three even indices to one with three odd ones, so that neighbours are mirror images and faces
-fit. All diagonals of faces in a plane of the grid with an even index then join nodes with an even sum of indices, and
-those in odd planes nodes with an odd sum: a cell that has neighbours across even planes alone, or across odd ones
-alone, may be cut into five tetrahedra instead of six. So every number is reached without a hole.
+diagonal from a node with three even indices to a node with three odd indices, so that neighbours are mirror images and
+faces fit. Then diagonals of faces in planes of the grid with an even index join nodes with an even sum of indices, and
+diagonals of faces in planes with an odd index join nodes with an odd sum. So a cell whose neighbours are only across
+even planes, or only across odd planes, may be cut into five tetrahedra instead of six. In this way every number of
+tetrahedra is reached without a hole.
 """
 
 import itertools
@@ -62,7 +63,7 @@ def cut(cells: Iterable[Cell], count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _planes(cell: Cell, known: set[Cell]) -> set[int]:
-    """0 if a cell has a neighbour across a plane with an even index, and 1 if across one with an odd index."""
+    """Set that contains 0 if the cell has a neighbour across an even plane, and 1 if across an odd plane."""
     steps = np.eye(3, dtype=int)
     return {
         (cell[k] + side) % 2
@@ -76,8 +77,8 @@ def icosphere(radius: float, turn: np.ndarray | None = None) -> wb.shapes.TetMes
     """A ball of 43 nodes and 80 tetrahedra: an icosahedron with edges halved once, every face joined to the centre.
 
     Args:
-        radius: Its radius [m].
-        turn: Rotation, shape (3, 3); None for the icosahedron as it is.
+        radius: Radius of the ball [m].
+        turn: Rotation matrix, shape (3, 3); None for no rotation.
     """
     import trimesh
 
@@ -90,7 +91,7 @@ def icosphere(radius: float, turn: np.ndarray | None = None) -> wb.shapes.TetMes
 def suspension_bridge() -> wb.shapes.TetMesh:
     """A deck, two cables over two pairs of pylons, and hangers: 4 m long, 0.6 m wide; 668 tetrahedra.
 
-    Layers of the grid are the deck, what stands on it, and the cables.
+    The layers of the grid are the deck, the pylons and hangers on the deck, and the cables.
     """
     length, rows = 20, (0, 2)
     cells = set(itertools.product(range(length), range(3), (0,)))
@@ -112,7 +113,8 @@ def _cable() -> tuple[np.ndarray, np.ndarray]:
 def arch_bridge() -> wb.shapes.TetMesh:
     """Two arches between three piers, with posts for a parapet: 17.2 m long, 1.8 m wide; 2911 tetrahedra.
 
-    Three layers of the grid are the piers, three more fill what is between arch and deck, the last one is the posts.
+    Three layers of the grid are the piers, three more layers fill the space between arch and deck, and the last layer
+    is the posts.
     """
     length = 43
     cells = set(itertools.product(range(length), range(3), range(3, 6)))

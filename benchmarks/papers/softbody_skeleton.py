@@ -1,4 +1,4 @@
-"""Soft multi-body paper, figure 1: what a skeleton is worth. A humanoid falls on its feet and lifts its arms to a Y.
+"""Soft multi-body paper, figure 1: the effect of a skeleton. A humanoid falls on its feet and lifts its arms to a Y.
 
     python benchmarks/papers/softbody_skeleton.py [MODEL ...] [--seeds N] [--json FILE]
 
@@ -44,25 +44,25 @@ MEASURES = ("bone length [%]", "body deformation [%]", "joint angle [deg]")
 
 
 def start(seed: int) -> tuple[float, tuple[float, float, float]]:
-    """Height of the soles [m] and velocity [m/s]."""
+    """Initial height of the soles [m] and initial velocity [m/s] for a seed."""
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(-0.2, 0.2, 2)
     return float(rng.uniform(0.02, 0.05)), (float(x), float(y), -float(rng.uniform(0.0, 0.3)))
 
 
 def soft(lift: float, velocity: tuple[float, ...], **options) -> wb.Simulation:
-    """With or without bones, under projective dynamics."""
+    """Simulation of the soft body, with or without bones, by projective dynamics."""
     scene = soft_humanoid(lift, velocity, **options)
     return wb.Simulation(scene, wb.ProjectiveDynamics(collisions=False), STEP, 2)
 
 
 def by_points(lift: float, velocity: tuple[float, ...]) -> wb.Simulation:
-    """The matter without bones under MPM, with grid cells as wide as those of the mesh."""
+    """Simulation of the matter without bones by MPM, with grid cells as wide as the cells of the mesh."""
     return wb.Simulation(soft_humanoid(lift, velocity, bones=False), wb.MPM(CELL), STEP, substeps=None)
 
 
 def rigid(lift: float, velocity: tuple[float, ...]) -> wb.Simulation:
-    """Five rigid bodies on joints."""
+    """Simulation of the humanoid as five rigid bodies with joints."""
     return wb.Simulation(rigid_humanoid(lift, velocity), wb.Articulated("bdf1"), STEP, 4)
 
 
@@ -76,7 +76,7 @@ MODELS: dict[str, Callable[..., wb.Simulation]] = {
 
 
 def observer(sim: wb.Simulation, lift: float) -> Callable[[object], torch.Tensor]:
-    """Function of a state: where the markers are [m], shape (1, n_markers, 3)."""
+    """Function that maps a state to the positions of the markers [m], shape (1, n_markers, 3)."""
     if sim.scene.soft:
         masks = [sim.region(name) for name in NAMES]
         return lambda state: torch.stack([state.position[:, mask].double().mean(dim=1) for mask in masks], dim=1)
@@ -93,7 +93,7 @@ def observer(sim: wb.Simulation, lift: float) -> Callable[[object], torch.Tensor
 
 
 def place(name: str, box: wb.shapes.Box) -> np.ndarray:
-    """The point that a marker stands for [m]: the middle of its box, or of that face which is the sole or the top."""
+    """The point that a marker represents [m]: the centre of its box, or of the face of the box at the sole or top."""
     lower, upper = box.bounds
     middle = (lower + upper) / 2.0
     if name == "top" or name.endswith("_sole"):
@@ -102,7 +102,7 @@ def place(name: str, box: wb.shapes.Box) -> np.ndarray:
 
 
 def controls(sim: wb.Simulation) -> torch.Tensor:
-    """Targets of the shoulders, shape (steps, channels)."""
+    """Control signals with the targets of the shoulders, shape (steps, channels)."""
     now = STEP * torch.arange(1, STEPS + 1)
     part = ((now - RAISED[0]) / (RAISED[1] - RAISED[0])).clamp(0.0, 1.0)
     return part[:, None].expand(STEPS, sim.channels)
@@ -189,7 +189,7 @@ def summary(rows: list[list[float]]) -> list[str]:
 
 
 def draw() -> None:
-    """Start and end of each model from the first start."""
+    """Draw the initial and final state of each model for the first start."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 3.2 * len(MODELS)), dpi=90, layout="constrained")

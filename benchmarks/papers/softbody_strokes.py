@@ -1,4 +1,4 @@
-"""A stroke that brings a swimmer to a target: its loss, the methods that find it, and what is shown of them."""
+"""A stroke that brings a swimmer to a target: the loss, the methods that find the stroke, and the output of results."""
 
 import functools
 import math
@@ -29,9 +29,9 @@ def averaged(signals: torch.Tensor, dt: float, lag: float = LAG) -> torch.Tensor
     """Signals averaged over time by a Gaussian.
 
     Args:
-        signals: Shape (steps, channels).
+        signals: Signals, shape (steps, channels).
         dt: Length of a step [s].
-        lag: Standard deviation of the times [s].
+        lag: Standard deviation of the Gaussian [s].
     """
     reach = math.ceil(3.0 * lag / dt)
     weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(signals) * dt / lag) ** 2)
@@ -40,14 +40,15 @@ def averaged(signals: torch.Tensor, dt: float, lag: float = LAG) -> torch.Tensor
 
 
 def followed(raw: torch.Tensor, dt: float, lag: float = LAG) -> torch.Tensor:
-    """Controls for raw ones, bounded by tanh, after motors have `averaged` them.
+    """Controls that follow from raw controls: tanh bounds the raw controls, and motors average them (`averaged`).
 
-    Without it the fastest strokes reverse torques from step to step, which moves a swimmer in long steps alone.
+    Without the average, the fastest strokes reverse torques from step to step, which moves a swimmer only because the
+    steps are long.
 
     Args:
-        raw: Shape (steps, channels).
+        raw: Raw controls, shape (steps, channels).
         dt: Length of a step [s].
-        lag: Standard deviation of the times [s].
+        lag: Standard deviation of the Gaussian [s].
     """
     return torch.tanh(averaged(raw, dt, lag))
 
@@ -59,15 +60,15 @@ class Stroke:
 
     Attributes:
         sim: The simulation.
-        finer: The same in shorter steps, in which a stroke that was found is judged again.
-        lag: Standard deviation of the times over which motors average their signals, as in `followed` [s]; 0 if they
-            do not.
+        finer: The same simulation with shorter steps, with which a stroke that was found is evaluated again.
+        lag: Standard deviation of the Gaussian with which motors average their signals, as in `followed` [s]; 0 for no
+            average.
         rate: Learning rate of Adam in the first episode.
-        fade: Its factor from each episode to the next.
+        fade: Factor by which the learning rate is multiplied after each episode.
         longest: Norm to which longer gradients are clipped before Adam [m]; None for no clipping.
-        memory: Factor of Adam's mean square from each episode to the next.
-        near: Distance from the target from which on the swimmer has arrived [m].
-        target: Where the centre of mass shall be in the end [m], shape (3,).
+        memory: Decay factor of Adam's mean square.
+        near: Distance from the target at which the swimmer counts as arrived [m].
+        target: Target position of the centre of mass at the end [m], shape (3,).
         steps: Number of steps of an episode.
         raw: The unknowns, shape (steps, channels).
         losses: Loss of every episode since the last `start` [m].
@@ -85,37 +86,37 @@ class Stroke:
         self.start(0)
 
     def start(self, seed: int) -> None:
-        """Set the controls to noise that moves the swimmer next to nowhere."""
+        """Set the controls to noise that hardly moves the swimmer."""
         noise = torch.randn((self.steps, self.sim.channels), generator=torch.Generator().manual_seed(seed))
         self.raw, self.losses = (FIRST * noise).to(self.target).requires_grad_(), []
 
     def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
-        """An episode, of `sim` if there is one."""
+        """Simulate an episode, with `sim` instead of the usual simulation if `sim` is given."""
         control = followed(self.raw, self.sim.dt, self.lag) if self.lag else torch.tanh(self.raw)
         return (sim or self.sim).rollout(control, self.steps)
 
     def distance(self) -> torch.Tensor:
-        """The loss of an episode [m]."""
+        """Simulate an episode, and return its loss [m]."""
         away = (self.sim.center_of_mass(self.motion().final)[0] - self.target).norm()
         self.losses.append(float(away.detach()))
         return away
 
     def way(self) -> list[float]:
-        """From the start to the end of an episode in shorter steps [m], shape (3,)."""
+        """Displacement of the centre of mass in an episode with shorter steps [m], shape (3,)."""
         with torch.no_grad():
             motion = self.motion(self.finer)
             start, end = (self.sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
             return (end - start).tolist()
 
     def value(self, row: np.ndarray) -> float:
-        """The loss for raw controls in one row [m]."""
+        """Loss for the raw controls in `row` [m]."""
         with torch.no_grad():
             self.raw.copy_(torch.as_tensor(row).reshape(self.raw.shape))
             return float(self.distance())
 
 
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
-    """Adam with a rate that fades; the stroke ends with the best controls."""
+    """Run Adam with a decreasing learning rate, and set the stroke to the best controls."""
     fade = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=stroke.fade)
     betas = (0.9, stroke.memory)
     adam = wb.methods.Torch(lr=stroke.rate, betas=betas, max_norm=stroke.longest, scheduler=fade)
@@ -123,7 +124,7 @@ def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
 
 
 def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
-    """CMA-ES with a diagonal covariance (Ros & Hansen 2008), as there are hundreds of unknowns or more."""
+    """Run CMA-ES with a diagonal covariance (Ros & Hansen 2008), as there are hundreds of unknowns or more."""
     import cma
 
     options = {"CMA_diagonal": True, "seed": seed + 1, "verbose": -9, "popsize": min(10, episodes)}
@@ -139,7 +140,7 @@ METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-
 
 
 def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = tuple(METHODS)) -> list[dict]:
-    """Results of methods from the starts of some seeds, with as many episodes each."""
+    """Run each method from the start of each seed, all with the same number of episodes; return the results."""
     found = []
     for name in methods:
         for seed in range(seeds):
@@ -166,7 +167,7 @@ def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = 
 
 
 def interval(values: Sequence[float]) -> str:
-    """Mean of values with its interval of 90 % by Student's t, if there are several."""
+    """Text of the mean of values and, for several values, its confidence interval of 90 % by Student's t."""
     if len(values) < 2:
         return f"{values[0]:.3g}"
     half = student.ppf(0.95, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))

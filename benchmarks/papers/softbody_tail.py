@@ -19,13 +19,13 @@ FADE, LAST = 0.96, 10
 
 
 class Tail:
-    """Three numbers of a caudal fin, bounded by tanh, and a table of controls.
+    """Design of a caudal fin, as three numbers bounded by tanh, and a table of controls.
 
     Attributes:
-        sim: The fish.
-        numbers: Length and height relative to those built, and Young's modulus, all raw, shape (3,).
+        sim: Simulation of the fish.
+        numbers: Raw values of relative length, relative height and Young's modulus, shape (3,).
         raw: Raw controls, shape (steps, channels).
-        ways: By how much the fish came ahead in every episode since the last `start` [m].
+        ways: Distance that the fish moved ahead in every episode since the last `start` [m].
     """
 
     def __init__(self, sim: wb.Simulation, steps: int):
@@ -38,7 +38,7 @@ class Tail:
         self.start(0)
 
     def start(self, seed: int) -> None:
-        """The fin as it was built, and controls that are noise."""
+        """Set the fin to its built design, and the controls to noise."""
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn((self.steps, self.sim.channels), generator=generator)
         self.raw, self.ways = (FIRST * noise).to(self._built).requires_grad_(), []
@@ -54,7 +54,7 @@ class Tail:
         return length, height, soft.exp()
 
     def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
-        """An episode of the fish with the fin as it is designed, of `sim` if there is one."""
+        """Simulate an episode with the current design, with `sim` instead of the usual simulation if `sim` is given."""
         length, height, modulus = self.design()
 
         def shape(x: torch.Tensor) -> torch.Tensor:
@@ -70,18 +70,18 @@ class Tail:
         )
 
     def loss(self) -> torch.Tensor:
-        """Minus the way ahead of the middle bone, in lengths of 0.1 m."""
+        """Loss: minus the distance that the middle bone moves ahead, in units of 0.1 m."""
         ahead = self.ahead(self.motion())
         self.ways.append(float(ahead.detach()))
         return -ahead / 0.1
 
     def ahead(self, motion: wb.Trajectory) -> torch.Tensor:
-        """By how much the middle bone comes ahead in a motion [m]."""
+        """Distance that the middle bone moves ahead in a motion [m]."""
         return motion.final.q[0, self._ahead] - motion.start.q[0, self._ahead]
 
 
 def compare(tail: Tail, finer: wb.Simulation, seeds: int, episodes: int, folder: Path, out: Path | None) -> list[dict]:
-    """The stroke alone, and with the fin, from the same starts; a film of each, of the first seed."""
+    """Optimise the stroke alone and together with the fin, from the same starts; film both for the first seed."""
     found = []
     for seed in range(seeds):
         for designed in (False, True):
@@ -108,7 +108,7 @@ def compare(tail: Tail, finer: wb.Simulation, seeds: int, episodes: int, folder:
 
 
 def learnt(tail: Tail, finer: wb.Simulation, seed: int, episodes: int, designed: bool) -> dict:
-    """What Adam finds from the start of a seed; the tail keeps it."""
+    """Run Adam from the start of a seed, and return the result; `tail` keeps the best design and controls."""
     tail.start(seed)
     begun = time.process_time()
     unknowns = [tail.raw, tail.numbers] if designed else [tail.raw]

@@ -21,7 +21,7 @@ EDGE, RADIUS = 0.2, 0.03
 
 
 def chain(links: int, worlds: int) -> newton.Model:
-    """The chain, so many times."""
+    """Model with `worlds` copies of the chain."""
     one = newton.ModelBuilder()
     turn = wp.quat_from_axis_angle(wp.vec3(0.0, 1.0, 0.0), math.pi / 2)  # a capsule along x
     bodies, joints = [], []
@@ -45,7 +45,7 @@ def chain(links: int, worlds: int) -> newton.Model:
 
 
 def mujoco_chain(links: int, dt: float) -> dict:
-    """Seconds of MuJoCo's step and of its derivative, or nothing."""
+    """Times of MuJoCo's step and of its derivative [s]; empty if MuJoCo is not installed."""
     try:
         import mujoco
     except ImportError:
@@ -75,7 +75,7 @@ def mujoco_chain(links: int, dt: float) -> dict:
 
 
 def main(options: dict) -> dict:
-    """Run one measurement; the report, ready for JSON."""
+    """Run one measurement, and return the report, ready for JSON."""
     wp.config.log_level = wp.LOG_WARNING
     model = chain(options["links"], options["worlds"])
     solver = newton.solvers.SolverFeatherstone(model)

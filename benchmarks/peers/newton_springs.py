@@ -17,7 +17,7 @@ import warp as wp
 
 
 def main(options: dict) -> dict:
-    """Run one measurement; the report, ready for JSON."""
+    """Run one measurement, and return the report, ready for JSON."""
     wp.config.log_level = wp.LOG_WARNING
     data = np.load(options["lattice"])
     builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
