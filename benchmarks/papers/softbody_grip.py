@@ -55,7 +55,7 @@ LOADS = {"ball": ball, "cube": cube, "rod": rod}
 
 
 def arms() -> wb.shapes.TetMesh:
-    """Mesh of all four arms: blocks one cell wide and two cells thick, with a layer of cells for each pneumatic cell."""
+    """Mesh of all four arms: blocks one cell wide and two cells thick, with a layer for each pneumatic cell."""
     grid = wb.meshing.tetrahedra(wb.shapes.Box((0, 0, 0), (CELLS, 1, 2)), 1.0)
     down, aside, out = (grid.vertices / (CELLS, 1, 2)).T
     z, y, x = END + LENGTH * (1 - down), WIDTH * (aside - 0.5), RADIUS + GAP + WIDTH * out

@@ -1,4 +1,4 @@
-"""Reset of lost worlds, at the end of a control interval, to their states at its start, with the adjoint."""
+"""Reset of lost worlds to their states at the start of a control interval, with the adjoint of the reset."""
 
 import functools
 from collections.abc import Sequence

@@ -295,7 +295,10 @@ def adj_solve_kernel(
     bias_adj_out: wp.array2d[scalar],
     force_adj_out: wp.array2d[scalar],
 ):
-    """M* -= l a^T, bias* -= l, force* += l, with the weights l from `weigh_kernel` and the accelerations a."""
+    """M* -= l a^T, bias* -= l, force* += l, with the weights l from `weigh_kernel` and the accelerations a.
+
+    An asterisk marks the gradient with respect to a quantity.
+    """
     w, i = wp.tid()
     n = acceleration.shape[1]
     l = weight[w * n + i]

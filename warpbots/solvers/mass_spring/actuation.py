@@ -219,8 +219,8 @@ def adj_rest_length_kernel() -> wp.Kernel:
     ):
         """signal* += gain l0 l0'*, l0* += S l0'*, ratio* -= S_stressed l0 l0'* / ratio.
 
-        S is the sum of gain times signal over all entries of the spring, S_stressed the sum over the entries whose
-        actuators prescribe a stress.
+        An asterisk marks the gradient with respect to a quantity. S is the sum of gain times signal over all entries of
+        the spring, S_stressed the sum over the entries whose actuators prescribe a stress.
         """
         w, k = wp.tid()
         s = drive.spring[k]

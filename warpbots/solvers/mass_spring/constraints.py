@@ -93,7 +93,10 @@ def adj_project_end_kernel(dim: int) -> wp.Kernel:
         ended_x_adj_out: wp.array[vec],
         ended_v_adj_out: wp.array[vec],
     ):
-        """x* += x'* - project(x'*), x'* = project(x'*), v'* = project(v'*)."""
+        """x* += x'* - project(x'*), x'* = project(x'*), v'* = project(v'*).
+
+        An asterisk marks the gradient with respect to a quantity; x' and v' are the motion at the end of the step.
+        """
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n

@@ -45,12 +45,18 @@ class MotorWorkspace:
 
 @functools.cache
 def _rotation() -> tuple[wp.Function, wp.Function]:
-    """Warp functions axis(motors, x, first, motor), the unit vector along the axis of a motor, and cross(n, r)."""
+    """Two Warp functions: axis(motors, x, first, motor), and the cross product cross(n, r).
+
+    The first function returns the unit vector along the axis of a motor.
+    """
     MotorArrays = motor_arrays()
 
     @wp.func
     def axis(motors: MotorArrays, x: wp.array[NODE], first: int, motor: int):
-        """Unit vector along the current axis of a motor; the z axis if both ends of the axis are the same mass."""
+        """Unit vector along the current axis of a motor; the z axis if both ends of the axis are the same mass.
+
+        `first` is the index in x of the first mass of the world.
+        """
         n = NODE(real(0.0), real(0.0), real(1.0), real(0.0))
         a = motors.axis[motor, 0]
         b = motors.axis[motor, 1]

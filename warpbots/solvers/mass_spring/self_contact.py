@@ -139,7 +139,8 @@ def adj_contact_kernel() -> wp.Kernel:
     ):
         """x_i* -= sum of k (1 - l0/l) m + k l0/l q/l d over all masses j in contact with mass i.
 
-        The docstring of `warpbots.solvers.mass_spring.springs` defines m, q and d.
+        x_i* is the gradient with respect to x_i. The docstring of `warpbots.solvers.mass_spring.springs` defines m, q
+        and d.
         """
         i = wp.tid()
         w = i // count

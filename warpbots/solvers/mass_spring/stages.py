@@ -146,8 +146,8 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
     ):
         """V* -= drag f*, x* += X*, v* += V* + drift X*, f_j* += (A_j X* + B_j V*) / m, in this order.
 
-        The kernel also adds to the gradients with respect to mass, drag, load and gravity; an array that is None is
-        left out.
+        An asterisk marks the gradient with respect to a quantity. The kernel also adds to the gradients with respect to
+        mass, drag, load and gravity, unless the array of the gradient is None.
         """
         i = wp.tid()
         n = x_adj_out.shape[0]
@@ -258,7 +258,8 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
     ):
         """x* += x'*, v* += v'* + h x'*, f_s* = (p_s x'* + q_s v'*) / m, t* += t'*.
 
-        The kernel also adds to the gradient with respect to the masses, unless `mass_adj_out` is None.
+        An asterisk marks the gradient with respect to a quantity. The kernel also adds to the gradient with respect to
+        the masses, unless `mass_adj_out` is None.
         """
         i = wp.tid()
         n = x_adj_out.shape[0]

@@ -328,7 +328,7 @@ class MassSpringWorkspace:
 
     @functools.cached_property
     def motors(self) -> MotorWorkspace:
-        """Sums over the sides of the motors."""
+        """Sums over the masses of each side of each motor."""
         return MotorWorkspace(self.sizes.worlds, self.sizes.motors, self.device)
 
     @functools.cached_property
