@@ -41,7 +41,7 @@ LAGS = 30
 def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Ending, IncrementalPotential]:
     """Simulate a scene with both methods.
 
-    Returns the endings with projective dynamics and with incremental potential contact, and the solver of the latter.
+    Returns the ending with projective dynamics, and the ending and the solver of incremental potential contact.
     """
     solvers: list[IncrementalPotential] = []
 

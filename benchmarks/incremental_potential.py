@@ -118,7 +118,7 @@ class Contacts:
     """Barriers, lagged friction and collision detection of the IPC Toolkit; energies are multiplied by h^2.
 
     Args:
-        start: Positions of all vertices, those of soft bodies first [m], shape (vertices, 3).
+        start: Positions of all vertices, beginning with the vertices of soft bodies [m], shape (vertices, 3).
         faces: Vertex indices of the triangles.
         moving: Number of vertices of soft bodies; at least one of them takes part in every contact.
         dt: Length of a step h [s].

@@ -150,8 +150,9 @@ def hand() -> Scene:
 def walker() -> Scene:
     """A bar on two legs, 30 x 15 x 20 cm, for every solver of soft bodies: four muscles and dry friction.
 
-    It is the walker of ``usd_scenes``, wider and stiffer, so that it stands in 3D. Poisson's ratio is that of springs.
-    It starts 1 mm above the floor, because surfaces of tetrahedra may deviate from the shape by as much.
+    The walker is the walker of ``usd_scenes``, wider and stiffer, so that it stands in 3D. It has the Poisson's ratio
+    of spring lattices, and starts 1 mm above the floor, because surfaces of tetrahedra may deviate by 1 mm from the
+    shape.
     """
     width, muscles = 0.15, {"rear back": 0.0, "rear front": 0.05, "fore back": 0.2, "fore front": 0.25}
     legs = [Box((x, 0.0, 0.0), (x + 0.1, width, 0.1)) for x in (0.0, 0.2)]

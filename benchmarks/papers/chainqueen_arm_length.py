@@ -1,4 +1,4 @@
-"""ChainQueen section 5.3.1: an arm must reach a goal that is out of reach, and its length is optimised, too.
+"""ChainQueen section 5.3.1: an arm is too short to reach its goal; its length is optimised together with its controls.
 
     python benchmarks/papers/chainqueen_arm_length.py
 

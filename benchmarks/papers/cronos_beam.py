@@ -122,7 +122,10 @@ def plate(size: tuple[float, float, float]) -> float:
     Y = [np.array([Legendre.basis(2 * j).deriv(n)(y) for j in range(6)]) for n in range(3)]
 
     def product(p: int, q: int, r: int, s: int) -> np.ndarray:
-        """Integrals, for all pairs of terms, of the derivative of order (p, q) in (x, y) times that of order (r, s)."""
+        """Integrals of products of two terms, for all pairs of terms.
+
+        The first term is differentiated (p, q) times in (x, y), the second term (r, s) times.
+        """
         return np.kron((X[p] * weight) @ X[r].T, (Y[q] * weight) @ Y[s].T)
 
     aspect, nu = (2.0 * size[0] / size[1]) ** 2, POISSONS_RATIO

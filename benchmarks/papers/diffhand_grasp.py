@@ -1,8 +1,8 @@
 """The gripper of DiffHand's Free-form Gripper (Xu et al. 2021, section IV-D): two cubes that become fingers, a diamond.
 
-Masses, damping, contact laws and the places of everything are those of the published scene, in SI units; meshes and
-cages are ours, with its numbers of vertices and handles. Both fingers are one mesh in one cage, the right one turned by
-half a turn, so that x points to the other finger in the frame of each.
+Masses, damping, contact laws and positions are taken from the published scene, in SI units. Meshes and cages are our
+own, with the published numbers of vertices and handles. Both fingers have the same mesh in the same cage; the right
+finger is turned by half a turn, so that in the frame of each finger x points to the other finger.
 """
 
 import copy
@@ -47,11 +47,12 @@ CLOSING, GRIP, LIFTING = 0.8, 0.9, 1.4
 
 
 def control(intervals: int) -> torch.Tensor:
-    """The predefined forces [N], which are controls as motors have 1 N: lift, left, right; shape (intervals, 3).
+    """Predefined forces of lift, left finger and right finger [N], shape (intervals, 3).
 
-    The fingers close at 12 cm/s and then press with half of what they may. The gripper rests on the floor with 0.02 N;
-    then the motor carries it and the diamond, and for half a second pushes with another 0.02 N, which against the
-    damping of the base lifts by 10 cm.
+    The forces are the control signals, because all motors have a largest force of 1 N. The fingers close at 12 cm/s and
+    then press with half of their largest force. The gripper rests on the floor with 0.02 N. Then the motor carries the
+    gripper and the diamond, and for half a second pushes with another 0.02 N, which lifts them by 10 cm against the
+    damping of the base.
     """
     t = INTERVAL * (torch.arange(intervals, dtype=torch.float64) + 0.5)
     gripper = GRAVITY * (BASE + 2.0 * FINGER)
@@ -129,7 +130,7 @@ def parameters(
 
 
 def gripper_scene(bodies: tuple[CagedBody, CagedBody], handles: list[torch.Tensor] | None = None) -> wb.Scene:
-    """The gripper above a diamond on the floor, whose fingers have their shapes at rest or those of `handles`."""
+    """The gripper above a diamond on the floor; its fingers have their shapes at rest, or the shapes with `handles`."""
     base = wb.RigidBody("base", wb.shapes.Box((-2 * SIDE, -SIDE / 2, 0.0), (2 * SIDE, SIDE / 2, SIDE / 2)), 10.0)
     rigid, joints = [base], [wb.Joint("lift", "prismatic", None, "base", axis=(0.0, 0.0, 1.0), damping=0.1)]
     for body, shape, side in zip(bodies, handles or (None, None), (-1, 1), strict=True):

@@ -1,8 +1,8 @@
 """Robots and scenes of DiffHand (Xu et al. 2021): a finger and a hand of two fingers, whose components are in cages.
 
-Components, their order, masses of objects, motors, dampers and contact laws are those of the paper's published code, in
-SI units. There every contact point has the constants of a law; here points have areas, and a point of the mean area of
-a phalanx has them.
+Components, their order, masses of objects, motors, dampers and contact laws are taken from the paper's published code,
+in SI units. In that code every contact point has the constants of a law. Here points have areas, and a point with the
+mean area of the points of a phalanx has these constants.
 """
 
 import numpy as np
@@ -46,7 +46,10 @@ def two_fingers() -> Assembly:
 def _contact(
     points: str, solid: str, kn: float, kt: float, mu: float, damping: float, area: float = POINT
 ) -> wb.Contact:
-    """A law from constants of one point in g, cm and s: N = (kn d + damping d d') g cm/s^2, shear kt g/s."""
+    """Contact law from the constants of one point in g, cm and s.
+
+    The normal force is (kn d + damping d d') g cm/s^2, and the shear force per sliding speed is kt g/s.
+    """
     return wb.Contact(points, solid, 1e-3 * kn / area, 0.1 * damping / area, mu, 1e-3 * kt / area)
 
 

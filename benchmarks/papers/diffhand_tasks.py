@@ -102,7 +102,7 @@ class Task:
         return self.intervals, self.sim.channels
 
     def start(self, seed: int) -> torch.Tensor:
-        """Controls before tanh: zero for seed 0, random ones otherwise, shape (intervals, channels)."""
+        """Controls before tanh, shape (intervals, channels): zeros for seed 0, random numbers for any other seed."""
         rng = np.random.default_rng(seed)
         return torch.as_tensor(np.zeros(self.shape) if seed == 0 else rng.uniform(-0.5, 0.5, self.shape))
 
@@ -153,7 +153,7 @@ class Task:
         return trajectory, self._ends(shapes)
 
     def evaluate(self, controls: torch.Tensor, factors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Losses and metrics of an episode in each world, each of shape (worlds,); arguments as of `rollout`."""
+        """Losses and metrics of an episode in each world, each of shape (worlds,), with the arguments of `rollout`."""
         trajectory, ends = self.rollout(controls, factors)
         bodies = len(self.sim.model.robot.bodies)
         seen = trajectory.observation.split((9 * bodies, 3 * bodies, trajectory.observation.shape[-1] - 12 * bodies), 2)

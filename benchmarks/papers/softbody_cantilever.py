@@ -10,9 +10,9 @@ energy is corotated in both; DiffPD's volumetric term is lambda/2 |F - D|^2 with
 DiffPD has converged when |grad Phi| <= 1e-4 |M (x + h v + h^2 f / M) / h^2| over all free nodes, with Phi of eq. 2 and
 positions counted from the corner of the beam; its adjoint when the residual is below 1e-4 of the right-hand side. Here
 the residual of every frame is computed independently in NumPy and divided by the same norm, and the largest tolerance
-of `ProjectiveDynamics` with which all frames are below 1e-4 is timed. It is that of the adjoint, too,
-whose residual is measured in the norm of A^-1; how far the gradient is from one solved to 1e-10 is printed beside it.
-Single precision takes the same tolerance: its positions alone, rounded, leave a residual of 1e-4.
+of `ProjectiveDynamics` with which all frames are below 1e-4 is timed. The adjoint has the same tolerance, for its
+residual in the norm of A^-1; the deviation of the gradient from a gradient solved to 1e-10 is also printed. Single
+precision uses the same tolerance, because the rounding of positions alone leaves a residual of 1e-4.
 """
 
 import json

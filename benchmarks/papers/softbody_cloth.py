@@ -2,12 +2,12 @@
 
     python benchmarks/papers/softbody_cloth.py [--throws N] [--quick] [--json FILE]
 
-The meshes have the sizes of the published ones: a ball of 43 nodes and 80 tetrahedra, a cloth of 81 nodes and 128
-triangles that is held at its corners; steps of 5 ms, solved to the default tolerance. Throws differ in the position,
-speed and direction of the ball. After every step `softbody_measures` measures the penetration of the deformed surfaces,
-and whether edges of one pass through faces of the other. The ball is wider than its displacement per step, so that it
-cannot pass through the cloth undetected. Prints a table and writes ``softbody_cloth.png`` beside this
-file; ``--quick`` makes one short throw and no picture.
+The meshes have the sizes of the published meshes: a ball of 43 nodes and 80 tetrahedra, and a cloth of 81 nodes and 128
+triangles that is held at its corners. Steps take 5 ms and are solved to the default tolerance. Throws differ in the
+position, speed and direction of the ball. After every step `softbody_measures` measures the penetration of the deformed
+surfaces, and whether edges of one pass through faces of the other. The ball is wider than its displacement per step, so
+that it cannot pass through the cloth undetected. Prints a table and writes ``softbody_cloth.png`` beside this file;
+``--quick`` makes one short throw and no picture.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
 
 
 def summary(found: dict[str, list]) -> dict[str, float]:
-    """A row of the table: the columns of figure 2, and the energy lost and gained relative to that of the ball."""
+    """A row of the table: the columns of figure 2, and the energies lost and gained, divided by the ball's energy."""
     size, energies, touches = np.array(found["size"]), np.array(found["energy"]), np.array(found["pairs"]) > 0
     ms, iterations, brought = np.array(found["ms"]), np.array(found["iterations"]), energies[0] - energies.min()
     return {

@@ -1,7 +1,7 @@
-"""A pneumatic gripper on a drone, and what it grips: shapes and a scene of our own, after the soft multi-body paper.
+"""A pneumatic gripper on a drone, and its loads: shapes and a scene of our own, after the soft multi-body paper.
 
-Four soft arms hang from a rigid plate, the drone. In the outer half of each are 14 pneumatic cells; as they expand, the
-arm bends inwards. Arms end just below the middle of the load, so that nothing but friction can lift a ball.
+Four soft arms hang from a rigid plate, the drone. The outer half of each arm has 14 pneumatic cells; as they expand,
+the arm bends inwards. The arms end just below the middle of the load, so that only friction can lift a ball.
 """
 
 import math

@@ -5,10 +5,10 @@
 
 Unknown are the activation of the four arms, with 14 pneumatic cells each, and the velocity of the drone along three
 axes in each of 50 steps of 10 ms: 350 numbers. The loss is the distance of the ball's centre from its target after the
-last step, as in the paper. A gradient step is that of Polyak: as long as it has to be to bring a linear loss to zero.
-CMA-ES gets as many episodes on the same unknowns from the same starts. Then the first controller that was found grips
-heavier balls, a cube and a rod, and a ball with less friction. ``--check`` compares the gradient of the loss with a
-difference, in double precision. Prints tables and writes ``softbody_gripper.png`` and film strips before and after
+last step, as in the paper. Gradient steps are Polyak's steps, whose length would bring a linear loss to zero. CMA-ES
+gets the same number of episodes on the same unknowns from the same starts. Then the first controller that was found
+grips heavier balls, a cube and a rod, and a ball with less friction. ``--check`` compares the gradient of the loss with
+a difference, in double precision. Prints tables and writes ``softbody_gripper.png`` and film strips before and after
 beside this file.
 """
 

@@ -38,7 +38,7 @@ def cut(cells: Iterable[Cell], count: int) -> tuple[np.ndarray, np.ndarray]:
         (count, 4).
 
     Raises:
-        ValueError: There are too many cells, too few, or too few that may be cut into five.
+        ValueError: There are too many cells, too few cells, or too few cells that may be cut into five tetrahedra.
     """
     cells = sorted(cells)
     known = set(cells)

@@ -5,12 +5,12 @@
 The same body as a soft body with five bones ("articulated"), without bones ("no skeleton"), as five rigid bodies
 ("rigid"), with bones and without torques ("passive"), and as matter under MPM. It is dropped in a T-pose from five
 starts; from 0.3 to 0.7 s the motors of the shoulders, where there are any, lift the arms by 45 degrees. Measured over
-the last fifth of 100 steps of 10 ms are: the error of bone lengths, that is the change of the distance between the
-ends of a bone relative to that at rest, mean of the five; the error of body deformation, that is the difference of the
-body's length, from the middle of the soles to the top of the head and relative to that at rest, from that of the
-articulated body with cells of half the width; and the error of joint angles, that is how far the arms are from 45
-degrees above the torso's horizontal, mean of both. Prints a table and writes ``softbody_skeleton.png`` beside this
-file.
+the last fifth of 100 steps of 10 ms are three errors. The error of bone lengths is the relative change of the distance
+between the ends of a bone, as mean over the five bones. For the error of body deformation, the length of the body from
+the middle of the soles to the top of the head is divided by its length at rest; the error is the difference between
+this ratio and the ratio of the articulated body with cells of half the width. The error of joint angles is the
+difference between the elevation of the arms above the horizontal of the torso and 45 degrees, as mean over both arms.
+Prints a table and writes ``softbody_skeleton.png`` beside this file.
 """
 
 import argparse
@@ -123,7 +123,7 @@ def lengths(x: np.ndarray) -> np.ndarray:
 
 
 def stretch(x: np.ndarray) -> np.ndarray:
-    """Length of the body relative to that at rest, shape (1 + steps,)."""
+    """Length of the body divided by its length at rest, shape (1 + steps,)."""
     ends = {name: x[:, k] for k, name in enumerate(NAMES)}
     length = np.linalg.norm(ends["top"] - (ends["left_leg_sole"] + ends["right_leg_sole"]) / 2.0, axis=1)
     return length / length[0]

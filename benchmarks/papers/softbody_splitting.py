@@ -32,7 +32,7 @@ SPLITTINGS = {"eq. 19: none": "none", "eq. 21: diagonal D": "diagonal", "D', dia
 
 
 def delaunay(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Tetrahedra of 200 random points in a cube of 10 cm, without those that are flat."""
+    """Delaunay mesh of 200 random points in a cube of 10 cm, without flat tetrahedra."""
     x = 0.1 * np.random.default_rng(seed).random((sized(200, 20), 3))
     tets = Delaunay(x).simplices
     edges = x[tets[:, 1:]] - x[tets[:, :1]]

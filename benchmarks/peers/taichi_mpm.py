@@ -129,7 +129,7 @@ class TaichiMPM:
 
     @ti.kernel
     def clear_state_grad(self):
-        """Zero the adjoint of the initial state; a reverse kernel zeroes that of the later states once it is used."""
+        """Zero the adjoint of the initial state; reverse kernels zero the adjoints of later states after their use."""
         ti.loop_config(parallelize=self.threads)
         for p in range(self.n):
             self.x.grad[0, p] = ti.Vector.zero(float, self.dim)

@@ -19,7 +19,7 @@ coefficient of restitution e bounds the damping, as the friction coefficient bou
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 
 If the bound is reached, the stiffness of a surface during unloading is e^2 times the stiffness during loading (Walton &
-Braun 1986), and the surface returns the fraction e^2 of the work, whatever the speed, mass, stiffness or number of
+Braun 1986), and the surface returns the fraction e^2 of the work, for every speed, mass, stiffness and number of
 points. At rest the stiffness is k, as without the bound. At any speed, r follows from v in units of s = b k / c:
 
     R(v / s, b) = R(r / s, -b),   R(x, b) = x / b - ln(1 + b x) / b^2                 for x <= 1,

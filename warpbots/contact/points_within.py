@@ -19,7 +19,7 @@ _EDGE = 1e-6
 def points_within(shape: Shape, count: int, region: Shape | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Spread points evenly over a bounded shape, and give the volume that each point represents.
 
-    In a solid, the points are those points of the Sobol sequence over its bounding box that are inside the solid. The
+    A solid is filled with all points of the Sobol sequence over its bounding box that are inside the solid. The
     points of a sheet are its vertices, the points of a truss are on the axes of its bars, and `Points` are returned as
     they are. The points depend only on the shape, so they are the same for every solver and resolution.
 

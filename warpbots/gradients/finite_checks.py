@@ -128,7 +128,7 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
-        """Write for each array the index of its first entry that is NaN, too large or too small, to three columns."""
+        """Write three indices for each array: of its first NaN, first entry too large, and first entry too small."""
         r, t = wp.tid()
         row = table[r]
         if not within(row.value, row.most, t, row.value.shape[0], threads):

@@ -146,7 +146,7 @@ def _rotation_2d() -> wp.Function:
     def rotation_2d(F: mat):
         """R = [[c, -s], [s, c]] with the unit vector (c, s) along (F_00 + F_11, F_10 - F_01).
 
-        R is a smooth function of F unless the latter vector is zero.
+        R is a smooth function of F as long as the vector (F_00 + F_11, F_10 - F_01) is not zero.
         """
         a = F[0, 0] + F[1, 1]
         b = F[1, 0] - F[0, 1]

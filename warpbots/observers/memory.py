@@ -38,7 +38,7 @@ class Memory(Generic[_T]):
         self._kept: dict[object, _T] = {}
 
     def now(self) -> _T:
-        """The memory of the rollout in progress, or of the motion by single steps if no rollout is in progress."""
+        """The memory of the rollout in progress; outside of rollouts, the memory of the motion by single steps."""
         motions = (None, *self._simulation.rollouts)
         self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
         if motions[-1] not in self._kept:

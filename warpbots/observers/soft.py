@@ -170,7 +170,7 @@ class ObstacleForces:
 class Gyroscope:
     """Angular velocity of a region in the axes of the region, as a gyroscope inside the region would measure it.
 
-    The angular velocity is that of a rigid body with the inertia and the angular momentum of the region. At rest the
+    It is the angular velocity of a rigid body with the inertia and the angular momentum of the region. At rest the
     axes of the region are the axes of the world; they rotate with the region.
 
     Attributes:

@@ -265,7 +265,7 @@ class Problem:
         the inequality constraints.
 
         Returns:
-            Shape (1 + n_equality + n_inequality, n).
+            The gradients, shape (1 + n_equality + n_inequality, n).
         """
         return self.gradients([evaluation.loss, *evaluation.equality, *evaluation.inequality])
 
@@ -278,7 +278,7 @@ class Problem:
             rows: The scalars, all in the same graph of torch.
 
         Returns:
-            Shape (rows, n).
+            The gradients, shape (rows, n).
 
         Raises:
             ValueError: No scalar depends on one of the unknowns.

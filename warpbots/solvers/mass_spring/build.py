@@ -206,7 +206,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
 
 
 def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
-    """Raise if the lattice of a body consists of unconnected pieces."""
+    """Raise an error if the lattice of a body consists of unconnected pieces."""
     n, (i, j) = len(lattice), lattice.ends.T
     _, piece = connected_components(coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
     for k, body in enumerate(scene.bodies):

@@ -1,8 +1,8 @@
 """Spring constants for Young's moduli that replace the moduli of the scene.
 
-If the modulus of a spring is multiplied by r, its stiffness is multiplied by r. Its damping is multiplied by r, too,
-because the time of Kelvin-Voigt damping is a constant of its material. The strain that an actuator with a given stress
-causes is divided by r.
+If the modulus of a spring is multiplied by r, its stiffness is multiplied by r. Its damping is also multiplied by r,
+because the time constant of Kelvin-Voigt damping is a constant of the material. The strain that an actuator with a
+given stress causes is divided by r.
 """
 
 import dataclasses

@@ -37,10 +37,9 @@ class Lattice(Matter):
             shape (n_springs,).
         cells: Matter at rest that viewers draw: the cells of the bodies, with each bar divided into several pieces.
         carry: Sparse matrix that maps positions of the masses to positions of `cells` [1], shape (n_cells, n).
-        drive: Table of the signals that springs follow, shape (n_drives, 4). Each row has the number of the spring, the
-            number of the signal (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length
-            that a signal of 1 causes [1], and 1 if the actuator prescribes a stress or 0 if the actuator prescribes a
-            strain.
+        drive: Table of the signals that springs follow. Each row has the number of the spring, the number of the signal
+            (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length that a signal of 1
+            causes [1], and 1 if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
     """
 
     mass: np.ndarray
