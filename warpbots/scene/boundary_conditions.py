@@ -12,7 +12,7 @@ FREEDOMS = ("fixed", "line", "plane")
 
 @record
 class Constraint:
-    """Matter of a region that does not move, or moves only along a line or in a plane.
+    """A constraint on the matter of a region, which cannot move, or can move only along a line or in a plane.
 
     Attributes:
         region: Name of the constrained region.

@@ -109,7 +109,7 @@ def greatest(a: mat33, b: mat33, r: vec3):
 
 @wp.func_grad(greatest)
 def adj_greatest(a: mat33, b: mat33, r: vec3, adj_k: int, adj_m: int):
-    """No gradient: the outputs are integers."""
+    """Adjoint of `greatest`, which does nothing because the outputs are integers."""
 
 
 @wp.func

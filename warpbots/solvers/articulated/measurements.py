@@ -144,7 +144,7 @@ def nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3):
 
 @wp.func_grad(nearest_point)
 def adj_nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3, adj_nearest: int):
-    """No gradient: the output is an integer."""
+    """Adjoint of `nearest_point`, which does nothing because the output is an integer."""
 
 
 @wp.kernel

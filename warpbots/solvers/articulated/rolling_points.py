@@ -89,7 +89,10 @@ def nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3):
 
 @wp.func_grad(nearest_on_axis)
 def adj_nearest_on_axis(solids: Solids, w: int, s: int, y: vec3, S: vec3, adj_t: scalar, adj_curvature: scalar):
-    """No gradient: callers add one Newton step, whose derivative is the derivative of the minimising t."""
+    """Adjoint of `nearest_on_axis`, which does nothing.
+
+    Callers add one Newton step, whose derivative is the derivative of the minimising t.
+    """
 
 
 @wp.func

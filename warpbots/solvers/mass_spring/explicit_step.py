@@ -206,7 +206,7 @@ class ExplicitStep:
         ]  # fmt: skip
 
     def _constrain(self, ended: list[wp.array]) -> None:
-        """Project displacements and velocities onto the directions that the constraints allow."""
+        """Project displacements and velocities at the end of the step onto the directions that constraints allow."""
         model = self.model
         inputs = [*model.constraints, self.state.position.flatten()]
         launch(project_end_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
