@@ -197,7 +197,7 @@ def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namesp
 
 
 def main() -> None:
-    """Print the table, and draw."""
+    """Print the table, and draw the figures."""
     experiment("chainqueen_shapes", WALKERS, options(__doc__, seeds=5, names=WALKERS))
 
 

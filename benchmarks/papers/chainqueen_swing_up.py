@@ -121,7 +121,7 @@ def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
 
 
 def main() -> None:
-    """Print the tables, and draw."""
+    """Print the tables, and draw the figures."""
     chosen = options(__doc__, names=ITERATIONS)
     sim = arm(chosen.device)
     print(sim.model.summary(), f"{sim.substeps} substeps", flush=True)

@@ -55,7 +55,7 @@ TERRAINS = {
 
 
 def main() -> None:
-    """Print the table, and draw."""
+    """Print the table, and draw the figures."""
     experiment("chainqueen_terrain", TERRAINS, options(__doc__, seeds=5, names=TERRAINS))
 
 

@@ -111,7 +111,7 @@ def run(
 
 
 def main() -> None:
-    """Print the tables, and draw."""
+    """Print the tables, and draw the figures."""
     chosen = options(__doc__, seeds=3, names=LEGS)
     subsets = [(), tuple(FIELDS)]
     jobs = list(itertools.product(chosen.names, subsets, range(chosen.seeds)))

@@ -178,7 +178,7 @@ def strip(task: Task, result: dict, path: Path) -> None:
 
 
 def main() -> None:
-    """Run the tasks that are named, or all."""
+    """Run the named tasks, or all tasks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"{', '.join(TASKS)}; all without a name")
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=", ".join(METHODS))

@@ -31,7 +31,7 @@ PRINTED = {10: (0.9, 0.1), 20: (1.4, 0.1), 100: (6.9, 0.1), 200: (15.7, 0.1)}
 
 
 def resident(what: str) -> float:
-    """A line of /proc/self/status [MB]."""
+    """Value of the line `what` of /proc/self/status [MB]."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1e3
 

@@ -92,7 +92,7 @@ class Recall:
         return found
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """See `warpbots.observers.Remembers`."""
+        """Clear the memory of some worlds or of all worlds (`warpbots.observers.Remembers`)."""
         if worlds is None:
             self._memory.forget()
             return
@@ -201,7 +201,7 @@ class _Blurred:
         return seen + deviation * (torch.randn_like(seen) if self._seed is None else self._noise(seen))
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """See `warpbots.observers.Remembers`."""
+        """Clear the memory of some worlds or of all worlds (`warpbots.observers.Remembers`)."""
         if worlds is None:
             self._ages.forget()
         else:

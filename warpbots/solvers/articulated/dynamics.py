@@ -59,7 +59,7 @@ class Dynamics(ArrayFields[Array]):
     joint_moment: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "Dynamics[Other]":
-        """A copy with `make` applied to each field."""
+        """Make a copy whose fields are the results of `make` for each field."""
         return Dynamics(*map(make, self.fields()))
 
 

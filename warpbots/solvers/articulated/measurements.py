@@ -60,7 +60,7 @@ class ArticulatedReadings(ArrayFields[Array]):
     contact_shear: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedReadings[Other]":
-        """A copy with `make` applied to each field."""
+        """Make a copy whose fields are the results of `make` for each field."""
         return ArticulatedReadings(*map(make, self.fields()))
 
 

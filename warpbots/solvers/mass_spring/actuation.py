@@ -248,7 +248,7 @@ def add_kernel() -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module("warpbots.springs.add"), enable_backward=False)
     def add(a: wp.array2d[real], total_out: wp.array2d[real]):
-        """total += a."""
+        """Add the entry of a to the entry of `total_out`."""
         w, s = wp.tid()
         total_out[w, s] = total_out[w, s] + a[w, s]
 

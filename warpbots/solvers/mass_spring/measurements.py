@@ -71,7 +71,7 @@ class MassSpringReadings(ArrayFields[Array]):
     contact_force: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringReadings[Other]":
-        """A copy with `make` applied to each field."""
+        """Make a copy whose fields are the results of `make` for each field."""
         return MassSpringReadings(*map(make, self.fields()))
 
 

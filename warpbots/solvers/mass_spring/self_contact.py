@@ -32,7 +32,7 @@ _TIGHT = 0.5 / np.sqrt(2.0)
 
 
 def radii(lattice: Lattice) -> np.ndarray:
-    """Radius of every mass [m], shape (n,)."""
+    """Radius at which each mass touches other masses [m], shape (n,)."""
     return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
 
 

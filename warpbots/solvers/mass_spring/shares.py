@@ -77,14 +77,14 @@ def mass_kernel(dim: int) -> wp.Kernel:
 
         @wp.func
         def moment(a: vec, b: vec):
-            """a x b."""
+            """Cross product a x b."""
             return a[0] * b[1] - a[1] * b[0]
 
     else:
 
         @wp.func
         def moment(a: vec, b: vec):
-            """a x b."""
+            """Cross product a x b."""
             return wp.cross(a, b)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.mass_shares_{dim}d"))
