@@ -32,7 +32,7 @@ _TIGHT = 0.5 / np.sqrt(2.0)
 
 
 def radii(lattice: Lattice) -> np.ndarray:
-    """Radius at which each mass touches other masses [m], shape (n,)."""
+    """Radius of each mass for contact with other masses [m], shape (n,)."""
     return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
 
 
