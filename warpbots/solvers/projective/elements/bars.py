@@ -37,7 +37,7 @@ def _section(BarArrays: type) -> wp.Function:
 
 
 _PARAMETERS = {
-    "youngs_modulus": real, "density": real, "section": real, "rest_position": vector(3), "mass": real,
+    "youngs_modulus": real, "density": real, "section": real, "rest_position": vector(3),
 }  # fmt: skip
 FAMILY = Family("bars", 2, 1, _PARAMETERS, _numbers_of, columns=1)
 """Bars with any energy; its numbers are E and 1."""

@@ -22,7 +22,7 @@ from warpbots.solvers.projective.elements.reference_elements import ReferenceEle
 __all__ = ["MATTER", "matter_numbers", "solid_kinds"]
 
 MATTER = {
-    "youngs_modulus": real, "poissons_ratio": real, "density": real, "rest_position": vector(3), "mass": real,
+    "youngs_modulus": real, "poissons_ratio": real, "density": real, "rest_position": vector(3),
 }  # fmt: skip
 """Parameters of elements with a material."""
 

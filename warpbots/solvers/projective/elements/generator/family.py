@@ -45,7 +45,7 @@ class Family:
     @property
     def massive(self) -> bool:
         """Whether the elements have a mass."""
-        return "mass" in self.parameters
+        return "density" in self.parameters
 
     @property
     def node(self) -> type:

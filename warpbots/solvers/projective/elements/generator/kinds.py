@@ -46,13 +46,12 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
         ]
 
     forces, stiffness = _launches(family, lambda _: elastic(family), runs)
-    massive = {"mass": real} if family.massive else {}
     return Kind(
         name=family.name,
         arrays=family.arrays,
         node=family.node,
         points=family.points,
-        rested={"gradient": family.gradients, "volume": real} | massive,
+        rested={"gradient": family.gradients, "volume": real},
         rest=rest,
         forces=forces,
         stiffness=stiffness,

@@ -120,14 +120,11 @@ def rest_of(
             reference element into the gradients of the elements; None to use G.
     """
     shape = _shape_kernel(family, reference, size_of, gradient_of)
-    mass = _mass_kernel(family) if family.massive else None
 
     def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
-        gradients, weights, shares = _on_device(reference, model.device.alias)
-        each = model.worlds, elements.place.count
-        shapes = [elements, gradients, weights, model.growth, control, elements]
-        masses = [(mass, each, [elements, shares, model.workspace.corner_mass])] if mass else []
-        return [(shape, (*each, family.points), shapes), *masses]
+        tables = [family.points, *_on_device(reference, model.device.alias)]
+        inputs = [elements, *tables, model.growth, control, elements, model.workspace.corner_mass]
+        return [(shape, (model.worlds, elements.place.count), inputs)]
 
     return rest
 
@@ -135,69 +132,80 @@ def rest_of(
 def _shape_kernel(
     family: Family, reference: ReferenceElement, size_of: Callable | None, gradient_of: Callable | None
 ) -> wp.Kernel:
-    """Kernel over (worlds, elements, points) that writes gradients and volumes after growth, and masses before it."""
+    """Kernel over (worlds, elements) that writes gradients and volumes after growth, and masses of corners before it.
+
+    The mass m of an element gives each of its corners the share s_a of it.
+    """
     nodes, m = reference.gradients.shape[1:]
     Elements, points, relative, jacobian = family.arrays, family.points, rows(nodes, m), _jacobian(nodes, m)
     inverse, (frame, determinant), massive = inverse_of(m), _frame_of(m), family.massive
     grows = massive and size_of is None
     size, gradient = size_of and size_of(Elements), gradient_of and gradient_of(Elements)
 
-    @wp.kernel(module=family.module())
-    def shape(
-        # model
+    @wp.func
+    def at_point(
         elements: Elements,
-        reference: wp.array[relative],
-        weight: wp.array[real],
+        N: relative,
+        weight: real,
         growth: _ActivationArrays,
-        # state
         control: wp.array2d[real],
-        # out
+        w: int,
+        e: int,
+        i: int,
         elements_out: Elements,
     ):
-        """G = N (A R)^-1, V = det A w det R and m = rho w det R, with the growth A of rest lengths."""
-        w, e, i = wp.tid()
-        N = reference[i]
+        """Write G = N (A R)^-1 and V = det A w det R, with the growth A of rest lengths.
+
+        Returns rho w det R, the mass before growth: the adjoint of a sum over points in a loop must not need the sum.
+        """
         R = frame(jacobian(elements.place, elements.rest_position, elements.node[e], N, w))
-        V = weight[i] * determinant(R)
+        before = weight * determinant(R)
         if wp.static(size is not None):
-            V *= size(elements, w, e)
-        q = point_of_quadrature(elements.place, points, w, e, i)
-        if wp.static(massive):
-            elements_out.mass[q] = elements.density[element(elements.place, w, e)] * V
+            before *= size(elements, w, e)
+        V = before
         if wp.static(grows):
             A = wp.identity(n=3, dtype=real) + _active(growth, e, w, control)
             R = A @ R
             V *= wp.determinant(A)
+        q = point_of_quadrature(elements.place, points, w, e, i)
         elements_out.volume[q] = V
         if wp.static(gradient is not None):
             elements_out.gradient[q] = gradient(elements, e, N @ inverse(R))
         else:
             elements_out.gradient[q] = N @ inverse(R)
-
-    return shape
-
-
-def _mass_kernel(family: Family) -> wp.Kernel:
-    """Kernel over (worlds, elements) that writes the mass of each corner, as a share of the mass of all points."""
-    Elements, nodes, points = family.arrays, family.nodes, family.points
+        if wp.static(massive):
+            return elements.density[element(elements.place, w, e)] * before
+        else:
+            return real(0.0)
 
     @wp.kernel(module=family.module())
-    def mass(
+    def shape(
         # model
         elements: Elements,
+        count: int,
+        reference: wp.array[relative],
+        weight: wp.array[real],
         share: wp.array[real],
+        growth: _ActivationArrays,
+        # state
+        control: wp.array2d[real],
         # out
+        elements_out: Elements,
         mass_out: wp.array[real],
     ):
-        """m_a = s_a sum m."""
+        """G, V, and m_a = s_a sum m, over `count` points: a loop of unknown length is compiled once."""
         w, e = wp.tid()
         m = real(0.0)
-        for i in range(points):
-            m += elements.mass[point_of_quadrature(elements.place, points, w, e, i)]
-        for a in range(nodes):
-            mass_out[corner(elements.place, w, nodes * e + a)] = share[a] * m
+        if wp.static(points == 1):
+            m = at_point(elements, reference[0], weight[0], growth, control, w, e, 0, elements_out)
+        else:
+            for i in range(count):
+                m += at_point(elements, reference[i], weight[i], growth, control, w, e, i, elements_out)
+        if wp.static(massive):
+            for a in range(nodes):
+                mass_out[corner(elements.place, w, nodes * e + a)] = share[a] * m
 
-    return mass
+    return shape
 
 
 @functools.cache
