@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, real, while_loop
-from warpbots.solvers.projective import halved_components, step_clock
+from warpbots.solvers.projective import halved_components, islands, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
@@ -116,7 +116,7 @@ class ShorterSteps:
             launch(halved_components.members_kernel, (worlds, component.size), inputs, [mask], self._device)
         of_nodes, of_coordinates, of_velocities = of_state
         launch(halved_components.others_kernel, of_nodes.size, [of_nodes], [of_others], self._device)
-        self._each(halved_components.member_worlds_kernel, [self._islands, self._clock], [of_worlds])
+        self._each(islands.worlds_kernel, [self._islands, self._clock.members], [of_worlds])
         owners = [of_nodes, of_nodes, of_worlds, of_coordinates, of_velocities]
         for owner, a, b in zip(owners, source, destination, strict=False):
             copy_rows(owner, [a], [b])

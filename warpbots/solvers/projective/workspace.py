@@ -18,7 +18,7 @@ from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
-from warpbots.solvers.projective.iterate.minres import Krylov, krylov
+from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, krylov
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.solver import State
