@@ -96,7 +96,7 @@ class StageWorkspace:
         the forces.
         """
         if not state_out.position.requires_grad:
-            return self.spare
+            return self.scratch
         return self._forces.of(state_out, lambda: self._nodes(self.sizes.stages))
 
     @functools.cached_property
@@ -104,8 +104,8 @@ class StageWorkspace:
         return AdjointCache()
 
     @functools.cached_property
-    def spare(self) -> wp.array:
-        """Scratch array for forces of a single evaluation [N], shape (stages * worlds * n_masses,)."""
+    def scratch(self) -> wp.array:
+        """Scratch array for forces that only the current evaluation reads [N], shape (stages * worlds * n_masses,)."""
         return self._nodes(self.sizes.stages)
 
     @functools.cached_property

@@ -41,7 +41,7 @@ class StepEnd:
         side: Sign of the normal of each pair, as in `PairArrays`, shape (worlds * capacity,).
         normal: Normal of each pair, shape (worlds * capacity,).
         weight: Weights of each pair, shape (worlds * capacity,).
-        spare: 1 for redundant pairs, shape (worlds * capacity,).
+        redundant: 1 for redundant pairs, shape (worlds * capacity,).
     """
 
     z: wp.array
@@ -51,7 +51,7 @@ class StepEnd:
     side: wp.array
     normal: wp.array
     weight: wp.array
-    spare: wp.array
+    redundant: wp.array
 
     def arrays(self) -> list[wp.array]:
         """All arrays."""
