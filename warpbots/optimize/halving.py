@@ -27,7 +27,7 @@ class Planned:
 
 
 def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[Planned]:
-    """Yield the runs of a search one by one: each run depends on the results of the runs before it.
+    """Yield the runs of a search one after the other; each run depends on the results of all runs before it.
 
     All candidates take part in the first round. The best candidates of a round, one in `reduction`, take part in the
     next round, until one candidate is left (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016). Every round
@@ -36,7 +36,8 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
     on the best candidate that can still be improved.
 
     Args:
-        history: The search so far; the caller adds each run to it before asking for the next run.
+        history: History of the search so far; the caller must add each run to the history before it asks for the next
+            run.
         episodes: Number of episodes of all runs together.
         reduction: Number of candidates in a round divided by the number of candidates in the next round.
     """
@@ -51,7 +52,7 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
 
 
 def fewest_episodes(candidates: int, reduction: int) -> int:
-    """The smallest number of episodes with which every run of a search has at least two episodes."""
+    """Smallest number of episodes of a search with which every run has at least two episodes."""
     return _SHORTEST * candidates * len(_sizes(candidates, reduction))
 
 

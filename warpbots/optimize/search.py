@@ -52,8 +52,8 @@ def search(
     Jamieson and Talwalkar 2016). There are about log(number of candidates) rounds. In each round `method` improves
     every remaining candidate with the same number of episodes, starting from the best values of the candidate so far;
     then the best candidates, one in `reduction`, go on to the next round. One run of `method` on one candidate is
-    a `SearchRun`. Episodes that converged candidates do not need go to the other candidates. At most `episodes`
-    rollouts are made, and fewer only if no candidate can be improved any further.
+    a `SearchRun`. Episodes that converged candidates do not need are given to the other candidates. The search makes at
+    most `episodes` rollouts, and fewer only if no candidate can be improved any further.
 
     If the first rollout of a candidate fails, or `problem` raises a `SceneError` or `SimulationError` for it, the
     candidate is ranked last and the search goes on. If a later rollout fails and the method cannot take a smaller step,
@@ -66,15 +66,16 @@ def search(
 
     Args:
         candidates: The candidates by name.
-        problem: Returns the loss and the unknowns of a candidate, as `warpbots.minimize` takes them. It is called for
-            every run and must return the same problem each time; the loss may use random numbers of torch, NumPy and
-            Python.
+        problem: Function that returns the loss and the unknowns of a candidate, in the forms that `warpbots.minimize`
+            takes. The function is called for every run and must return the same problem each time; the loss may use
+            random numbers of torch, NumPy and Python.
         method: A method of `warpbots.methods`.
         episodes: Largest number of rollouts of all candidates together.
         reduction: One in `reduction` candidates goes on to the next round; at least 2.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         progress: Whether to show a progress bar.
-        callback: Called with the history after every run; the search ends if it returns a true value.
+        callback: Function that is called with the history after every run; the search ends if the function returns a
+            true value.
         checkpoint: File for the state of the search; None for no file.
         resume: Whether to continue from `checkpoint`.
         about: Settings that identify the search, by name; a checkpoint with other settings is not resumed.
@@ -120,7 +121,7 @@ def _run(
     history: SearchHistory,
     file: SearchCheckpoint,
 ) -> SearchRun:
-    """Carry out a planned run, from the best values of its candidate so far; store better values in the history."""
+    """Carry out a planned run from the best values of its candidate so far; store better values in the history."""
     name, options = planned.candidate, {"candidate": planned.candidate, "run": len(history.runs)}
     try:
         loss, stated = problem(candidates[name])
@@ -161,7 +162,7 @@ def _run(
 
 
 def _finished(planned: Planned, found: History, calls: int) -> SearchRun:
-    """The record of a finished run with the history `found`; `calls` is its number of rollouts."""
+    """The record of a finished run; `found` is the history of the run, and `calls` its number of rollouts."""
     own = planned.candidate, planned.round
     if not found.loss:
         return SearchRun(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)

@@ -17,10 +17,10 @@ __all__ = ["SearchCheckpoint"]
 
 
 class SearchCheckpoint:
-    """The progress of a search, in a file that is replaced atomically after every run.
+    """Keeps the progress of a search in a file that is replaced atomically after every run.
 
-    While the method runs on a candidate, this run has its own checkpoint file next to this file, with the number of the
-    run in the name; this second file is deleted when the run has ended.
+    A run is one run of the method on one candidate. During a run, there is a second checkpoint file next to the
+    file of the search, with the number of the run in its name; the second file is deleted when the run has ended.
     """
 
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], history: SearchHistory):
@@ -36,7 +36,7 @@ class SearchCheckpoint:
         self._history = history
 
     def begin(self) -> list[SearchRun]:
-        """Write the file of a new search, and return its runs, an empty list."""
+        """Write the file of a new search, and return the list of its runs, which is empty."""
         self.keep()
         return []
 
@@ -75,7 +75,7 @@ class SearchCheckpoint:
         return [SearchRun(**run) for run in state["runs"]]
 
     def of_run(self) -> dict[str, Any]:
-        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next run; empty if there is no file."""
+        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next run; empty if `path` was None."""
         if self._path is None:
             return {}
         path = self._path.with_name(f"{self._path.stem}-run{len(self._history.runs)}{self._path.suffix}")

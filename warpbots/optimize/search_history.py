@@ -19,17 +19,17 @@ _GOES_ON = ("episode limit", "iteration limit")
 
 @dataclasses.dataclass(frozen=True)
 class SearchRun:
-    """One run of `warpbots.minimize` on one candidate, which starts from the best values of the candidate so far.
+    """A run of `warpbots.minimize` on one candidate, from the best values of the candidate so far.
 
     Attributes:
         candidate: Name of the candidate.
         round: Index of the round, from 0.
         episodes: Number of rollouts in this run.
-        failures: Number of these rollouts that failed.
-        loss: The best loss of this run; infinite if there is none.
-        violation: Largest violation of a constraint at the best loss.
-        reason: Why the run ended, as in `warpbots.optimize.History`; ``"not built"`` if the function that makes the
-            problem raised an error, ``"too few episodes"`` if the episodes did not suffice for one iteration.
+        failures: Number of rollouts of this run that failed.
+        loss: Best loss of this run; infinite if the run has no loss.
+        violation: Largest violation of a constraint in the iteration with the best loss.
+        reason: Why the run ended: a reason of `warpbots.optimize.History`, ``"not built"`` if the function that makes
+            the problem raised an error, or ``"too few episodes"`` if the episodes did not suffice for one iteration.
         message: The reason as a sentence.
     """
 
@@ -50,12 +50,12 @@ class SearchRun:
 
 @dataclasses.dataclass
 class SearchHistory:
-    """The runs of a search over candidates, and the best values that it found.
+    """The runs of a search over candidates, and the best values that the search found.
 
     Attributes:
         candidates: Names of the candidates.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
-        runs: All runs in order.
+        runs: All runs, in the order in which they ran.
         values: For each candidate with a finite loss, the best values of its unknowns, by name.
         reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if no candidate can be improved any
             further, ``"callback"``, ``"interrupted"``; empty while the search runs.
@@ -96,7 +96,7 @@ class SearchHistory:
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """Number of episodes, and the loss of the best candidate so far, at the end of each run."""
+        """For the end of each run, the number of episodes and the loss of the best candidate so far."""
         found, so_far = [], SearchHistory(self.candidates, self.allowed_violation)
         for run in self.runs:
             so_far.runs.append(run)
@@ -114,12 +114,12 @@ class SearchHistory:
         return tried + [name for name in self.candidates if name not in tried]
 
     def better(self, run: SearchRun) -> bool:
-        """Whether a run has a finite loss and is at least as good as all other runs of its candidate."""
+        """Whether a run has a finite loss and is at least as good as every other run of the same candidate."""
         own = self._by_candidate()[run.candidate]
         return run.loss < math.inf and all(self._rank(run) <= self._rank(other) for other in own)
 
     def write_csv(self, path: str | Path) -> None:
-        """Write a line for each run.
+        """Write a table with a line for each run.
 
         Raises:
             OSError: The file cannot be written; no incomplete file remains.

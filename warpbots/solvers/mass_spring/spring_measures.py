@@ -13,7 +13,7 @@ _HALF = wp.constant(real(0.5))
 
 @functools.cache
 def spring_kernel(dim: int, damped: bool, breaks: bool) -> wp.Kernel:
-    """Kernel over (worlds, springs): computes the strain, tension and elastic energy of each spring; Warp differentiates it.
+    """Kernel over (worlds, springs): computes strain, tension and elastic energy; Warp differentiates it.
 
     Args:
         dim: 2 or 3.

@@ -105,7 +105,7 @@ class StageWorkspace:
 
     @functools.cached_property
     def scratch(self) -> wp.array:
-        """Scratch array for forces that only the current evaluation reads [N], shape (stages * worlds * n_masses,)."""
+        """Scratch array for forces of a single evaluation [N], shape (stages * worlds * n_masses,)."""
         return self._nodes(self.sizes.stages)
 
     @functools.cached_property
