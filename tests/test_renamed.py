@@ -45,6 +45,7 @@ def test_names_that_never_were_are_unknown_as_everywhere():
     ("owner", "old", "new"),
     [
         (wb.Simulation, "centre", "center_of_mass"),
+        (wb.optimize.SearchHistory, "legs", "runs"),
         (importlib.import_module("warpbots.solvers.mpm").MPMModel, "particles", "matter"),
     ],
 )

@@ -27,6 +27,7 @@ _NEW_NAMES = {
     "warpbots.load_robot": "warpbots.robots.load",
     "warpbots.math": "warpbots.numerics",
     "warpbots.observers.Pressure": "warpbots.observers.MeanPressure",
+    "warpbots.optimize.Leg": "warpbots.optimize.SearchRun",
     "warpbots.replay_in_mujoco": "warpbots.robots.replay_in_mujoco",
     "warpbots.robots.Replay": "warpbots.robots.MujocoReplay",
     "warpbots.robots.load_robot": "warpbots.robots.load",

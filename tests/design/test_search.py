@@ -10,7 +10,7 @@ import torch
 import warpbots as wb
 from warpbots.design import hand_grammar, mounted
 from warpbots.optimize.halving import fewest_episodes, schedule
-from warpbots.optimize.search_history import Leg, SearchHistory
+from warpbots.optimize.search_history import SearchHistory, SearchRun
 
 QUIET = {"progress": False}
 METHODS = {
@@ -84,7 +84,7 @@ def run(valleys, method, depths=range(8), seed=1, **options):
 def test_no_more_rollouts_are_made_than_there_are_episodes(method, episodes):
     valleys = of(method)
     history = run(valleys, METHODS[method](), episodes=episodes)
-    assert len(valleys.calls) * valleys.starts == history.episodes == sum(leg.episodes for leg in history.legs)
+    assert len(valleys.calls) * valleys.starts == history.episodes == sum(record.episodes for record in history.runs)
     if method == "batched":  # two at a time
         assert episodes - 1 <= history.episodes <= episodes
     else:
@@ -95,8 +95,8 @@ def test_the_rounds_halve_the_candidates_and_share_the_episodes():
     """Of candidates that never end, by the rule: each round has a quarter, and the best half goes on."""
     history = SearchHistory(tuple("abcdefgh"))
     for planned in schedule(history, 100, 2):
-        history.legs.append(
-            Leg(
+        history.runs.append(
+            SearchRun(
                 planned.candidate,
                 planned.round,
                 planned.episodes,
@@ -107,7 +107,7 @@ def test_the_rounds_halve_the_candidates_and_share_the_episodes():
                 "",
             )
         )
-    rounds = [[(leg.candidate, leg.episodes) for leg in history.legs if leg.round == k] for k in range(5)]
+    rounds = [[(record.candidate, record.episodes) for record in history.runs if record.round == k] for k in range(5)]
     assert rounds[0] == list(zip("abcdefgh", (4, 3, 3, 3, 3, 3, 3, 3), strict=True))
     assert rounds[1] == [("d", 7), ("e", 6), ("a", 6), ("f", 6)]  # losses 0, 1, 2 and 2
     assert rounds[2:] == [[("d", 13), ("e", 12)], [("d", 25)], []]
@@ -118,8 +118,8 @@ def test_the_rounds_halve_the_candidates_and_share_the_episodes():
 def test_candidates_that_converge_leave_their_episodes_to_others():
     history = run(Valleys(), METHODS["L-BFGS-B"](), range(3), episodes=10_000)
     assert history.reason == "nothing goes on" and history.episodes < 1000
-    assert [leg.candidate for leg in history.ranking] == ["valley 0", "valley 1", "valley 2"]
-    assert [leg.loss for leg in history.ranking] == pytest.approx([0.0, 1.0, 2.0], abs=1e-6)
+    assert [record.candidate for record in history.ranking] == ["valley 0", "valley 1", "valley 2"]
+    assert [record.loss for record in history.ranking] == pytest.approx([0.0, 1.0, 2.0], abs=1e-6)
     assert history.best == "valley 0"
     assert torch.allclose(history.values[history.best]["x"], torch.ones(2, dtype=torch.float64), atol=1e-3)
 
@@ -131,7 +131,7 @@ def test_a_candidate_that_fails_comes_last_and_the_search_goes_on(how, method):
     valleys = Valleys([(how, 0)])
     history = run(valleys, METHODS[method]())
     assert history.best == "valley 1" and history.ranking[-1].candidate == "valley 0"
-    (failed,) = [leg for leg in history.legs if leg.candidate == "valley 0"]
+    (failed,) = [record for record in history.runs if record.candidate == "valley 0"]
     assert (failed.loss, failed.reason) == (math.inf, "not built" if how == "scene" else "rollout failed")
     assert failed.episodes == valleys.calls.count(0) == (how != "scene")
     assert {"first": "did not converge", "scene": "is no scene", "slope": "not finite"}[how] in failed.message
@@ -141,9 +141,9 @@ def test_a_candidate_that_fails_comes_last_and_the_search_goes_on(how, method):
 
 def test_a_candidate_that_fails_later_keeps_what_it_has_found():
     history = run(Valleys([("later", 0)]), METHODS["Adam"]())
-    (leg,) = [leg for leg in history.legs if leg.candidate == "valley 0"]
-    assert (leg.episodes, leg.failures, leg.reason) == (4, 1, "rollout failed")
-    assert math.isfinite(leg.loss) and "valley 0" in history.values
+    (record,) = [record for record in history.runs if record.candidate == "valley 0"]
+    assert (record.episodes, record.failures, record.reason) == (4, 1, "rollout failed")
+    assert math.isfinite(record.loss) and "valley 0" in history.values
 
 
 def test_nothing_that_works_is_said():
@@ -171,10 +171,10 @@ def test_a_leg_begins_where_the_best_one_of_its_candidate_has_ended():
 
     best = {}
     history = run(problem, METHODS["Adam"]())
-    for leg, (depth, begun) in zip(history.legs, firsts, strict=True):
-        assert leg.candidate == f"valley {depth}" and best.get(depth, begun) == begun >= leg.loss
-        best[depth] = leg.loss
-    assert len(history.legs) == 15
+    for record, (depth, begun) in zip(history.runs, firsts, strict=True):
+        assert record.candidate == f"valley {depth}" and best.get(depth, begun) == begun >= record.loss
+        best[depth] = record.loss
+    assert len(history.runs) == 15
 
 
 def test_violations_decide_before_losses():
@@ -188,7 +188,7 @@ def test_violations_decide_before_losses():
         return lambda: wb.Outcome(x.square().sum() + depth, {"sum": x.sum() - where}), wb.Unknown(x, 0.0, 1.0)
 
     history = wb.search({str(d): d for d in range(4)}, problem, METHODS["SLSQP"](), episodes=60, **QUIET)
-    assert [leg.candidate for leg in history.ranking] == ["1", "2", "0", "3"]
+    assert [record.candidate for record in history.ranking] == ["1", "2", "0", "3"]
     assert history.ranking[2].violation == pytest.approx(1.0) and history.ranking[0].violation < 1e-6
 
 
@@ -198,7 +198,7 @@ def test_a_search_that_was_killed_anywhere_ends_at_the_same_bits(method, tmp_pat
     noise = 1e-3 if method == "Adam" else 0.0
     whole = of(method, noise=noise)
     once = run(whole, METHODS[method](), range(4), episodes=40)
-    first = {1 + n for n, _ in once.curve if n < once.episodes and method != "batched"}  # of a leg
+    first = {1 + n for n, _ in once.curve if n < once.episodes and method != "batched"}  # of a record
     for stop in sorted(first | set(range(1, len(whole.calls) + 1, 9))):
         path = tmp_path / f"{stop}.pt"
         with pytest.raises(MemoryError):
@@ -211,21 +211,21 @@ def test_a_search_that_was_killed_anywhere_ends_at_the_same_bits(method, tmp_pat
             )
         again = of(method, noise=noise)
         twice = run(again, METHODS[method](), range(4), seed=7, episodes=40, checkpoint=path, resume=True)
-        assert twice.legs == once.legs and twice.reason == once.reason
+        assert twice.runs == once.runs and twice.reason == once.reason
         for name, values in once.values.items():
             assert torch.equal(twice.values[name]["x"], values["x"])
         assert [p.name for p in tmp_path.iterdir() if p.stem.startswith(f"{stop}-") or p.stem == f"{stop}"] == [
             path.name
         ]
         finished = of(method, noise=noise)
-        assert run(finished, METHODS[method](), range(4), episodes=40, checkpoint=path, resume=True).legs == once.legs
+        assert run(finished, METHODS[method](), range(4), episodes=40, checkpoint=path, resume=True).runs == once.runs
         assert finished.calls == []
 
 
 def test_a_search_that_is_stopped_has_its_best(tmp_path):
     path = tmp_path / "run.pt"
     seen = []
-    history = run(Valleys(), METHODS["Adam"](), callback=lambda h: seen.append(len(h.legs)) or len(h.legs) == 10)
+    history = run(Valleys(), METHODS["Adam"](), callback=lambda h: seen.append(len(h.runs)) or len(h.runs) == 10)
     assert history.reason == "callback" and seen == list(range(1, 11)) and history.best == "valley 0"
     valleys = Valleys()
 
@@ -241,9 +241,9 @@ def test_a_search_that_is_stopped_has_its_best(tmp_path):
 
     torch.manual_seed(1)
     stopped = run(interrupted, METHODS["Adam"](), checkpoint=path)
-    assert stopped.reason == stopped.legs[-1].reason == "interrupted" and stopped.best == "valley 0"
+    assert stopped.reason == stopped.runs[-1].reason == "interrupted" and stopped.best == "valley 0"
     assert (
-        run(Valleys(), METHODS["Adam"](), checkpoint=path, resume=True).legs == run(Valleys(), METHODS["Adam"]()).legs
+        run(Valleys(), METHODS["Adam"](), checkpoint=path, resume=True).runs == run(Valleys(), METHODS["Adam"]()).runs
     )
 
 
@@ -316,13 +316,13 @@ def test_minimize_stops_at_its_limit_of_episodes_and_goes_on(method, tmp_path):
 
 def test_the_history_is_a_table(tmp_path):
     history = run(Valleys([("first", 3)]), METHODS["Adam"]())
-    history.write_csv(tmp_path / "legs.csv")
-    with (tmp_path / "legs.csv").open() as file:
+    history.write_csv(tmp_path / "runs.csv")
+    with (tmp_path / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["candidate"] for row in rows] == [leg.candidate for leg in history.legs]
-    assert [float(row["loss"]) for row in rows] == [leg.loss for leg in history.legs]
+    assert [row["candidate"] for row in rows] == [record.candidate for record in history.runs]
+    assert [float(row["loss"]) for row in rows] == [record.loss for record in history.runs]
     episodes, losses = zip(*history.curve, strict=True)
-    assert list(episodes) == np.cumsum([leg.episodes for leg in history.legs]).tolist()
+    assert list(episodes) == np.cumsum([record.episodes for record in history.runs]).tolist()
     assert all(np.diff(losses) <= 0.0) and losses[-1] == history.ranking[0].loss
 
 

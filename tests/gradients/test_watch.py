@@ -12,7 +12,8 @@ from cases import CONTINUA, SOLVERS, block, busy, least
 
 import warpbots.gradients.captured
 import warpbots.numerics.threads
-import warpbots.simulation.simulation
+import warpbots.simulation.rollouts
+import warpbots.simulation.solver_operations
 from warpbots.gradients import Checkpoints, finite_checks
 from warpbots.scene import Muscle
 from warpbots.simulation import Simulation, SimulationError
@@ -27,8 +28,9 @@ FAST = (20.0, 0.0)
 def simulation(monkeypatch, unread: int | None, checkpoints: Checkpoints | None = None, worlds: int = 1) -> Simulation:
     """A block with a muscle whose faults are read every `unread` intervals, or as a CPU reads them."""
     if unread is not None:
-        monkeypatch.setattr(warpbots.simulation.simulation, "parallel", lambda device: True)
-        monkeypatch.setattr(warpbots.simulation.simulation, "_UNREAD", unread)
+        for module in (warpbots.simulation.rollouts, warpbots.simulation.solver_operations):
+            monkeypatch.setattr(module, "parallel", lambda device: True)
+        monkeypatch.setattr(warpbots.simulation.rollouts, "_UNREAD", unread)
     scene = block(2, gravity=(0.0, 0.0), actuators=MUSCLE)
     solver = CONTINUA["mpm"](DX)
     return Simulation(scene, solver, DT, SUBSTEPS, worlds=worlds, checkpoints=checkpoints or Checkpoints.all())
@@ -174,7 +176,9 @@ def test_the_host_reads_once_in_a_block_and_once_in_a_backward_pass(name, monkey
     A model whose room a motion may outgrow is read once more in each interval that runs forward: its worlds would stay
     where they were, and a controller must not see that. Recomputed intervals had enough room, so nothing is read.
     """
-    for module in (warpbots.simulation.simulation, warpbots.gradients.captured):
+    for module in (
+        warpbots.simulation.rollouts, warpbots.simulation.solver_operations, warpbots.gradients.captured,
+    ):  # fmt: skip
         monkeypatch.setattr(module, "parallel", lambda device: True)
     scene = busy(least(name), solver=name)
     sim = Simulation(scene, SOLVERS[name](1 / 8), 6e-3, 3, checkpoints=Checkpoints.every(4))
@@ -234,7 +238,7 @@ def test_states_that_nobody_reads_are_few(monkeypatch):
 def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
     """A motion at the edge, computed again in another order of sums, may stay finite."""
     sim = simulation(monkeypatch, None)
-    make = sim._diagnosis._single
+    make = sim._operations.diagnosis._single
 
     def healed(names):
         interval = make(names)
@@ -242,7 +246,7 @@ def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
         interval.run = lambda inputs: run(inputs | rest)
         return interval
 
-    monkeypatch.setattr(sim._diagnosis, "_single", healed)
+    monkeypatch.setattr(sim._operations.diagnosis, "_single", healed)
     with pytest.raises(
         SimulationError, match=r"control step \d+, substep 3 .*, but it is finite when the interval is computed"
     ):

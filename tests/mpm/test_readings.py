@@ -12,7 +12,7 @@ from warpbots.numerics import precision, real, vector
 from warpbots.scene import CONDITIONS, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
-from warpbots.solvers.matter_readings import add_up, adj_add_up
+from warpbots.solvers.matter_readings import add_up, adj_add_up, terms_type
 
 DX, SIDE, RHO, E, NU = 1 / 12, 0.25, 1000.0, 1e4, 0.3
 ROUNDING = {"float32": 1e-5, "float64": 1e-13}[precision]
@@ -153,10 +153,10 @@ def test_gradients_of_readings(dim, rng):
     assert everything <= met_by["contact_force"], everything - met_by["contact_force"]
 
 
-@pytest.mark.parametrize("dtype", [real, vector(3)])
-def test_sums_are_those_of_numpy(dtype, as_gpu, rng):
+@pytest.mark.parametrize(("dtype", "components"), [(real, ()), (vector(3), (3,)), (terms_type(2), (5,))])
+def test_sums_are_those_of_numpy(dtype, components, as_gpu, rng):
     """By one thread, and by many lanes; the gradient of a sum is the same for all that it adds up."""
-    shape = (2, 1000) if dtype is real else (2, 1000, 3)
+    shape = (2, 1000, *components)
     values = wp.array(rng.uniform(size=shape), dtype=dtype, requires_grad=True)
     total = wp.zeros(2, dtype=dtype, requires_grad=True)
     for choose in (lambda: None, as_gpu):

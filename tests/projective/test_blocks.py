@@ -19,8 +19,9 @@ from warpbots.solvers.projective.iterate import anderson_arrays, nested_dissecti
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
-from warpbots.solvers.projective.iterate.convergence import criterion
-from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
+from warpbots.solvers.projective.iterate.error_estimate import criterion
+from warpbots.solvers.projective.iterate.krylov_arrays import krylov
+from warpbots.solvers.projective.iterate.minres import product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import factorise, solve
 

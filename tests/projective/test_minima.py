@@ -9,7 +9,8 @@ from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.islands import islands_of
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
-from warpbots.solvers.projective.iterate.convergence import Objective, criterion
+from warpbots.solvers.projective.iterate.convergence import Objective
+from warpbots.solvers.projective.iterate.error_estimate import criterion
 
 TOLERANCE = 1e-5 if precision == "float32" else 1e-9
 

@@ -1,5 +1,7 @@
 """Optimisation of controls, parameters, and all other inputs of rollouts."""
 
+from typing import TYPE_CHECKING
+
 from warpbots.optimize import methods
 from warpbots.optimize.bounds import Bounded
 from warpbots.optimize.curvature import hessian_product
@@ -11,14 +13,15 @@ from warpbots.optimize.minimize import minimize
 from warpbots.optimize.problem import Outcome
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.search import search
-from warpbots.optimize.search_history import Leg, SearchHistory
+from warpbots.optimize.search_history import SearchHistory, SearchRun
 from warpbots.optimize.unknowns import Unknown
+from warpbots.renamed import refuse_former
 
 __all__ = [
     "Bounded",
     "Estimate",
     "History",
-    "Leg",
+    "SearchRun",
     "Outcome",
     "RolloutError",
     "SearchHistory",
@@ -30,3 +33,6 @@ __all__ = [
     "minimize",
     "search",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse_former(__name__)

@@ -8,17 +8,17 @@ from warpbots.optimize.search_history import SearchHistory
 __all__ = ["Planned", "fewest_episodes", "schedule"]
 
 _SHORTEST = 2
-"""Smallest number of episodes of a leg, because the first episode only repeats the best rollout of the leg before."""
+"""Smallest number of episodes of a run, because the first episode only repeats the best rollout of the run before."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """The next leg of a search.
+    """The next run of a search.
 
     Attributes:
         round: Index of the round, from 0.
         candidate: Name of the candidate.
-        episodes: Largest number of episodes of the leg.
+        episodes: Largest number of episodes of the run.
     """
 
     round: int
@@ -27,7 +27,7 @@ class Planned:
 
 
 def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[Planned]:
-    """Yield the legs of a search one after the other; each leg depends on the results of all legs before it.
+    """Yield the runs of a search one after the other; each run depends on the results of all runs before it.
 
     All candidates take part in the first round. The best candidates of a round, one in `reduction`, take part in the
     next round, until one candidate is left (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016). Every round
@@ -36,9 +36,9 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
     on the best candidate that can still be improved.
 
     Args:
-        history: History of the search so far; the caller must add each leg to the history before it asks for the next
-            leg.
-        episodes: Number of episodes of all legs together.
+        history: History of the search so far; the caller must add each run to the history before it asks for the next
+            run.
+        episodes: Number of episodes of all runs together.
         reduction: Number of candidates in a round divided by the number of candidates in the next round.
     """
     sizes = _sizes(len(history.candidates), reduction)
@@ -52,7 +52,7 @@ def schedule(history: SearchHistory, episodes: int, reduction: int) -> Iterator[
 
 
 def fewest_episodes(candidates: int, reduction: int) -> int:
-    """Smallest number of episodes of a search with which every leg has at least two episodes."""
+    """Smallest number of episodes of a search with which every run has at least two episodes."""
     return _SHORTEST * candidates * len(_sizes(candidates, reduction))
 
 

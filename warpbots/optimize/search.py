@@ -15,7 +15,7 @@ from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import FAILED, SPENT, Method
 from warpbots.optimize.search_checkpoint import SearchCheckpoint
-from warpbots.optimize.search_history import Leg, SearchHistory
+from warpbots.optimize.search_history import SearchHistory, SearchRun
 from warpbots.optimize.unknowns import Unknown, UnknownLike, named_unknowns
 from warpbots.scene import SceneError
 from warpbots.scene.field_types import checked
@@ -52,7 +52,7 @@ def search(
     Jamieson and Talwalkar 2016). There are about log(number of candidates) rounds. In each round `method` improves
     every remaining candidate with the same number of episodes, starting from the best values of the candidate so far;
     then the best candidates, one in `reduction`, go on to the next round. One run of `method` on one candidate is
-    called a leg. Episodes that converged candidates do not need are given to the other candidates. The search makes at
+    a `SearchRun`. Episodes that converged candidates do not need are given to the other candidates. The search makes at
     most `episodes` rollouts, and fewer only if no candidate can be improved any further.
 
     If the first rollout of a candidate fails, or `problem` raises a `SceneError` or `SimulationError` for it, the
@@ -62,19 +62,19 @@ def search(
     With a `checkpoint`, a search that was killed at any moment can be resumed after the last complete iteration of its
     method, and gives the same result to the last bit as an uninterrupted search. The rollout that a resumed run repeats
     to compare the loss (see `warpbots.minimize`) is not counted. While the search runs, there is a second file next to
-    the checkpoint, with ``-leg`` in its name.
+    the checkpoint, with ``-run`` and the number of the run in its name.
 
     Args:
         candidates: The candidates by name.
         problem: Function that returns the loss and the unknowns of a candidate, in the forms that `warpbots.minimize`
-            takes. The function is called for every leg and must return the same problem each time; the loss may use
+            takes. The function is called for every run and must return the same problem each time; the loss may use
             random numbers of torch, NumPy and Python.
         method: A method of `warpbots.methods`.
         episodes: Largest number of rollouts of all candidates together.
         reduction: One in `reduction` candidates goes on to the next round; at least 2.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         progress: Whether to show a progress bar.
-        callback: Function that is called with the history after every leg; the search ends if the function returns a
+        callback: Function that is called with the history after every run; the search ends if the function returns a
             true value.
         checkpoint: File for the state of the search; None for no file.
         resume: Whether to continue from `checkpoint`.
@@ -97,11 +97,11 @@ def search(
     with progress_bar(total=episodes, unit="ep", desc="search", **({} if progress else {"disable": True})) as bar:
         for number, planned in enumerate(schedule(history, episodes, reduction)):
             new = number >= len(recorded)
-            leg = _run(planned, candidates, problem, method, history, file) if new else recorded[number]
-            history.legs.append(leg)
-            bar.update(leg.episodes)
-            bar.set_postfix_str(f"round {leg.round}, best {history.ranking[0].loss:.5g}")
-            if leg.reason == "interrupted":
+            run = _run(planned, candidates, problem, method, history, file) if new else recorded[number]
+            history.runs.append(run)
+            bar.update(run.episodes)
+            bar.set_postfix_str(f"round {run.round}, best {history.ranking[0].loss:.5g}")
+            if run.reason == "interrupted":
                 history.reason = "interrupted"
                 return history
             if new:
@@ -120,13 +120,13 @@ def _run(
     method: Method,
     history: SearchHistory,
     file: SearchCheckpoint,
-) -> Leg:
-    """Run the planned leg from the best values of its candidate so far, and store better values in the history."""
-    name, options = planned.candidate, {"candidate": planned.candidate, "leg": len(history.legs)}
+) -> SearchRun:
+    """Carry out a planned run from the best values of its candidate so far; store better values in the history."""
+    name, options = planned.candidate, {"candidate": planned.candidate, "run": len(history.runs)}
     try:
         loss, stated = problem(candidates[name])
     except (SceneError, SimulationError) as fault:
-        return Leg(name, planned.round, 0, 0, math.inf, 0.0, "not built", str(fault))
+        return SearchRun(name, planned.round, 0, 0, math.inf, 0.0, "not built", str(fault))
     unknowns = dict(named_unknowns(stated))
     _assign(name, unknowns, history.values.get(name))
     calls = 0
@@ -146,28 +146,28 @@ def _run(
             allowed_violation=history.allowed_violation,
             progress=False,
             about=options,
-            **file.of_leg(),
+            **file.of_run(),
         )
     except RolloutError as fault:
         found, calls = cast(History, fault.history), fault.episodes
     if not found.loss and found.reason == SPENT:
         text = f"{planned.episodes} episodes are too few for an iteration of the method; give more, or fewer candidates"
-        if not history.legs:
+        if not history.runs:
             raise ValueError(f"search: {text}")
         found.reason, found.message = "too few episodes", text
-    leg = _leg(planned, found, calls)
-    if history.better(leg):
+    run = _finished(planned, found, calls)
+    if history.better(run):
         history.values[name] = {key: unknown.tensor.detach().cpu().clone() for key, unknown in unknowns.items()}
-    return leg
+    return run
 
 
-def _leg(planned: Planned, found: History, calls: int) -> Leg:
-    """The leg that records a finished run; `found` is the history of the run, and `calls` its number of rollouts."""
+def _finished(planned: Planned, found: History, calls: int) -> SearchRun:
+    """The record of a finished run; `found` is the history of the run, and `calls` its number of rollouts."""
     own = planned.candidate, planned.round
     if not found.loss:
-        return Leg(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)
+        return SearchRun(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)
     counts = found.episodes[-1], found.failures[-1]
-    return Leg(*own, *counts, found.loss[found.best], found.violation[found.best], found.reason, found.message)
+    return SearchRun(*own, *counts, found.loss[found.best], found.violation[found.best], found.reason, found.message)
 
 
 def _assign(name: str, unknowns: Mapping[str, Unknown], values: Mapping[str, torch.Tensor] | None) -> None:

@@ -10,17 +10,17 @@ import torch
 
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.run import differences, plain, read_state, version
-from warpbots.optimize.search_history import Leg, SearchHistory
+from warpbots.optimize.search_history import SearchHistory, SearchRun
 from warpbots.output_files import replacing
 
 __all__ = ["SearchCheckpoint"]
 
 
 class SearchCheckpoint:
-    """Keeps the progress of a search in a file that is replaced atomically after every leg.
+    """Keeps the progress of a search in a file that is replaced atomically after every run.
 
-    A leg is one run of the method on one candidate. While a leg runs, there is a second checkpoint file next to the
-    file of the search, with the number of the leg in its name; the second file is deleted when the leg has ended.
+    A run is one run of the method on one candidate. During a run, there is a second checkpoint file next to the
+    file of the search, with the number of the run in its name; the second file is deleted when the run has ended.
     """
 
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], history: SearchHistory):
@@ -35,8 +35,8 @@ class SearchCheckpoint:
         self._about = {**plain(about), "warpbots": version()}
         self._history = history
 
-    def begin(self) -> list[Leg]:
-        """Write the file of a new search, and return the list of its legs, which is empty."""
+    def begin(self) -> list[SearchRun]:
+        """Write the file of a new search, and return the list of its runs, which is empty."""
         self.keep()
         return []
 
@@ -49,12 +49,12 @@ class SearchCheckpoint:
         if self._path is not None:
             with replacing(self._path) as (temporary,):
                 torch.save(self._state(), temporary)
-            for leg in self._path.parent.iterdir():
-                if re.fullmatch(f"{re.escape(self._path.stem)}-leg[0-9]+{re.escape(self._path.suffix)}", leg.name):
-                    leg.unlink()
+            for run in self._path.parent.iterdir():
+                if re.fullmatch(f"{re.escape(self._path.stem)}-run[0-9]+{re.escape(self._path.suffix)}", run.name):
+                    run.unlink()
 
-    def load(self) -> list[Leg]:
-        """Read the file, restore the best values and the random states from it, and return the legs.
+    def load(self) -> list[SearchRun]:
+        """Read the file, restore the best values and the random states from it, and return the runs.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -72,20 +72,20 @@ class SearchCheckpoint:
             )
         self._history.values.update(state["values"])
         set_random_state(state["random"])
-        return [Leg(**leg) for leg in state["legs"]]
+        return [SearchRun(**run) for run in state["runs"]]
 
-    def of_leg(self) -> dict[str, Any]:
-        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next leg; empty if `path` was None."""
+    def of_run(self) -> dict[str, Any]:
+        """Options ``checkpoint`` and ``resume`` of `warpbots.minimize` for the next run; empty if `path` was None."""
         if self._path is None:
             return {}
-        path = self._path.with_name(f"{self._path.stem}-leg{len(self._history.legs)}{self._path.suffix}")
+        path = self._path.with_name(f"{self._path.stem}-run{len(self._history.runs)}{self._path.suffix}")
         return {"checkpoint": path, "resume": path.exists()}
 
     def _state(self) -> dict[str, Any]:
         return {
             "about": self._about,
             "candidates": list(self._history.candidates),
-            "legs": [dataclasses.asdict(leg) for leg in self._history.legs],
+            "runs": [dataclasses.asdict(run) for run in self._history.runs],
             "values": dict(self._history.values),
             "random": random_state(),
         }

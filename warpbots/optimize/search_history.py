@@ -9,25 +9,26 @@ from pathlib import Path
 import torch
 
 from warpbots.output_files import replacing
+from warpbots.renamed import FormerAttribute
 
-__all__ = ["Leg", "SearchHistory"]
+__all__ = ["SearchRun", "SearchHistory"]
 
 _GOES_ON = ("episode limit", "iteration limit")
-"""Reasons for the end of a leg after which another leg can improve the candidate further."""
+"""Reasons for the end of a run after which another run can improve the candidate further."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Leg:
+class SearchRun:
     """A run of `warpbots.minimize` on one candidate, from the best values of the candidate so far.
 
     Attributes:
         candidate: Name of the candidate.
         round: Index of the round, from 0.
-        episodes: Number of rollouts in this leg.
-        failures: Number of rollouts of this leg that failed.
-        loss: Best loss of this leg; infinite if the leg has no loss.
+        episodes: Number of rollouts in this run.
+        failures: Number of rollouts of this run that failed.
+        loss: Best loss of this run; infinite if the run has no loss.
         violation: Largest violation of a constraint in the iteration with the best loss.
-        reason: Why the leg ended: a reason of `warpbots.optimize.History`, ``"not built"`` if the function that makes
+        reason: Why the run ended: a reason of `warpbots.optimize.History`, ``"not built"`` if the function that makes
             the problem raised an error, or ``"too few episodes"`` if the episodes did not suffice for one iteration.
         message: The reason as a sentence.
     """
@@ -49,12 +50,12 @@ class Leg:
 
 @dataclasses.dataclass
 class SearchHistory:
-    """The legs of a search over candidates, and the best values that the search found.
+    """The runs of a search over candidates, and the best values that the search found.
 
     Attributes:
         candidates: Names of the candidates.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
-        legs: All legs, in the order in which they ran.
+        runs: All runs, in the order in which they ran.
         values: For each candidate with a finite loss, the best values of its unknowns, by name.
         reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if no candidate can be improved any
             further, ``"callback"``, ``"interrupted"``; empty while the search runs.
@@ -62,18 +63,19 @@ class SearchHistory:
 
     candidates: tuple[str, ...]
     allowed_violation: float = 0.0
-    legs: list[Leg] = dataclasses.field(default_factory=list)
+    legs = FormerAttribute("runs")
+    runs: list[SearchRun] = dataclasses.field(default_factory=list)
     values: dict[str, Mapping[str, torch.Tensor]] = dataclasses.field(default_factory=dict)
     reason: str = ""
 
     @property
     def episodes(self) -> int:
         """Number of rollouts so far."""
-        return sum(leg.episodes for leg in self.legs)
+        return sum(run.episodes for run in self.runs)
 
     @property
-    def ranking(self) -> list[Leg]:
-        """The best leg of each candidate that was tried, from the best candidate to the worst.
+    def ranking(self) -> list[SearchRun]:
+        """The best run of each candidate that was tried, from the best candidate to the worst.
 
         First come the candidates that fulfil all constraints, by loss; then candidates that violate a constraint, by
         violation; then candidates without a loss. Equal candidates stay in the order of `candidates`.
@@ -89,15 +91,15 @@ class SearchHistory:
         """
         ranking = self.ranking
         if not ranking or ranking[0].candidate not in self.values:
-            raise ValueError("the search has found nothing: no candidate has a loss, see the messages of its legs")
+            raise ValueError("the search has found nothing: no candidate has a loss, see the messages of its runs")
         return ranking[0].candidate
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """For the end of each leg, the number of episodes and the loss of the best candidate so far."""
+        """For the end of each run, the number of episodes and the loss of the best candidate so far."""
         found, so_far = [], SearchHistory(self.candidates, self.allowed_violation)
-        for leg in self.legs:
-            so_far.legs.append(leg)
+        for run in self.runs:
+            so_far.runs.append(run)
             found.append((so_far.episodes, so_far.ranking[0].loss))
         return found
 
@@ -108,31 +110,31 @@ class SearchHistory:
 
     def ranked(self) -> list[str]:
         """Names of all candidates, from the best to the worst; candidates that were not tried are last."""
-        tried = [leg.candidate for leg in self.ranking]
+        tried = [run.candidate for run in self.ranking]
         return tried + [name for name in self.candidates if name not in tried]
 
-    def better(self, leg: Leg) -> bool:
-        """Whether a leg has a finite loss and is at least as good as every other leg of the same candidate."""
-        own = self._by_candidate()[leg.candidate]
-        return leg.loss < math.inf and all(self._rank(leg) <= self._rank(other) for other in own)
+    def better(self, run: SearchRun) -> bool:
+        """Whether a run has a finite loss and is at least as good as every other run of the same candidate."""
+        own = self._by_candidate()[run.candidate]
+        return run.loss < math.inf and all(self._rank(run) <= self._rank(other) for other in own)
 
     def write_csv(self, path: str | Path) -> None:
-        """Write a table with a line for each leg.
+        """Write a table with a line for each run.
 
         Raises:
             OSError: The file cannot be written; no incomplete file remains.
         """
         with replacing(path) as (temporary,), temporary.open("w", newline="") as file:
-            writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Leg)])
+            writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(SearchRun)])
             writer.writeheader()
-            writer.writerows(dataclasses.asdict(leg) for leg in self.legs)
+            writer.writerows(dataclasses.asdict(run) for run in self.runs)
 
-    def _by_candidate(self) -> dict[str, list[Leg]]:
-        legs: dict[str, list[Leg]] = {name: [] for name in self.candidates}
-        for leg in self.legs:
-            legs[leg.candidate].append(leg)
-        return legs
+    def _by_candidate(self) -> dict[str, list[SearchRun]]:
+        runs: dict[str, list[SearchRun]] = {name: [] for name in self.candidates}
+        for run in self.runs:
+            runs[run.candidate].append(run)
+        return runs
 
-    def _rank(self, leg: Leg) -> tuple[bool, float, float]:
-        excess = leg.violation if leg.violation > self.allowed_violation else 0.0
-        return math.isinf(leg.loss), excess, leg.loss
+    def _rank(self, run: SearchRun) -> tuple[bool, float, float]:
+        excess = run.violation if run.violation > self.allowed_violation else 0.0
+        return math.isinf(run.loss), excess, run.loss

@@ -1,14 +1,26 @@
-"""A parameter of a model from values for regions and bodies."""
+"""Regions of matter, and a parameter of a model from values for regions and bodies."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+import warp as wp
 
+from warpbots.scene.field_types import fitted
 from warpbots.simulation.input_validation import Inputs
 from warpbots.solvers import Model
 
-__all__ = ["per_region"]
+__all__ = ["per_region", "region"]
+
+
+def region(model: Model, name: str) -> torch.Tensor:
+    """The points of matter in a region; see `Simulation.region`."""
+    if model.matter is None:
+        raise KeyError(f"there is no region {name!r}: regions are parts of soft bodies, and the scene has none")
+    regions = model.matter.regions
+    if fitted(name, str, "region: name") not in regions:
+        raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
+    return torch.as_tensor(regions[name], device=wp.device_to_torch(model.device))
 
 
 def per_region(

@@ -1,66 +1,38 @@
 """The class `Simulation`: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
 import contextlib
-import dataclasses
-import functools
-import itertools
-import math
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-import numpy as np
 import torch
 import warp as wp
 
-from warpbots.gradients import (
-    BackwardWatch,
-    Bridge,
-    Checkpoints,
-    Losses,
-    Replay,
-    Segment,
-    Tensors,
-    Watch,
-    at_turn,
-    interval,
-    turn,
-)
+from warpbots.gradients import Checkpoints, at_turn, turn
 from warpbots.notebook_cells import say
-from warpbots.numerics import parallel, warp_device
 from warpbots.renamed import FormerAttribute
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import state_files
 from warpbots.simulation.ages import age
 from warpbots.simulation.center_of_mass import CenterOfMass
-from warpbots.simulation.cost import Cost, device_memory
-from warpbots.simulation.diagnosis import Diagnosis
-from warpbots.simulation.equilibrium import StaticEquilibrium
-from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
-from warpbots.simulation.measurement import Measurement
-from warpbots.simulation.region_values import per_region
+from warpbots.simulation.construction import build, device_of
+from warpbots.simulation.cost import Cost, device_memory, speed_of
+from warpbots.simulation.input_validation import Controller, Inputs
+from warpbots.simulation.region_values import per_region, region
 from warpbots.simulation.resets import reset
+from warpbots.simulation.rollouts import roll_out, step
+from warpbots.simulation.solver_operations import SolverOperations
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, ControlInterval
-from warpbots.simulation.states import StateLayout
+from warpbots.simulation.states import States, fields_of
 from warpbots.simulation.summary import choice, simulation_table
-from warpbots.solvers import ChoosesCellSize, Grows, Multibody, Parameter, Reports, Senses, Solver, Statics
-from warpbots.solvers.baking import at_rest, baked, with_fields
-from warpbots.solvers.initial_state import PREFIX, initial_state
+from warpbots.solvers import ChoosesCellSize, Model, Multibody, Parameter, Reports, Senses, Solver, Statics
+from warpbots.solvers.baking import baked
 from warpbots.solvers.scene_parts import takers
-from warpbots.solvers.scene_support import refuse_far
 from warpbots.tables import Table
 from warpbots.trajectory import TensorState_co, Trajectory
 
 __all__ = ["Simulation"]
-
-_UNREAD = 16
-"""A rollout on a GPU checks for faults at least once in this number of control intervals."""
-
-_ALL = sys.maxsize
-"""A backward pass on a GPU checks for faults only at its end, so that its number of intervals is not limited."""
 
 
 class Simulation(Generic[TensorState_co]):
@@ -141,34 +113,20 @@ class Simulation(Generic[TensorState_co]):
             )
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
         self.rollouts: tuple[object, ...] = ()
-        worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
-        try:
-            with turn, np.errstate(over="ignore"):  # values too large for the arrays are refused by name
-                plain = self.solver.build(dataclasses.replace(scene, fields=()), worlds, device)
-                start = [f for f in scene.fields if f.name.startswith(PREFIX)]
-                rest, who = at_rest(self.solver, plain), type(solver).__name__
-                self._start = initial_state(start, rest, who)
-                self.model = with_fields(plain, [f for f in scene.fields if f not in start], who)
-        except MemoryError as fault:
-            raise SceneError(
-                f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
-            ) from fault
-        except OverflowError as fault:
-            raise SceneError(
-                f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
-            ) from fault
-        self._refuse_rounding()
-        self._time_step = ControlInterval(self.solver, self.model, dt, substeps)
-        if self.model.matter is not None:
-            self._refuse_far(self.model.matter.position)
-        self._inputs = Inputs(self.model)
-        single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1, settled=False)
-        self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
-        self._center_of_mass = CenterOfMass(scene, self.model, self.region, self.sense)
-        self._bridge = self._bridge_of(tuple(rest), self._make_interval, self._grow)
+        worlds, device = fitted(worlds, int, "Simulation: worlds"), device_of(device)
+        model, start, fields = build(self.scene, self.solver, worlds, device)
+        self._time_step, self._inputs = ControlInterval(self.solver, model, dt, substeps), Inputs(model)
+        self._states = States(scene, self.solver, self._time_step, self._inputs, start)
+        self._operations = SolverOperations(scene, self.solver, self._time_step, self._inputs, fields)
+        self._center_of_mass = CenterOfMass(scene, model, self.region, self.sense)
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
+
+    @property
+    def model(self) -> Model:
+        """The scene as arrays of the solver."""
+        return self._inputs.model
 
     @property
     def dt(self) -> float:
@@ -243,8 +201,8 @@ class Simulation(Generic[TensorState_co]):
         given = self._inputs.parameters(parameters)
         values = {name: tensor[world].detach().cpu().numpy() for name, tensor in given.items()}
         rest = self.state()
-        begin = rest if start is None else self.state(**_fields(self._states.own(start, "scene_with: start")))
-        one = {name: field[world].detach().cpu().numpy() for name, field in _fields(begin).items()}
+        begin = rest if start is None else self.state(**fields_of(self._states.own(start, "scene_with: start")))
+        one = {name: field[world].detach().cpu().numpy() for name, field in fields_of(begin).items()}
         with turn:
             return baked(self.solver, self.model, values, world, records, one)
 
@@ -254,12 +212,7 @@ class Simulation(Generic[TensorState_co]):
         Raises:
             KeyError: The scene has no such region; rigid bodies have none at all.
         """
-        if self.model.matter is None:
-            raise KeyError(f"there is no region {name!r}: regions are parts of soft bodies, and the scene has none")
-        regions = self.model.matter.regions
-        if fitted(name, str, "region: name") not in regions:
-            raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
-        return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
+        return region(self.model, name)
 
     def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
         """A tensor for a parameter, made from values for regions, as steps and rollouts accept it; differentiable.
@@ -319,21 +272,7 @@ class Simulation(Generic[TensorState_co]):
             ValueError: There is no such field, a tensor has the wrong shape or is not finite, or matter is so far from
                 the origin that rounding of positions is too coarse.
         """
-        with at_turn(self.model.device):
-            arrays = self.solver.state(self.model)
-            rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
-        for name, values in self._start.items():
-            rest[name] = self._inputs.fit(values, rest[name], f"state field {name!r}").contiguous()
-        for name, value in fields.items():
-            if name not in rest:
-                raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
-            rest[name] = fitted = self._inputs.fit(value, rest[name], f"state field {name!r}").contiguous()
-            if not torch.isfinite(fitted).all():
-                at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
-                raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
-            if name == "position" and self.model.matter is not None:
-                self._refuse_far(fitted.detach().cpu().numpy())
-        return type(arrays)(**rest)
+        return self._states.made(fields)
 
     def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
         """A state in which some worlds are back at their start, such as after the end of an episode.
@@ -399,15 +338,9 @@ class Simulation(Generic[TensorState_co]):
         intervals = fitted(intervals, int, "cost: intervals")
         if intervals < 1:
             raise ValueError(f"cost: intervals must be at least 1, got {intervals}")
-        with torch.no_grad():
-            state = self.step(self.state(), self._inputs.no_control)
-            wp.synchronize_device(self.model.device)
-            start = time.perf_counter()
-            for _ in range(intervals):
-                state = self.step(state, self._inputs.no_control)
-            wp.synchronize_device(self.model.device)
-        speed = intervals * self.dt / (time.perf_counter() - start)
-        self._cost = Cost(speed, device_memory(self.model, self._bridge))
+        control, device = self._inputs.no_control, self.model.device
+        speed = speed_of(lambda state: self.step(state, control), self.state(), intervals, self.dt, device)
+        self._cost = Cost(speed, device_memory(self.model, self._operations.control_interval))
         return self._cost
 
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> TensorState_co:
@@ -425,15 +358,7 @@ class Simulation(Generic[TensorState_co]):
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the state marks them.
         """
-        parameters = self._inputs.parameters(parameters)
-        self._time_step.judge(self._inputs, parameters)
-        inputs = (
-            _fields(self._states.own(state, "step: state")) | {"control": self._inputs.control(control)} | parameters
-        )
-        outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
-        losses = Losses(self.worlds)
-        Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0, outputs, losses))
-        return type(state)(**outputs)
+        return step(self._operations, self._states.own(state, "step: state"), control, parameters)
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Readings of a state: see `Readings` in the package of the solver, such as `warpbots.solvers.articulated`.
@@ -456,7 +381,7 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Senses):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; read the fields of its states")
-        return self._readings.of(self._states.own(state, "sense: state"), control, parameters)
+        return self._operations.readings.of(self._states.own(state, "sense: state"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
@@ -479,7 +404,7 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Multibody):
             name = type(self.solver).__name__
             raise TypeError(f"{name} has no equations of motion in joint coordinates; Articulated has")
-        return self._dynamics.of(self._states.own(state, "dynamics: state"), control, parameters)
+        return self._operations.dynamics.of(self._states.own(state, "dynamics: state"), control, parameters)
 
     def equilibrium(
         self,
@@ -522,7 +447,7 @@ class Simulation(Generic[TensorState_co]):
         start = self.state() if state is None else self._states.own(state, "equilibrium: state")
         dt, steps = fitted(dt, float, "equilibrium: dt"), fitted(steps, int, "equilibrium: steps")
         tolerance = fitted(tolerance, float | None, "equilibrium: tolerance")
-        return self._statics.of(control, start, dt, steps, tolerance, parameters)
+        return self._operations.statics.of(control, start, dt, steps, tolerance, parameters)
 
     def report(self) -> object:
         """Report on the last step of the solver: iterations, residuals, contact forces; not differentiable.
@@ -538,51 +463,6 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Reports):
             raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
         return self.solver.report(self.model, self._time_step.length)
-
-    @functools.cached_property
-    def _states(self) -> StateLayout:
-        return StateLayout(self.state())
-
-    @functools.cached_property
-    def _statics(self) -> StaticEquilibrium:
-        fields = tuple(f.name for f in dataclasses.fields(self.state()))
-
-        @functools.cache
-        def bridge(dt: float) -> Bridge:
-            def replay(names: frozenset, wanted: frozenset) -> Replay:
-                return interval(self.solver, self.model, dt, 1, names & frozenset(self.parameters()), wanted)
-
-            return self._bridge_of(fields, replay, self._grow)
-
-        return StaticEquilibrium(self.solver, self.model, self._inputs, bridge)
-
-    @functools.cached_property
-    def _readings(self) -> Measurement:
-        return self._measurement(self.solver.readings, self.solver.sense)
-
-    @functools.cached_property
-    def _dynamics(self) -> Measurement:
-        return self._measurement(self.solver.equations, self.solver.dynamics)
-
-    def _measurement(self, make: Callable[..., Any], measure: Callable[..., None]) -> Measurement:
-        return Measurement(self.solver, self.model, make, measure, self._bridge_of, self._inputs, self._diagnosis)
-
-    def _bridge_of(
-        self,
-        outputs: tuple[str, ...],
-        make: Callable[[frozenset, frozenset], Replay],
-        grow: Callable[[], bool] = lambda: False,
-    ) -> Bridge:
-        device = self.model.device
-        watch = BackwardWatch(device, _ALL if parallel(device) else 1)
-        return Bridge(outputs, make, self.solver.lost_gradient, watch, grow)
-
-    def _grow(self) -> bool:
-        """Enlarge arrays of the model that were too small in the last steps; returns whether any array was."""
-        grown = self.solver.grown(self.model) if isinstance(self.solver, Grows) else None
-        if grown is not None:
-            self.model = self._inputs.model = grown
-        return grown is not None
 
     def rollout(
         self,
@@ -622,37 +502,11 @@ class Simulation(Generic[TensorState_co]):
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
         observe = fitted(observe, Callable[[Any], Any] | None, "rollout: observe")
-        start = state = self.state() if state is None else self._states.own(state, "rollout: state")
-        controller = self._inputs.controller(controller, steps)
-        parameters = self._inputs.parameters(parameters)
-        self._time_step.judge(self._inputs, parameters)
-        lengths = self.checkpoints.segments(steps, self.substeps)
-        controls, observations, losses = [], [], Losses(self.worlds)
-        watching = Watch(self.model.device, min(lengths[-1], _UNREAD) if parallel(self.model.device) else 1)
-        with self._rolling_out(), watching as watch:
-            for first, count in zip(itertools.accumulate(lengths, initial=0), lengths, strict=False):
-                segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
-                with segment.saving_places():
-                    for i in range(count):
-                        u = self._inputs.control(controller(state, begun + (first + i) * self.dt))
-                        controls.append(u.clone())  # a controller may fill the same tensor again
-                        inputs = _fields(state) | {"control": u} | parameters
-                        outputs, marks = self._bridge.run(inputs, segment, i)
-                        given = inputs | {"control": controls[-1]}
-                        judge = functools.partial(self._diagnosis.refuse, given, first + i, outputs, losses)
-                        watch.note(marks, judge)
-                        state = type(state)(**outputs)
-                        if observe is not None:
-                            observations.append(_observed(observe(state), observations))
-        return Trajectory(
-            simulation=self,
-            start=start.mapped(lambda field: field.detach().clone()),
-            final=state,
-            control=torch.stack(controls, dim=1),
-            observation=torch.stack(observations, dim=1) if observations else None,
-            parameters={n: p.detach().clone() for n, p in parameters.items()},
-            lost=losses.interval,
-        )
+        state = self.state() if state is None else self._states.own(state, "rollout: state")
+        with self._rolling_out():
+            return roll_out(
+                self, self._operations, self.checkpoints, controller, steps, state, begun, observe, parameters
+            )  # fmt: skip
 
     @contextlib.contextmanager
     def _rolling_out(self) -> Iterator[None]:
@@ -678,54 +532,7 @@ class Simulation(Generic[TensorState_co]):
         """A notebook shows a simulation as a table and a picture: see `warpbots.view`."""
         return type(self).mimebundle(self, simulation_table(self, self._cost))
 
-    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True) -> Replay:
-        replaced = names & frozenset(self.parameters())
-        step, count = self._time_step.length, substeps or self.substeps
-        return interval(self.solver, self.model, step, count, replaced, wanted, settled)
-
-    def _refuse_rounding(self) -> None:
-        """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""
-        for name, spec in self.parameters().items():
-            values = wp.to_torch(self.model.parameter(name), requires_grad=False)
-            values = values if values.stride(0) else values[:1]  # worlds share one row
-            if fault := parameter_fault(name, spec, values):
-                dtype = str(values.dtype).removeprefix("torch.")
-                raise SceneError(
-                    f"Scene {self.scene.name!r}: {fault}, as {dtype} rounds it; choose other values, or double "
-                    f"precision (WARPBOTS_PRECISION=float64)"
-                )
-
-    def _refuse_far(self, position: np.ndarray) -> None:
-        volume = self.model.matter.volume
-        spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self.scene.dim))
-        refuse_far(position, spacing, self._time_step.length, math.hypot(*self.scene.gravity))
-
 
 def _made(cls: type, arguments: tuple, options: dict) -> Any:
     """A simulation from the result of `Simulation.__reduce__`."""
     return cls(*arguments, **options)
-
-
-def _device(device: wp.DeviceLike) -> wp.Device:
-    """The Warp device of a given name; None for the current device."""
-    try:
-        return warp_device(device)
-    except (ValueError, RuntimeError):
-        known = ", ".join(str(d) for d in wp.get_devices())
-        raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
-
-
-def _observed(value: Any, before: list[torch.Tensor]) -> torch.Tensor:
-    """The result of `observe`, checked to be a tensor of the shape of the first result."""
-    if not isinstance(value, torch.Tensor):
-        raise ValueError(f"rollout: observe must return a torch tensor of shape (worlds, ...), got {shown(value)}")
-    if before and value.shape != before[0].shape:
-        raise ValueError(
-            f"rollout: observe must return tensors of one shape, got {tuple(before[0].shape)} and then "
-            f"{tuple(value.shape)}"
-        )
-    return value
-
-
-def _fields(state: Any) -> Tensors:
-    return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}

@@ -1,26 +1,76 @@
-"""Check that a state belongs to a simulation."""
+"""The states of a simulation: made from its start, and checked to belong to it."""
 
 import dataclasses
+import functools
+import math
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
+import warp as wp
 
+from warpbots.gradients import Tensors, at_turn
+from warpbots.scene import Scene
 from warpbots.scene.field_types import shown, with_article
+from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.stability_bound import ControlInterval
+from warpbots.solvers import Solver
+from warpbots.solvers.scene_support import refuse_far
 
-__all__ = ["StateLayout"]
+__all__ = ["States", "fields_of"]
 
 
-class StateLayout:
-    """Layout of the states of a simulation: their class, and the shapes and types of their fields."""
+def fields_of(state: Any) -> Tensors:
+    """The fields of a state or of measurements, by name."""
+    return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
 
-    def __init__(self, example: Any):
-        """Take the layout from an example, which is not kept.
+
+class States:
+    """Makes states of a simulation, and checks states that it is given."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        solver: Solver,
+        time_step: ControlInterval,
+        inputs: Inputs,
+        start: Mapping[str, np.ndarray],
+    ):
+        """Check the positions at the start.
 
         Args:
-            example: A state.
+            scene: The scene.
+            solver: The method.
+            time_step: The control interval and its substeps.
+            inputs: Fits values to the shapes of fields; has the model.
+            start: Arrays of the start that differ from the state at rest, by name, each of shape (...) as in one world.
+
+        Raises:
+            ValueError: Matter is so far from the origin that rounding of positions is too coarse.
         """
-        self._class = type(example)
-        self._fields = {f.name: getattr(example, f.name).detach().to("meta") for f in dataclasses.fields(example)}
+        self._scene, self._solver, self._time_step, self._inputs, self._start = scene, solver, time_step, inputs, start
+        if inputs.model.matter is not None:
+            self._refuse_far(inputs.model.matter.position)
+
+    def made(self, fields: Mapping[str, Any]) -> Any:
+        """The state at the start with `fields` in place of its fields; see `Simulation.state`."""
+        model = self._inputs.model
+        with at_turn(model.device):
+            arrays = self._solver.state(model)
+            state = {name: wp.to_torch(array).clone() for name, array in fields_of(arrays).items()}
+        for name, values in self._start.items():
+            state[name] = self._inputs.fit(values, state[name], f"state field {name!r}").contiguous()
+        for name, value in fields.items():
+            if name not in state:
+                raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(state)}")
+            state[name] = fitted = self._inputs.fit(value, state[name], f"state field {name!r}").contiguous()
+            if not torch.isfinite(fitted).all():
+                at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
+                raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
+            if name == "position" and model.matter is not None:
+                self._refuse_far(fitted.detach().cpu().numpy())
+        return type(arrays)(**state)
 
     def own(self, state: Any, what: str) -> Any:
         """Return `state` if it belongs to the simulation.
@@ -32,12 +82,13 @@ class StateLayout:
         Raises:
             ValueError: `state` is not a state, or belongs to another simulation.
         """
-        if type(state) is not self._class:
+        cls, layout = self._layout
+        if type(state) is not cls:
             raise ValueError(
-                f"{what} must be {with_article(self._class.__name__)} of this simulation, as sim.state() or the final "
+                f"{what} must be {with_article(cls.__name__)} of this simulation, as sim.state() or the final "
                 f"of a trajectory, got {shown(state)}"
             )
-        for name, own in self._fields.items():
+        for name, own in layout.items():
             value = getattr(state, name)
             if not isinstance(value, torch.Tensor):
                 raise ValueError(f"{what}: field {name!r} must be a torch tensor, got {shown(value)}")
@@ -47,3 +98,14 @@ class StateLayout:
                     f"type {value.dtype}, and must have {tuple(own.shape)} and {own.dtype}"
                 )
         return state
+
+    @functools.cached_property
+    def _layout(self) -> tuple[type, dict[str, torch.Tensor]]:
+        """Class of the states, and tensors without data that have the shapes and types of their fields."""
+        example = self.made({})
+        return type(example), {name: field.detach().to("meta") for name, field in fields_of(example).items()}
+
+    def _refuse_far(self, position: np.ndarray) -> None:
+        volume = self._inputs.model.matter.volume
+        spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self._scene.dim))
+        refuse_far(position, spacing, self._time_step.length, math.hypot(*self._scene.gravity))

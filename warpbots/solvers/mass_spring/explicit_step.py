@@ -131,7 +131,7 @@ class ExplicitStep:
         The method also adds to the gradients with respect to the state, the control and the model.
         """
         model, work, rest_length = self.model, self.model.workspace.stage, self.model.workspace.rest_length
-        self._begin_stage(stage, force, work.spare)
+        self._begin_stage(stage, force, work.scratch)
         work.x_adj.zero_()
         work.v_adj.zero_()
         if model.driven:

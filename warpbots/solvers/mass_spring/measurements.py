@@ -18,10 +18,10 @@ from warpbots.numerics import (
     record,
     vector,
 )
-from warpbots.solvers.array_fields import Array, ArrayFields, Other
+from warpbots.solvers.array_fields import Array, Other
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.obstacle_contact import obstacle_force_kernel
-from warpbots.solvers.mass_spring.shares import mass_kernel, spin_type, spring_kernel
+from warpbots.solvers.mass_spring.spring_measures import spring_kernel
 from warpbots.solvers.mass_spring.state_forces import (
     adj_evaluate_forces,
     adj_rest_at,
@@ -30,14 +30,14 @@ from warpbots.solvers.mass_spring.state_forces import (
     rest_at,
 )
 from warpbots.solvers.mass_spring.virial import stress_kernel, virial_kernel
-from warpbots.solvers.matter_readings import add_up, adj_add_up
+from warpbots.solvers.matter_readings import MatterReadings, add_up, adj_add_up, matter_readings, motion_kernel
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 __all__ = ["MassSpringMeasurement", "MassSpringReadings", "readings"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MassSpringReadings(ArrayFields[Array]):
+class MassSpringReadings(MatterReadings[Array]):
     """Measurements of a state.
 
     The contact force on an obstacle is the mean force during a step of length `ReadingWorkspace.contact_interval` that
@@ -60,11 +60,6 @@ class MassSpringReadings(ArrayFields[Array]):
         contact_force: Force of all matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
-    kinetic_energy: Array
-    elastic_energy: Array
-    potential_energy: Array
-    momentum: Array
-    angular_momentum: Array
     strain: Array
     tension: Array
     stress: Array
@@ -77,15 +72,15 @@ class MassSpringReadings(ArrayFields[Array]):
 
 def readings(model: MassSpringModel, requires_grad: bool = False) -> MassSpringReadings:
     """New arrays to which `MassSpringMeasurement` writes."""
-    dim, worlds, springs = model.dim, model.worlds, (model.worlds, len(model.lattice.ends))
+    dim, springs = model.dim, len(model.lattice.ends)
 
-    def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
+    def zeros(count: int, dtype: type = real) -> wp.array:
+        shape = (model.worlds, count)
         return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
 
     return MassSpringReadings(
-        zeros(worlds), zeros(worlds), zeros(worlds), zeros(worlds, vector(dim)), zeros(worlds, spin_type(dim)),
-        zeros(springs), zeros(springs), zeros((worlds, len(model.lattice)), matrix(dim)),
-        zeros((worlds, len(model.scene.obstacles)), vector(dim)),
+        *matter_readings(model.worlds, dim, model.device, requires_grad), zeros(springs), zeros(springs),
+        zeros(len(model.lattice), matrix(dim)), zeros(len(model.scene.obstacles), vector(dim)),
     )  # fmt: skip
 
 
@@ -126,8 +121,8 @@ class MassSpringMeasurement:
             force = evaluate_forces(model, self.state, self.control)
             inputs, outputs = self._contact_inputs(force, model.friction, 1), [model.workspace.reading.contact]
             launch(self._force_kernel(), self._masses, inputs, outputs, model.device)
-        for terms, total in self._sums():
-            add_up(terms, total)
+            add_up(*self._contact_sums())
+        model.workspace.reading.matter.add_up(self.readings_out)
         return force
 
     def _adjoint(self) -> None:
@@ -139,9 +134,9 @@ class MassSpringMeasurement:
         refuse_states_without_gradient("MassSpring", state=state.fields(), readings_out=to.fields())
         force, force_adj = self._measure(), clear_stage_gradients(model)
         clear_gradients([model.workspace.reading.virial, model.workspace.reading.deformation])
-        for terms, total in self._sums():
-            adj_add_up(terms, total)
+        model.workspace.reading.matter.adj_add_up(to)
         if force is not None:
+            adj_add_up(*self._contact_sums())
             self._adj_contact(force, force_adj)
         for kernel, shape, inputs, outputs in reversed(self._parts()):
             launch_own_adjoint(kernel, shape, [*inputs, *outputs], model.device)
@@ -159,12 +154,9 @@ class MassSpringMeasurement:
             (
                 spring_kernel(model.dim, model.damped, model.inelastic), to.tension.shape,
                 [model.fracture.ends, stiffness, model.length, damping, *motion, state.broken],
-                [to.strain, to.tension, work.elastic],
+                [to.strain, to.tension, work.matter.elastic],
             ),
-            (
-                mass_kernel(model.dim), self._masses, [model.mass, model.gravity, *motion],
-                [work.kinetic, work.potential, work.momentum, work.spin],
-            ),
+            (motion_kernel(model.dim), self._masses, [model.mass, model.gravity, *motion], [work.matter.motion]),
             (
                 virial_kernel(model.dim), self._masses, [near.rows, near.slope, state.position, to.tension],
                 [work.virial, work.deformation],
@@ -175,17 +167,11 @@ class MassSpringMeasurement:
             ),
         ]  # fmt: skip
 
-    def _sums(self) -> list[tuple[wp.array, wp.array]]:
-        """Pairs of arrays: an array of contributions, and the array to which the sum of each row is written."""
-        work, to = self.model.workspace.reading, self.readings_out
-        sums = [
-            (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
-            (work.momentum, to.momentum), (work.spin, to.angular_momentum),
-        ]  # fmt: skip
-        if self.model.scene.obstacles:
-            rows = work.contact.shape[0] * work.contact.shape[1]
-            sums.append((work.contact.reshape((rows, work.contact.shape[2])), to.contact_force.flatten()))
-        return sums
+    def _contact_sums(self) -> tuple[wp.array, wp.array]:
+        """Contact forces of the masses, a row for each obstacle of each world, and the sums of the rows."""
+        worlds, obstacles, masses = self.model.workspace.reading.contact.shape
+        rows = self.model.workspace.reading.contact.reshape((worlds * obstacles, masses))
+        return rows, self.readings_out.contact_force.flatten()
 
     def _force_kernel(self) -> wp.Kernel:
         return obstacle_force_kernel(self.model.dim, len(self.model.scene.obstacles))

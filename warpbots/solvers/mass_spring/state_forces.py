@@ -31,7 +31,7 @@ def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.
     Call `rest_at` first: the function reads the rest lengths from the workspace.
     """
     work = model.workspace.stage
-    force = work.spare[: model.all_masses]
+    force = work.scratch[: model.all_masses]
     inputs = [*_masses(model, model.load), len(model.lattice), *_NO_STEP, *state.motion(), force]
     launch(stage_kernel(model.dim, 0), model.all_masses, inputs, [work.x, work.v, force], model.device)
     add_forces(model, control, state, force)

@@ -11,8 +11,8 @@ from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.motor_forces import MotorWorkspace
-from warpbots.solvers.mass_spring.shares import spin_type
 from warpbots.solvers.mass_spring.virial import Neighbours, neighbours_of
+from warpbots.solvers.matter_readings import MatterTerms, matter_terms
 from warpbots.solvers.solver import State
 
 __all__ = [
@@ -96,7 +96,7 @@ class StageWorkspace:
         the forces.
         """
         if not state_out.position.requires_grad:
-            return self.spare
+            return self.scratch
         return self._forces.of(state_out, lambda: self._nodes(self.sizes.stages))
 
     @functools.cached_property
@@ -104,7 +104,7 @@ class StageWorkspace:
         return AdjointCache()
 
     @functools.cached_property
-    def spare(self) -> wp.array:
+    def scratch(self) -> wp.array:
         """Scratch array for forces of a single evaluation [N], shape (stages * worlds * n_masses,)."""
         return self._nodes(self.sizes.stages)
 
@@ -244,32 +244,10 @@ class ReadingWorkspace:
         return float(1.0 / np.sqrt((2.0 * stiffness / mass).max()))
 
     @functools.cached_property
-    def elastic(self) -> wp.array:
-        """Elastic energy of each spring [J], shape (worlds, n_springs)."""
-        return self._terms(real, self.sizes.springs)
-
-    @functools.cached_property
-    def kinetic(self) -> wp.array:
-        """Kinetic energy of each mass [J], shape (worlds, n_masses)."""
-        return self._terms(real, self.sizes.masses)
-
-    @functools.cached_property
-    def potential(self) -> wp.array:
-        """Potential energy of each mass in the field of gravity [J], shape (worlds, n_masses)."""
-        return self._terms(real, self.sizes.masses)
-
-    @functools.cached_property
-    def momentum(self) -> wp.array:
-        """Momentum of each mass [kg m/s], shape (worlds, n_masses), vector."""
-        return self._terms(vector(self.sizes.dim), self.sizes.masses)
-
-    @functools.cached_property
-    def spin(self) -> wp.array:
-        """Angular momentum of each mass about the origin [kg m^2/s], shape (worlds, n_masses).
-
-        An angular momentum is a number in 2D and a vector in 3D.
-        """
-        return self._terms(spin_type(self.sizes.dim), self.sizes.masses)
+    def matter(self) -> MatterTerms:
+        """Energies of the springs, and energies and momenta of the masses."""
+        sizes = self.sizes
+        return matter_terms(sizes.worlds, sizes.masses, self._terms(real, sizes.springs), sizes.dim)
 
     @functools.cached_property
     def contact(self) -> wp.array:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays
-from warpbots.numerics import launch, launch_adjoint, matrix, real, record, vector
-from warpbots.solvers.array_fields import Array, ArrayFields, Other
-from warpbots.solvers.matter_readings import add_up, adj_add_up
+from warpbots.numerics import launch, launch_adjoint, matrix, record, vector
+from warpbots.solvers.array_fields import Array, Other
+from warpbots.solvers.matter_readings import MatterReadings, matter_readings
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.constituents import adj_load_constituents, clear_load_gradients, load_constituents
 from warpbots.solvers.mpm.contact_forces import adj_press, press
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.particle_measures import motion_kernel, stress_kernel
+from warpbots.solvers.mpm.particle_measures import particle_motion_kernel, stress_kernel
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 __all__ = ["MPMReadings", "readings", "sense"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MPMReadings(ArrayFields[Array]):
+class MPMReadings(MatterReadings[Array]):
     """Measurements of a state.
 
     A particle carries the affine velocity field v + C (x - x_p), which a step transfers to the grid. Therefore C
@@ -46,11 +46,6 @@ class MPMReadings(ArrayFields[Array]):
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
 
-    kinetic_energy: Array
-    elastic_energy: Array
-    potential_energy: Array
-    momentum: Array
-    angular_momentum: Array
     strain: Array
     stress: Array
     contact_force: Array
@@ -62,17 +57,17 @@ class MPMReadings(ArrayFields[Array]):
 
 def readings(model: MPMModel, requires_grad: bool = False) -> MPMReadings[wp.array]:
     """New arrays to which `sense` can write."""
-    vec, mat = vector(model.dim), matrix(model.dim)
-    particles, obstacles = (model.worlds, len(model.matter)), (model.worlds, len(model.scene.obstacles))
+    dim, worlds, particles = model.dim, model.worlds, len(model.matter)
 
-    def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
-        return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+    def zeros(count: int, dtype: type) -> wp.array:
+        return wp.zeros((worlds, count), dtype=dtype, device=model.device, requires_grad=requires_grad)
 
-    w = model.worlds
     return MPMReadings(
-        zeros(w), zeros(w), zeros(w), zeros(w, vec), zeros(w, vec if model.dim == 3 else real),
-        zeros(particles, mat), zeros(particles, mat), zeros(obstacles, vec),
-    )  # fmt: skip
+        *matter_readings(worlds, dim, model.device, requires_grad),
+        zeros(particles, matrix(dim)),
+        zeros(particles, matrix(dim)),
+        zeros(len(model.scene.obstacles), vector(dim)),
+    )
 
 
 def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: MPMReadings) -> None:
@@ -80,8 +75,7 @@ def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: MPM
     load_constituents(model, state)
     for kernel, size, inputs, outputs in _launches(model, state, control, readings_out):
         launch(kernel, size, inputs, outputs, model.device)
-    for values, total in _sums(model, readings_out):
-        add_up(values, total)
+    model.workspace.measures.add_up(readings_out)
     if model.scene.obstacles:
         press(model, state, control, readings_out.contact_force)
     reads = [*state.fields(), control, *model.parameter_arrays()]
@@ -92,8 +86,7 @@ def _launches(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadin
     """Kernel launches that measure each particle, as tuples (kernel, size, inputs, outputs)."""
     work = model.workspace.measures
     inputs = [model.material, model.geometry, model.gravity, state.motion]
-    outputs = [work.kinetic, work.potential, work.momentum, work.spin]
-    launches = [(motion_kernel(model.dim), (model.worlds, len(model.matter)), inputs, outputs)]
+    launches = [(particle_motion_kernel(model.dim), (model.worlds, len(model.matter)), inputs, [work.motion])]
     for group in model.groups:
         inputs = [
             model.material, model.actuation, model.geometry, group.rows, state.motion, *_added(model), model.dilates,
@@ -110,21 +103,11 @@ def _added(model: MPMModel) -> list[wp.array | None]:
     return [work.stress.flatten(), work.energy.flatten()] if work else [None, None]
 
 
-def _sums(model: MPMModel, to: MPMReadings) -> list[tuple[wp.array, wp.array]]:
-    """Pairs of arrays: the values of all particles, and the array that receives the sum for each world."""
-    work = model.workspace.measures
-    return [
-        (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
-        (work.momentum, to.momentum), (work.spin, to.angular_momentum),
-    ]  # fmt: skip
-
-
 def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: MPMReadings) -> None:
     refuse_states_without_gradient("MPM", state=state.fields(), readings_out=to.fields())
     if model.scene.obstacles:
         adj_press(model, state, control, to.contact_force)
-    for values, total in _sums(model, to):
-        adj_add_up(values, total)
+    model.workspace.measures.adj_add_up(to)
     load_constituents(model, state)
     clear_load_gradients(model)
     none, undriven = grid_geometry(model.dim)(), activation_arrays(model.dim)()

@@ -7,39 +7,43 @@ import warp as wp
 from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import matrix, real, vector
+from warpbots.solvers.matter_readings import motion_terms, terms_type
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.transfer import MatterKind
 
-__all__ = ["motion_kernel", "stress_kernel"]
+__all__ = ["particle_motion_kernel", "stress_kernel"]
+
+_ZERO, _QUARTER, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 0.25, 0.5))
 
 
 @functools.cache
-def _moment(dim: int) -> wp.Function:
-    """Warp function from x, v, C and the second moment I of the spline to the angular momentum per mass."""
-    vec, mat = vector(dim), matrix(dim)
+def _affine_terms(dim: int) -> wp.Function:
+    """Warp function from a second moment of mass m I and an affine field C to the terms of the velocities C r."""
+    mat, terms = matrix(dim), terms_type(dim)
 
     if dim == 2:
 
         @wp.func
-        def moment_in_plane(x: vec, v: vec, C: mat, I: real):
-            """x v_y - y v_x + I (C_yx - C_xy)."""
-            return x[0] * v[1] - x[1] * v[0] + I * (C[1, 0] - C[0, 1])
+        def affine_terms_in_plane(mI: wp.float64, C: mat):
+            """m I (C : C / 2, 0, 0, C_yx - C_xy)."""
+            return mI * terms(_HALF * wp.float64(wp.ddot(C, C)), _ZERO, _ZERO, _ZERO, wp.float64(C[1, 0] - C[0, 1]))
 
-        return moment_in_plane
+        return affine_terms_in_plane
 
     @wp.func
-    def moment_in_space(x: vec, v: vec, C: mat, I: real):
-        """x × v + I ax C, with ax C twice the axial vector of C."""
-        return wp.cross(x, v) + I * vec(C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1])
+    def affine_terms_in_space(mI: wp.float64, C: mat):
+        """m I (C : C / 2, 0, 0, ax C), with ax C twice the axial vector of C."""
+        ax = wp.vec3d(wp.float64(C[2, 1] - C[1, 2]), wp.float64(C[0, 2] - C[2, 0]), wp.float64(C[1, 0] - C[0, 1]))
+        half_square = _HALF * wp.float64(wp.ddot(C, C))
+        return mI * terms(half_square, _ZERO, _ZERO, _ZERO, _ZERO, ax[0], ax[1], ax[2])
 
-    return moment_in_space
+    return affine_terms_in_space
 
 
 @functools.cache
-def motion_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles): kinetic and potential energy and momenta; differentiated by Warp."""
-    vec, moment = vector(dim), _moment(dim)
-    spin = {2: real, 3: vec}[dim]
+def particle_motion_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, particles): terms of each particle and of its affine field; differentiated by Warp."""
+    vec, terms, motion_terms_of, affine_terms = vector(dim), terms_type(dim), motion_terms(dim), _affine_terms(dim)
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.motion_measures_{dim}d"))
@@ -51,23 +55,15 @@ def motion_kernel(dim: int) -> wp.Kernel:
         # state
         motion: MotionArrays,
         # out
-        kinetic_out: wp.array2d[real],
-        potential_out: wp.array2d[real],
-        momentum_out: wp.array2d[vec],
-        spin_out: wp.array2d[spin],
+        terms_out: wp.array2d[terms],
     ):
-        """m/2 (|v|^2 + dx^2/4 C : C), -m g . x, m v, m (x × v + dx^2/4 ax C), with ax C twice the axial vector of C."""
+        """(T, U, p, L) of the mass m, plus T and L of the field C with the second moment of mass m dx^2/4."""
         w, p = wp.tid()
         r = w * grid.particles + p
-        m = material.rho[r] * material.V[r]
-        x = motion.x[r]
-        v = motion.v[r]
-        C = motion.C[r]
-        inertia = real(0.25) * grid.dx * grid.dx
-        kinetic_out[w, p] = real(0.5) * m * (wp.dot(v, v) + inertia * wp.ddot(C, C))
-        potential_out[w, p] = -m * wp.dot(gravity[w], x)
-        momentum_out[w, p] = m * v
-        spin_out[w, p] = m * moment(x, v, C, inertia)
+        m = wp.float64(material.rho[r]) * wp.float64(material.V[r])
+        dx = wp.float64(grid.dx)
+        affine = affine_terms(_QUARTER * m * dx * dx, motion.C[r])
+        terms_out[w, p] = motion_terms_of(m, motion.x[r], motion.v[r], gravity[w]) + affine
 
     return measure_motion
 

@@ -10,9 +10,10 @@ from warpbots.numerics import NODE, Copies, matrix, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
+from warpbots.solvers.matter_readings import MatterTerms, matter_terms
 from warpbots.solvers.solver import State
 
-__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "ParticleMeasures", "Retained", "MPMWorkspace"]
+__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Retained", "MPMWorkspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,26 +29,6 @@ class Gathered:
 
     active: wp.array
     momentum: wp.array
-
-
-@dataclasses.dataclass(frozen=True)
-class ParticleMeasures:
-    """Measurements of each particle, in arrays with gradients.
-
-    Attributes:
-        kinetic: Kinetic energy of each particle [J], shape (worlds, n_particles).
-        potential: Potential energy of each particle in the field of gravity [J], shape (worlds, n_particles).
-        elastic: Elastic energy of each particle [J], shape (worlds, n_particles).
-        momentum: Momentum of each particle [kg m/s], shape (worlds, n_particles), vector.
-        spin: Angular momentum of each particle about the origin [kg m^2/s], shape (worlds, n_particles): a number in
-            2D, a vector in 3D.
-    """
-
-    kinetic: wp.array
-    potential: wp.array
-    elastic: wp.array
-    momentum: wp.array
-    spin: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,11 +181,9 @@ class MPMWorkspace:
         return self._zeros(self.n_contacts, vector(self.dim))
 
     @functools.cached_property
-    def measures(self) -> "ParticleMeasures":
-        """Measurements of each particle."""
-        n, vec = self.particles, vector(self.dim)
-        spin = self._zeros(n, vec if self.dim == 3 else real)
-        return ParticleMeasures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
+    def measures(self) -> MatterTerms:
+        """Energies and momenta of each particle."""
+        return matter_terms(self.worlds, self.particles, self._zeros(self.particles), self.dim)
 
     @functools.cached_property
     def constituents(self) -> ConstituentLoad:

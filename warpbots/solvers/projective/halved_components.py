@@ -17,7 +17,6 @@ __all__ = [
     "box_kernel",
     "choose_members_kernel",
     "join_kernel",
-    "member_worlds_kernel",
     "members_kernel",
     "others_kernel",
     "stray_kernel",
@@ -169,20 +168,3 @@ def others_kernel(members: wp.array[int], others_out: wp.array[int]):
     """Write 1 for all entries that are not of members, else 0."""
     i = wp.tid()
     others_out[i] = 1 - members[i]
-
-
-@wp.kernel(enable_backward=False)
-def member_worlds_kernel(
-    # model
-    islands: Islands,
-    # work
-    clock: StepClock,
-    # out
-    worlds_out: wp.array[int],
-):
-    """Write 1 for worlds with a member, else 0."""
-    w = wp.tid()
-    some = int(0)
-    for c in range(islands.count):
-        some = wp.max(some, clock.members[w * islands.count + c])
-    worlds_out[w] = some

@@ -14,7 +14,8 @@ from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.islands import conclude_kernel, rest_kernel, separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.convergence import Objective, criterion, gather_kernel
+from warpbots.solvers.projective.iterate.convergence import Objective, gather_kernel
+from warpbots.solvers.projective.iterate.error_estimate import criterion
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative

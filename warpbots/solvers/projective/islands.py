@@ -24,6 +24,7 @@ __all__ = [
     "root_of",
     "separate_kernel",
     "unite",
+    "worlds_kernel",
 ]
 
 
@@ -194,3 +195,20 @@ def conclude_kernel(
     w, c = wp.tid()
     u = w * islands_out.count + c
     islands_out.sound[u] = islands_out.moves[u] * converged[root_of(islands_out, w, c)]
+
+
+@wp.kernel(enable_backward=False)
+def worlds_kernel(
+    # model
+    islands: Islands,
+    # work
+    marked: wp.array[int],
+    # out
+    worlds_out: wp.array[int],
+):
+    """Write 1 for worlds in which a component, or an island, is marked by a 1, else 0."""
+    w = wp.tid()
+    some = int(0)
+    for c in range(islands.count):
+        some = wp.max(some, marked[w * islands.count + c])
+    worlds_out[w] = some

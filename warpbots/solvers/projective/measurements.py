@@ -5,30 +5,22 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, matrix, real, record, vector
-from warpbots.solvers.array_fields import Array, ArrayFields, Other
+from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, matrix, real, record
+from warpbots.solvers.array_fields import Array, Other
 from warpbots.solvers.articulated import measurements as articulated
-from warpbots.solvers.articulated.robot_arrays import RobotArrays
-from warpbots.solvers.articulated.spatial import mat33 as bone_mat
-from warpbots.solvers.articulated.spatial import scalar as bone_scalar
-from warpbots.solvers.articulated.spatial import vec3 as bone_vec
+from warpbots.solvers.articulated.measurements import ArticulatedReadings
+from warpbots.solvers.matter_readings import MatterReadings, matter_readings, motion_kernel, terms_type
 from warpbots.solvers.projective.bones_step import sense_bones
 from warpbots.solvers.projective.elements.cavities import CAVITIES, CavityArrays, pressure_launches
 from warpbots.solvers.projective.elements.element import Kind, Point
-from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.forces import rest_launches
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState
-from warpbots.solvers.projective.workspace import RUN
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 __all__ = ["ProjectiveReadings", "SkeletalReadings", "readings", "sense"]
 
-_vec, _mat = vector(3), matrix(3)
-_terms = wp.types.vector(8, wp.float64)
-_HALF = wp.constant(wp.float64(0.5))
-_RUN = wp.constant(RUN)
-
+_mat, _terms = matrix(3), terms_type(3)
 
 _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity", "center")} | {
     "bone_kinetic_energy": "kinetic_energy",
@@ -39,7 +31,7 @@ _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity",
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveReadings(ArrayFields[Array]):
+class ProjectiveReadings(MatterReadings[Array]):
     """Measurements of a state in the axes of the world; energies and momenta are sums over all bodies, bones included.
 
     Contact forces are not a function of a state: they are unknowns of the step that led to the state, and a different
@@ -61,11 +53,6 @@ class ProjectiveReadings(ArrayFields[Array]):
         pressure: Gauge pressures in cavities at their present control [Pa], shape (worlds, n_cavities).
     """
 
-    kinetic_energy: Array
-    elastic_energy: Array
-    potential_energy: Array
-    momentum: Array
-    angular_momentum: Array
     strain: Array
     stress: Array
     volume: Array
@@ -110,10 +97,10 @@ def readings(model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveR
     """Fresh arrays for `sense`."""
     solids, cavities = len(model.matter.solids), len(model.matter.cavity_channel)
 
-    def zeros(dtype: type, *shape: int) -> wp.array:
-        return wp.zeros((model.worlds, *shape), dtype=dtype, device=model.device, requires_grad=requires_grad)
+    def zeros(dtype: type, count: int) -> wp.array:
+        return wp.zeros((model.worlds, count), dtype=dtype, device=model.device, requires_grad=requires_grad)
 
-    whole = [zeros(real), zeros(real), zeros(real), zeros(_vec), zeros(_vec)]
+    whole = matter_readings(model.worlds, 3, model.device, requires_grad)
     parts = [zeros(_mat, solids), zeros(_mat, solids), zeros(real, cavities), zeros(real, cavities)]
     if model.skeleton is None:
         return ProjectiveReadings(*whole, *parts)
@@ -122,127 +109,23 @@ def readings(model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveR
 
 
 @wp.kernel
-def node_kernel(
-    # model
-    nodes: NodeArrays,
-    # state
-    x: wp.array[_vec],
-    v: wp.array[_vec],
-    # out
-    terms_out: wp.array[_terms],
-):
-    """Write m/2 v^2, -m g . x, m v and x x m v of a node."""
-    w, i = wp.tid()
-    k = w * nodes.count + i
-    m = wp.float64(nodes.mass[k])
-    at = wp.vec3d(x[k])
-    p = m * wp.vec3d(v[k])
-    g = wp.vec3d(nodes.gravity[w])
-    L = wp.cross(at, p)
-    kinetic = _HALF * wp.dot(p, wp.vec3d(v[k]))
-    terms_out[k] = _terms(kinetic, -m * wp.dot(g, at), p[0], p[1], p[2], L[0], L[1], L[2])
-
-
-@wp.kernel
 def bone_kernel(
     # model
-    robot: RobotArrays,
-    # state
-    position: wp.array2d[bone_vec],
-    rotation: wp.array2d[bone_mat],
-    velocity: wp.array2d[bone_vec],
-    angular_velocity: wp.array2d[bone_vec],
-    center: wp.array2d[bone_vec],
-    kinetic_energy: wp.array2d[bone_scalar],
-    potential_energy: wp.array2d[bone_scalar],
+    nodes: int,
+    # work
+    kinetic_energy: wp.array2d[wp.float64],
+    potential_energy: wp.array2d[wp.float64],
+    momentum: wp.array2d[wp.vec3d],
+    angular_momentum: wp.array2d[wp.vec3d],
     # out
     terms_out: wp.array2d[_terms],
 ):
-    """Write the terms of `node_kernel` for a bone, with momentum p = m v_c and angular momentum c x p + R I R^T w."""
+    """Write the terms of each bone after those of all nodes."""
     w, b = wp.tid()
-    k = w * robot.tree.bodies + b
-    o = angular_velocity[w, b]
-    c = center[w, b]
-    p = robot.design.mass[k] * (velocity[w, b] + wp.cross(o, c - position[w, b]))
-    R = rotation[w, b]
-    I = bone_scalar(0.5) * (robot.design.inertia[k] + wp.transpose(robot.design.inertia[k]))
-    L = wp.cross(c, p) + R @ (I @ (wp.transpose(R) @ o))
-    terms_out[w, b] = _terms(
-        kinetic_energy[w, b], potential_energy[w, b], p[0], p[1], p[2], L[0], L[1], L[2]
-    )  # fmt: skip
-
-
-@wp.kernel
-def run_of_terms_kernel(
-    # work
-    count: int,
-    terms: wp.array[_terms],
-    # out
-    sums_out: wp.array2d[_terms],
-):
-    """Write the sum of each run of terms."""
-    w, r = wp.tid()
-    total = _terms()
-    for i in range(r * _RUN, wp.min((r + 1) * _RUN, count)):
-        total += terms[w * count + i]
-    sums_out[w, r] = total
-
-
-@wp.kernel
-def run_of_energies_kernel(
-    # work
-    count: int,
-    energy: wp.array[real],
-    # out
-    sums_out: wp.array2d[wp.float64],
-):
-    """Write the sum of each run of energies."""
-    w, r = wp.tid()
-    total = wp.float64(0.0)
-    for i in range(r * _RUN, wp.min((r + 1) * _RUN, count)):
-        total += wp.float64(energy[w * count + i])
-    sums_out[w, r] = total
-
-
-@wp.func
-def total_of(terms: wp.array2d[_terms], w: int):
-    """Sum of all runs of a world."""
-    total = _terms()
-    for r in range(terms.shape[1]):
-        total += terms[w, r]
-    return total
-
-
-@wp.func
-def energy_of(energies: wp.array2d[wp.float64], w: int):
-    """Sum of all runs of a world."""
-    total = wp.float64(0.0)
-    for r in range(energies.shape[1]):
-        total += energies[w, r]
-    return total
-
-
-@wp.kernel
-def total_kernel(
-    # work
-    terms: wp.array2d[_terms],
-    bones: wp.array2d[_terms],
-    energies: wp.array2d[wp.float64],
-    # out
-    kinetic_energy_out: wp.array[real],
-    elastic_energy_out: wp.array[real],
-    potential_energy_out: wp.array[real],
-    momentum_out: wp.array[_vec],
-    angular_momentum_out: wp.array[_vec],
-):
-    """Write the sums over all nodes, bones and elements."""
-    w = wp.tid()
-    t = total_of(terms, w) + total_of(bones, w)
-    kinetic_energy_out[w] = real(t[0])
-    elastic_energy_out[w] = real(energy_of(energies, w))
-    potential_energy_out[w] = real(t[1])
-    momentum_out[w] = _vec(real(t[2]), real(t[3]), real(t[4]))
-    angular_momentum_out[w] = _vec(real(t[5]), real(t[6]), real(t[7]))
+    p = momentum[w, b]
+    L = angular_momentum[w, b]
+    terms = _terms(kinetic_energy[w, b], potential_energy[w, b], p[0], p[1], p[2], L[0], L[1], L[2])
+    terms_out[w, nodes + b] = terms
 
 
 @wp.kernel
@@ -272,48 +155,47 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
     """
-    whole, bones = readings_out.fields()[:9], readings_out.fields()[9:]
+    whole, asked, workspace = readings_out.fields()[:9], readings_out.fields()[9:], model.workspace
+    bones, inner = None, []
     if isinstance(readings_out, SkeletalReadings):
         named = {theirs: getattr(readings_out, own) for own, theirs in _BONES.items()}
-        sense_bones(model, state, control, dataclasses.replace(model.workspace.bones.readings, **named))
-    launches = _launches(model, state, control, readings_out)
+        bones = dataclasses.replace(workspace.bones.readings, **named)
+        inner = [bones.momentum, bones.angular_momentum]
+        sense_bones(model, state, control, bones)
+    launches = _launches(model, state, control, readings_out, bones)
     for kernel, dim, inputs in launches:
         launch(kernel, dim, inputs, [], model.device)
+    workspace.matter.add_up(readings_out)
 
     def adjoint() -> None:
         refuse_states_without_gradient("ProjectiveDynamics", state=state.fields(), readings_out=whole)
         for kernel, dim, inputs in launches:  # others have used the arrays since
             launch(kernel, dim, inputs, [], model.device)
-        workspace = model.workspace
-        between = [workspace.corner_mass, workspace.energy, *workspace.rested, *workspace.evaluated, *workspace.sums]
-        clear_gradients(between)
+        clear_gradients([workspace.corner_mass, *workspace.rested, *workspace.evaluated, *inner])
+        workspace.matter.adj_add_up(readings_out)
         for kernel, dim, inputs in reversed(launches):
             launch_own_adjoint(kernel, dim, inputs, model.device)
 
-    record(adjoint, [*state.fields(), control, *model.parameter_arrays(), *bones], whole)
+    record(adjoint, [*state.fields(), control, *model.parameter_arrays(), *asked], whole)
 
 
-def _launches(model: ProjectiveModel, state: ProjectiveState, control: wp.array, to: ProjectiveReadings) -> list[tuple]:
+def _launches(
+    model: ProjectiveModel, state: ProjectiveState, control: wp.array, to: ProjectiveReadings,
+    bones: ArticulatedReadings | None,
+) -> list[tuple]:  # fmt: skip
     """Launches (kernel, dim, inputs) that measure a state, after its bones have been measured."""
-    workspace, worlds = model.workspace, model.worlds
-    x, v = state.position.flatten(), state.velocity.flatten()
+    workspace, worlds, x = model.workspace, model.worlds, state.position.flatten()
     point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # no reading depends on h
-    terms, bones, runs, energies = workspace.sums
     launches = rest_launches(model, point, step=False)
     for kind, elements in model.elements:
         launches += _of_elements(model, kind, elements, point, to)
-    nodes, corners = model.topology.sizes.nodes, model.topology.corners
-    launches.append((node_kernel, (worlds, nodes), [model.nodes, x, v, terms]))
-    if isinstance(to, SkeletalReadings):
-        inputs = [model.bones.robot_arrays, *to.fields()[9:-1], bones]
-        launches.append((bone_kernel, to.position.shape, inputs))
-    whole = [to.kinetic_energy, to.elastic_energy, to.potential_energy, to.momentum, to.angular_momentum]
-    return [
-        *launches,
-        (run_of_terms_kernel, runs.shape, [nodes, terms, runs]),
-        (run_of_energies_kernel, energies.shape, [corners, workspace.energy, energies]),
-        (total_kernel, worlds, [runs, bones, energies, *whole]),
-    ]
+    nodes, terms = (worlds, model.topology.sizes.nodes), workspace.matter.motion
+    mass = model.nodes.mass.reshape(nodes)
+    launches.append((motion_kernel(3), nodes, [mass, model.nodes.gravity, state.position, state.velocity, terms]))
+    if bones is not None:
+        energies_and_momenta = [bones.kinetic_energy, bones.potential_energy, bones.momentum, bones.angular_momentum]
+        launches.append((bone_kernel, bones.position.shape, [nodes[1], *energies_and_momenta, terms]))
+    return launches
 
 
 def _of_elements(

@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, real, while_loop
-from warpbots.solvers.projective import halved_components, step_clock
+from warpbots.solvers.projective import halved_components, islands, step_clock
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
@@ -99,7 +99,7 @@ class ShorterSteps:
             inputs = [self._islands, self._nodes, real(self._dt), *ends]
             self._each_component(halved_components.box_kernel, inputs, [self._boxes])
             self._each(halved_components.join_kernel, [self._islands, self._boxes], [self._clock])
-        self._march(here, there)
+        self._take_shorter_steps(here, there)
         self._copy(here.motion(), self._out.motion())
         self._choose(LOST)
         copy_rows(self._clock.where, self._state.motion(), self._out.motion())
@@ -116,7 +116,7 @@ class ShorterSteps:
             launch(halved_components.members_kernel, (worlds, component.size), inputs, [mask], self._device)
         of_nodes, of_coordinates, of_velocities = of_state
         launch(halved_components.others_kernel, of_nodes.size, [of_nodes], [of_others], self._device)
-        self._each(halved_components.member_worlds_kernel, [self._islands, self._clock], [of_worlds])
+        self._each(islands.worlds_kernel, [self._islands, self._clock.members], [of_worlds])
         owners = [of_nodes, of_nodes, of_worlds, of_coordinates, of_velocities]
         for owner, a, b in zip(owners, source, destination, strict=False):
             copy_rows(owner, [a], [b])
@@ -125,7 +125,9 @@ class ShorterSteps:
         first, last = outcomes[0], outcomes[-1]
         self._each(step_clock.choose_kernel, [int(first), int(last)], [self._clock])
 
-    def _march(self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None) -> None:
+    def _take_shorter_steps(
+        self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None
+    ) -> None:
         """Take the shorter steps from the start to the end of the step, in worlds that take them; `here` holds the end.
 
         Args:
@@ -139,7 +141,7 @@ class ShorterSteps:
         for a, b in zip(self._state.motion(), here.motion(), strict=True):
             copy(b, a)
         clock.any.zero_()
-        self._each(step_clock.set_off_kernel, [], [self._islands, clock])
+        self._each(step_clock.begin_shorter_kernel, [], [self._islands, clock])
 
         def at_level(level: int) -> Callable[[], None]:
             def step() -> None:
@@ -178,11 +180,11 @@ class ShorterSteps:
 
     def _hide(self) -> None:
         """Let halved or lost components rest: the adjoint of the full step sees a valid state with zero gradient."""
-        out, shelf = self._out.motion(), self._shelf()
+        out, saved = self._out.motion(), self._saved()
         self._recall()
-        clear_gradients(shelf)
-        self._copy(out, shelf)
-        self._copy(_gradients(out), _gradients(shelf))
+        clear_gradients(saved)
+        self._copy(out, saved)
+        self._copy(_gradients(out), _gradients(saved))
         self._copy(self._state.motion(), out)
         self._copy([None] * len(out), _gradients(out))
         copy_rows(self._members[0], [None], [self._out.velocity])
@@ -192,13 +194,13 @@ class ShorterSteps:
         copy(self._clock.outcome, self._taken.outcome)
         copy(self._clock.members, self._taken.members)
 
-    def _shelf(self) -> list[wp.array]:
+    def _saved(self) -> list[wp.array]:
         """Buffer for the end of the step and its gradient."""
         return self._model.workspace.scratch(self._state, gradient=True)[2].motion()
 
     def _go_back(self) -> None:
         """Pass gradients of halved worlds back through shorter steps, and of lost worlds straight to the start."""
-        clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
+        clock, workspace, out, saved = self._clock, self._model.workspace, self._out.motion(), self._saved()
         here, there, _ = workspace.scratch(self._state, gradient=True)
         self._recall()
         path, resting = workspace.path(self._state, self._halvings), self._members[-1]
@@ -211,7 +213,7 @@ class ShorterSteps:
 
         clock.steps.zero_()
         store_rows(workspace.everywhere, clock.steps, self._state.motion(), path.states)
-        self._march(here, there, keep)
+        self._take_shorter_steps(here, there, keep)
         self._rest(here, there, ends)
         clock.any.zero_()
         self._each(step_clock.turn_kernel, [], [clock])
@@ -222,10 +224,10 @@ class ShorterSteps:
                 load_rows(clock.where, clock.steps, path.states, there.motion())
                 load_rows(clock.where, clock.before, path.steps[1:], ends)
                 clear_gradients([*here.motion(), *there.motion()])
-                copy_rows(clock.where, _gradients(shelf), _gradients(there.motion()))
+                copy_rows(clock.where, _gradients(saved), _gradients(there.motion()))
                 copy_rows(resting, [None], [there.velocity])
                 self._step_adjoint(here, there, level)
-                copy_rows(clock.where, _gradients(here.motion()), _gradients(shelf))
+                copy_rows(clock.where, _gradients(here.motion()), _gradients(saved))
                 self._each(step_clock.step_back_kernel, [], [clock])
 
             return step
@@ -238,8 +240,8 @@ class ShorterSteps:
 
         while_loop(clock.any, pass_levels)
         self._choose(HALVED, LOST)
-        add_rows(clock.where, _gradients(shelf), _gradients(self._state.motion()))
-        self._copy(shelf, out)
+        add_rows(clock.where, _gradients(saved), _gradients(self._state.motion()))
+        self._copy(saved, out)
 
     def _rest(self, here: ProjectiveState, there: ProjectiveState, ends: list[wp.array]) -> None:
         """Write valid states for worlds that take no part in the adjoint of a shorter step."""

@@ -18,7 +18,7 @@ from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.islands import separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.convergence import criterion
+from warpbots.solvers.projective.iterate.error_estimate import criterion
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative

@@ -19,7 +19,7 @@ __all__ = [
     "end_kernel",
     "judge_kernel",
     "move_all_kernel",
-    "set_off_kernel",
+    "begin_shorter_kernel",
     "step_back_kernel",
     "step_clock",
     "turn_kernel",
@@ -133,7 +133,7 @@ def choose_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def set_off_kernel(
+def begin_shorter_kernel(
     # out
     islands_out: Islands,
     clock_out: StepClock,

@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.numerics import NODE, parallel, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.matter_readings import MatterTerms, matter_terms
 from warpbots.solvers.projective.bones.binding import BoneWorkspace
 from warpbots.solvers.projective.contact.surface_search import PAIRS, SurfaceSearch
 from warpbots.solvers.projective.contact_workspace import ContactWorkspace
@@ -17,18 +18,12 @@ from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
-from warpbots.solvers.projective.iterate.minres import Krylov, krylov
+from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, krylov
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.solver import State
 
-__all__ = ["RUN", "StepEnd", "StepPath", "Taken", "ProjectiveWorkspace"]
-
-RUN = 64
-"""Entries of a sum that one thread adds up."""
-
-_terms = wp.types.vector(8, wp.float64)
-"""Kinetic and potential energy [J], momentum [N s] and angular momentum [N m s]."""
+__all__ = ["StepEnd", "StepPath", "Taken", "ProjectiveWorkspace"]
 
 _PARTS = 256
 """Number of parts of a maximum on a device with many threads, a power of two."""
@@ -46,7 +41,7 @@ class StepEnd:
         side: Sign of the normal of each pair, as in `PairArrays`, shape (worlds * capacity,).
         normal: Normal of each pair, shape (worlds * capacity,).
         weight: Weights of each pair, shape (worlds * capacity,).
-        spare: 1 for redundant pairs, shape (worlds * capacity,).
+        redundant: 1 for redundant pairs, shape (worlds * capacity,).
     """
 
     z: wp.array
@@ -56,7 +51,7 @@ class StepEnd:
     side: wp.array
     normal: wp.array
     weight: wp.array
-    spare: wp.array
+    redundant: wp.array
 
     def arrays(self) -> list[wp.array]:
         """All arrays."""
@@ -197,22 +192,11 @@ class ProjectiveWorkspace:
         return self._zeros(self.topology.corners, real)
 
     @functools.cached_property
-    def sums(self) -> tuple[wp.array, wp.array, wp.array, wp.array]:
-        """Terms and partial sums of measurements, each with a gradient.
-
-        Terms of nodes, shape (worlds * n_nodes,), and of bones, shape (worlds, n_bones); sums of runs of the terms of
-        nodes, and of the energies of elements, each of shape (worlds, runs).
-        """
-        sizes, corners = self.topology.sizes, self.topology.corners
-        bones = self.skeleton.tree.bodies if self.skeleton else 0
-
-        def rows(count: int, dtype: type) -> wp.array:
-            return self._zeros(count, dtype, gradient=True).reshape((sizes.worlds, count))
-
-        return (
-            self._zeros(sizes.nodes, _terms, gradient=True), rows(bones, _terms),
-            rows(-(-sizes.nodes // RUN), _terms), rows(-(-corners // RUN), wp.float64),
-        )  # fmt: skip
+    def matter(self) -> MatterTerms:
+        """Energies and momenta of nodes, and then of bones, with `energy`."""
+        sizes, bones = self.topology.sizes, self.skeleton.tree.bodies if self.skeleton else 0
+        energy = self.energy.reshape((sizes.worlds, self.topology.corners))
+        return matter_terms(sizes.worlds, sizes.nodes + bones, energy, 3)
 
     @functools.cached_property
     def displacement(self) -> wp.array:

@@ -13,7 +13,7 @@ from pxr import Usd
 from warpbots.scene import JOINTS, Joint, JointKind, RigidBody, SceneError
 from warpbots.usd.rigid.body_tree import Branch
 from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
-from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
+from warpbots.usd.rigid.joint_kinematics import closest, displacement, misfit, solve
 from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
 from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import number, schemas
@@ -203,17 +203,16 @@ def _reached(links: list[_Link], coordinates: list[np.ndarray], rest: np.ndarray
 
 
 def _search(links: list[_Link], moved: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:
-    from scipy.optimize import least_squares
+    """Coordinates of a chain of joints with one coordinate each; angles are in [-pi, pi]."""
 
-    def error(q: np.ndarray) -> np.ndarray:
-        return (_reached(links, [q[k : k + 1] for k in range(len(links))], rest) - moved)[:3].ravel()
+    def pose(q: np.ndarray) -> np.ndarray:
+        return _reached(links, list(q[:, None]), rest)
 
-    start = np.zeros(len(links))
-    if np.abs(error(start)).max() < _ZERO:
-        return [start[k : k + 1] for k in range(len(links))]
-    found = least_squares(error, start, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
-    found -= 2.0 * np.pi * np.round(found / (2.0 * np.pi)) * [link.kind == "revolute" for link in links]
-    return [found[k : k + 1] for k in range(len(links))]
+    found = np.zeros(len(links))
+    if np.abs(pose(found) - moved)[:3].max() >= _ZERO:
+        found = closest(pose, moved, found)
+        found -= 2.0 * np.pi * np.round(found / (2.0 * np.pi)) * [link.kind == "revolute" for link in links]
+    return list(found[:, None])
 
 
 def _within(link: _Link, q: np.ndarray) -> np.ndarray:

@@ -1,11 +1,14 @@
 """Kinematics of single joints: converts joint coordinates to poses and back; poses are matrices [m], shape (4, 4)."""
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from warpbots.scene import JOINTS, ElementaryJoint, Joint
 from warpbots.usd.stage.transforms import inverse, matrix_of, quaternion_matrix
 
-__all__ = ["carried", "displacement", "misfit", "solve", "start_coordinates"]
+__all__ = ["carried", "closest", "displacement", "misfit", "solve", "start_coordinates"]
 
 
 def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
@@ -39,7 +42,7 @@ def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
     turns = [part for part in chain if part.type != "prismatic"]
     directions = np.array([part.direction(axis) for part in chain if part.type == "prismatic"]).reshape(-1, 3)
     if len(turns) > 1 or turns != list(chain[len(directions) :]) or np.any(np.triu(directions @ directions.T, 1)):
-        return _closest(kind, axis, target)
+        return closest(functools.partial(displacement, kind, axis), target, JOINTS[kind].zero)
     q = directions @ target[:3, 3]
     return np.concatenate([q, *(_rotation_coordinates(part, axis, target[:3, :3]) for part in turns)])
 
@@ -56,13 +59,20 @@ def _rotation_coordinates(part: ElementaryJoint, axis: np.ndarray, R: np.ndarray
     return np.array([np.arctan2(sine, cosine)])
 
 
-def _closest(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
+def closest(pose: Callable[[np.ndarray], np.ndarray], target: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Coordinates at which `pose` is closest to `target`, by least squares of the entries, searched from `start`.
+
+    Args:
+        pose: Function from coordinates, shape (n,), to a pose, shape (4, 4).
+        target: A pose, shape (4, 4).
+        start: Coordinates at which the search begins, shape (n,).
+    """
     from scipy.optimize import least_squares
 
     def error(q: np.ndarray) -> np.ndarray:
-        return (displacement(kind, axis, q) - target)[:3].ravel()
+        return (pose(q) - target)[:3].ravel()
 
-    return least_squares(error, JOINTS[kind].zero, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    return least_squares(error, start, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
 
 
 def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:

@@ -32,20 +32,20 @@ def order_kernel(
 
 
 @wp.func
-def is_spare(hits: HitArrays, first: int, p: int, made: int):
+def is_redundant(hits: HitArrays, first: int, p: int, made: int):
     """Whether pair p is redundant: one of the `made` pairs has the same vertex and a face in nearly the same plane."""
-    spare = int(0)
+    redundant = int(0)
     if hits.kind[p] == FACE:
         vertex = hits.node[p][0]
         k = made - 1
-        while k >= 0 and spare == 0:
+        while k >= 0 and redundant == 0:
             q = first + hits.order[first + k]
             if hits.node[q][0] != vertex:
                 k = int(0)
             elif hits.kind[q] == FACE and same_plane(vertex, hits.normal[p], hits.node[q], hits.normal[q]):
-                spare = int(1)
+                redundant = int(1)
             k -= 1
-    return spare
+    return redundant
 
 
 @wp.func
@@ -117,7 +117,7 @@ def merge_kernel(
         p = first + hits_out.order[first + k]
         node = hits_out.node[p]
         intersects = most_of(pairs_out, islands_out, lost, w, node[0], node[3]) == 1
-        if intersects or overflow or is_spare(hits_out, first, p, made) == 0:
+        if intersects or overflow or is_redundant(hits_out, first, p, made) == 0:
             hits_out.order[first + made] = p - first
             made += 1
             slot = hits_out.slot[p]
@@ -137,7 +137,7 @@ def merge_kernel(
                 pairs_out.side[m] = hits_out.side[p]
                 pairs_out.normal[m] = hits_out.normal[p]
                 pairs_out.weight[m] = hits_out.weight[p]
-                pairs_out.spare[m] = 0
+                pairs_out.redundant[m] = 0
     if overflow:
         count += pairs_out.capacity
     pairs_out.count[w] = count

@@ -67,7 +67,7 @@ class PairArrays:
         capacity,).
     normal: Normal of the plane of a pair when the plane was last updated [1], shape (worlds * capacity,).
     weight: Weights of the nodes when the plane was last updated [1], shape (worlds * capacity,).
-    spare: 1 for a redundant pair: an earlier pair has the same shortest connection, shape (worlds * capacity,).
+    redundant: 1 for a pair with the same shortest connection as an earlier pair, shape (worlds * capacity,).
     """
 
     nodes: int
@@ -95,7 +95,7 @@ class PairArrays:
     side: wp.array[real]
     normal: wp.array[_vec]
     weight: wp.array[_vec4]
-    spare: wp.array[int]
+    redundant: wp.array[int]
 
 
 @wp.func

@@ -151,7 +151,7 @@ def evaluate_pairs_kernel(
     k = w * topology.contacts + first + p
     m = w * pairs.capacity + p
     contacts_out.listed[k] = 0
-    if p >= pairs.count[w] or pairs.kind[m] == NONE or pairs.spare[m] == 1:
+    if p >= pairs.count[w] or pairs.kind[m] == NONE or pairs.redundant[m] == 1:
         return
     i = pairs.node[m]
     s = w * topology.stride

@@ -116,7 +116,7 @@ def update_planes_kernel(
     else:
         pairs_out.normal[m] = normal
         pairs_out.weight[m] = weight
-    if pairs_out.spare[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
+    if pairs_out.redundant[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
         wp.atomic_add(added_out, w, 1)
         note_change(pairs_out, islands_out, w, pairs_out.node[m])
 
@@ -175,14 +175,14 @@ def same_connection_kernel(
         return
     first = w * pairs_out.capacity
     m = first + p
-    spare = int(0)
+    redundant = int(0)
     if has_connection(pairs_out.kind[m]):
         k = first
-        while k < m and spare == 0:
+        while k < m and redundant == 0:
             if has_connection(pairs_out.kind[k]) and same_connection(pairs_out, m, k):
-                spare = int(1)
+                redundant = int(1)
             k += 1
-    if spare != pairs_out.spare[m]:
+    if redundant != pairs_out.redundant[m]:
         wp.atomic_add(added_out, w, 1)
         note_change(pairs_out, islands_out, w, pairs_out.node[m])
-    pairs_out.spare[m] = spare
+    pairs_out.redundant[m] = redundant

@@ -10,7 +10,7 @@ from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 
 __all__ = ["PAIRS", "SurfaceSearch", "ContactSurfaces", "BoxTree"]
 
-PAIRS = ("count", "kind", "node", "side", "normal", "weight", "spare")
+PAIRS = ("count", "kind", "node", "side", "normal", "weight", "redundant")
 """Fields of `SurfaceSearch` that define the pairs that are contacts."""
 _HITS = 3
 """Room for pairs of one search per contact: a vertex over a vertex forms a pair with each face around it."""
@@ -81,7 +81,7 @@ class SurfaceSearch:
         side: Sign of the normal of each pair (1 or -1), as in `PairArrays`, shape (worlds * capacity,).
         normal: Normal of each pair when its plane was last updated [1], shape (worlds * capacity,).
         weight: Weights of each pair when its plane was last updated [1], shape (worlds * capacity,).
-        spare: 1 for redundant pairs: an earlier pair has the same shortest connection, shape (worlds * capacity,).
+        redundant: 1 for pairs with the same shortest connection as an earlier pair, shape (worlds * capacity,).
         check: 1 for a world in which a search is requested, shape (worlds,).
         any: 1 if a search is requested in any world, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
@@ -106,7 +106,7 @@ class SurfaceSearch:
     side: wp.array
     normal: wp.array
     weight: wp.array
-    spare: wp.array
+    redundant: wp.array
     check: wp.array
     any: wp.array
     added: wp.array

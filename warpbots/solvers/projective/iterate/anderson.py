@@ -25,14 +25,8 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     IterationState,
 )
-from warpbots.solvers.projective.iterate.convergence import (
-    Criterion,
-    Objective,
-    clear_estimate,
-    gather_kernel,
-    judge,
-    slope_of,
-)
+from warpbots.solvers.projective.iterate.convergence import Objective, gather_kernel, judge, slope_of
+from warpbots.solvers.projective.iterate.error_estimate import Criterion, clear_estimate
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 

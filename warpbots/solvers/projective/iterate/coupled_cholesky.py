@@ -19,7 +19,7 @@ from warpbots.numerics import NODE, launch_lanes, matrix, real, real_numpy
 from warpbots.numerics.simd import dot, fetch, index, multiply_add
 from warpbots.solvers.articulated.thread_team import WARP, sync
 from warpbots.solvers.projective.iterate.elimination import Elimination
-from warpbots.solvers.projective.iterate.minres import KrylovArrays
+from warpbots.solvers.projective.iterate.krylov_arrays import KrylovArrays
 
 __all__ = ["CoupledArrays", "coupled_arrays", "factorise", "join_kernel", "leave_kernel", "part_kernel", "solve"]
 

@@ -12,119 +12,20 @@ tridiagonal matrix with delta_j on and gamma_j beside its diagonal,
 and rotations (c_j, s_j) bring this matrix to triangular form as it grows; eta is the norm of the residual.
 """
 
-import dataclasses
 from collections.abc import Callable
 
 import warp as wp
 
 from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
-from warpbots.solvers.projective.islands import Islands, island_of, root_of
-from warpbots.solvers.projective.iterate.anderson_arrays import LANES, IterationState, chunks_of
+from warpbots.solvers.projective.islands import Islands, island_of, root_of, worlds_kernel
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES, IterationState
 from warpbots.solvers.projective.iterate.convergence import look
+from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArrays
 
-__all__ = ["Krylov", "KrylovArrays", "hand_over", "krylov", "minres"]
+__all__ = ["hand_over", "minres"]
 
 _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
-
-
-@wp.struct
-class KrylovArrays:
-    """State of the iterations of all islands, shape (worlds * components,) unless given.
-
-    Vectors have all worlds in one row, shape (worlds * stride,).
-
-    active: 1 while an island iterates.
-    running: 1 while an island of a world iterates, shape (worlds,).
-    any: Number of islands that iterate, shape (1,).
-    moves: 1 for an island that takes part in this iteration, which may be its last.
-    converged: 1 for an island whose iteration has converged.
-    iterations: Number of iterations so far.
-    pressed: 1 for an island with an active contact.
-    first: Norm of g in A^-1, which is the initial residual.
-    eta: Norm of the residual, with a sign.
-    gamma: gamma_j+1 and gamma_j, vector.
-    delta: delta_j.
-    cosine: c_j and c_j-1, vector.
-    sine: s_j and s_j-1, vector.
-    alpha: Column of the triangular matrix, from its diagonal upwards, vector.
-    length: Length of the step along w.
-    sum: Partial sums of a product, shape (worlds * components * chunks,).
-    v: v_j, and then v_j+1.
-    v_last: The vector v before.
-    z: z_j / gamma_j.
-    y: z_j+1.
-    q: -H z_j.
-    w: Direction of the present step.
-    w_last: Direction of the step before.
-    zero: A zero vector.
-    """
-
-    active: wp.array[int]
-    running: wp.array[int]
-    any: wp.array[int]
-    moves: wp.array[int]
-    converged: wp.array[int]
-    iterations: wp.array[int]
-    pressed: wp.array[int]
-    first: wp.array[wp.float64]
-    eta: wp.array[wp.float64]
-    gamma: wp.array[wp.vec2d]
-    delta: wp.array[wp.float64]
-    cosine: wp.array[wp.vec2d]
-    sine: wp.array[wp.vec2d]
-    alpha: wp.array[wp.vec3d]
-    length: wp.array[wp.float64]
-    sum: wp.array[wp.float64]
-    v: wp.array[NODE]
-    v_last: wp.array[NODE]
-    z: wp.array[NODE]
-    y: wp.array[NODE]
-    q: wp.array[NODE]
-    w: wp.array[NODE]
-    w_last: wp.array[NODE]
-    zero: wp.array[NODE]
-
-
-@dataclasses.dataclass(frozen=True)
-class Krylov:
-    """Arrays of an iteration.
-
-    Attributes:
-        arrays: State of the iteration.
-        worlds: Number of worlds.
-        units: Largest number of islands in all worlds.
-        count: Nodes of one world.
-        chunks: Number of chunks into which sums are divided.
-        device: Device of the arrays.
-    """
-
-    arrays: KrylovArrays
-    worlds: int
-    units: int
-    count: int
-    chunks: int
-    device: wp.Device
-
-
-def krylov(worlds: int, components: int, count: int, stride: int, device: wp.Device) -> Krylov:
-    """Arrays for an iteration.
-
-    Args:
-        worlds: Number of worlds.
-        components: Components of one world.
-        count: Nodes of one world.
-        stride: Entries of a vector of one world, of which nodes are the first.
-        device: Device of the arrays.
-    """
-    chunks, units = chunks_of(count, device), worlds * components
-    arrays = KrylovArrays()
-    for name, variable in KrylovArrays.vars.items():
-        dtype = variable.type.dtype
-        sizes = {"any": 1, "running": worlds, "sum": units * chunks}
-        size = sizes.get(name, worlds * stride if dtype is NODE else units)
-        setattr(arrays, name, wp.zeros(size, dtype=dtype, device=device))
-    return Krylov(arrays, worlds, units, count, chunks, device)
 
 
 def minres(
@@ -162,7 +63,7 @@ def minres(
     launch(begin_kernel, units, [islands, where], [arrays], device)
 
     def look() -> None:
-        launch(look_kernel, worlds, [islands], [arrays], device)
+        launch(worlds_kernel, worlds, [islands, arrays.active], [running], device)
 
     def product(a: wp.array, b: wp.array) -> None:
         launch_lanes(product_kernel, parts, LANES, [it.count, islands, a, b], [arrays], device)
@@ -255,21 +156,6 @@ def begin_kernel(
     arrays_out.converged[u] = 0
     arrays_out.iterations[u] = 0
     wp.atomic_add(arrays_out.any, 0, active)
-
-
-@wp.kernel(enable_backward=False)
-def look_kernel(
-    # model
-    islands: Islands,
-    # out
-    arrays_out: KrylovArrays,
-):
-    """Write in which worlds an island iterates."""
-    w = wp.tid()
-    running = int(0)
-    for c in range(islands.count):
-        running = wp.max(running, arrays_out.active[w * islands.count + c])
-    arrays_out.running[w] = running
 
 
 @wp.kernel(enable_backward=False)

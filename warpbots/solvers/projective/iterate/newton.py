@@ -20,8 +20,9 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     IterationState,
 )
-from warpbots.solvers.projective.iterate.convergence import HUGE, look
-from warpbots.solvers.projective.iterate.minres import Krylov, KrylovArrays
+from warpbots.solvers.projective.iterate.convergence import look
+from warpbots.solvers.projective.iterate.error_estimate import HUGE
+from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArrays
 
 __all__ = ["take_newton_steps"]
 

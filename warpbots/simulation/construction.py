@@ -1,0 +1,75 @@
+"""Builds the model of a simulation, and refuses scenes whose numbers do not fit into its arrays."""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from warpbots.gradients import turn
+from warpbots.numerics import warp_device
+from warpbots.scene import Scene, SceneError
+from warpbots.simulation.input_validation import parameter_fault
+from warpbots.solvers import Model, Solver
+from warpbots.solvers.baking import at_rest, with_fields
+from warpbots.solvers.initial_state import PREFIX, initial_state
+
+__all__ = ["build", "device_of"]
+
+
+def device_of(name: wp.DeviceLike) -> wp.Device:
+    """The Warp device of a given name; None for the current device."""
+    try:
+        return warp_device(name)
+    except (ValueError, RuntimeError):
+        known = ", ".join(str(d) for d in wp.get_devices())
+        raise ValueError(f"Simulation: there is no device {name!r}; this machine has {known}") from None
+
+
+def build(
+    scene: Scene, solver: Solver, worlds: int, device: wp.Device
+) -> tuple[Model, dict[str, np.ndarray], tuple[str, ...]]:
+    """Build the model of a scene with its fields.
+
+    Args:
+        scene: The scene.
+        solver: The method, with its cell size.
+        worlds: Number of independent copies of the scene.
+        device: Device of the arrays.
+
+    Returns:
+        The model; the arrays of the initial state that the scene has, by name, each of shape (...) as in one world; the
+        names of the fields of a state.
+
+    Raises:
+        SceneError: The solver cannot simulate the scene, or a number of the scene does not fit into the arrays.
+    """
+    try:
+        with turn, np.errstate(over="ignore"):  # values too large for the arrays are refused by name
+            plain = solver.build(dataclasses.replace(scene, fields=()), worlds, device)
+            of_start = [f for f in scene.fields if f.name.startswith(PREFIX)]
+            rest, who = at_rest(solver, plain), type(solver).__name__
+            start = initial_state(of_start, rest, who)
+            model = with_fields(plain, [f for f in scene.fields if f not in of_start], who)
+    except MemoryError as fault:
+        raise SceneError(
+            f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
+        ) from fault
+    except OverflowError as fault:
+        raise SceneError(
+            f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
+        ) from fault
+    _refuse_rounding(scene, model)
+    return model, start, tuple(rest)
+
+
+def _refuse_rounding(scene: Scene, model: Model) -> None:
+    """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""
+    for name, spec in model.parameters().items():
+        values = wp.to_torch(model.parameter(name), requires_grad=False)
+        values = values if values.stride(0) else values[:1]  # worlds share one row
+        if fault := parameter_fault(name, spec, values):
+            dtype = str(values.dtype).removeprefix("torch.")
+            raise SceneError(
+                f"Scene {scene.name!r}: {fault}, as {dtype} rounds it; choose other values, or double "
+                f"precision (WARPBOTS_PRECISION=float64)"
+            )
