@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import warpbots
+from warpbots.numerics.parameters import parameters_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "warpbots").rglob("*.py"))
@@ -84,7 +85,8 @@ def test_arrays_of_states_and_models_have_unit_and_shape():
         seen.add(cls.__name__)
         properties = {n: inspect.getdoc(p) or "" for n, p in vars(cls).items() if is_array(annotation_of(p))}
         fields = dict(re.findall(r"^    (\w+): (.*?)(?=^    \w+: |^\w|\Z)", inspect.getdoc(cls), re.M | re.S))
-        arrays = {n: fields.get(n, "") for n, a in vars(cls).get("__annotations__", {}).items() if is_array(a)}
+        arrays = {n: fields.get(n, "") for n, a in inspect.get_annotations(cls).items() if is_array(a)}
+        arrays |= {n: fields.get(n, "") for n in parameters_of(cls)}  # a base may declare them
         for name, text in (arrays | properties).items():
             kind = re.search(r"\[[^\]]+\].*shape \(|shape \([^)]*\), (int|bool)\b", " ".join(text.split()))
             if not kind:
