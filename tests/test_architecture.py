@@ -101,6 +101,28 @@ def annotation_of(member):
     return getattr(function, "__annotations__", {}).get("return", "")
 
 
+def steps_of_a_stiffness():
+    """Rows of the way of a stiffness: files and names."""
+    text = (ROOT / "docs" / "design" / "structure.md").read_text()
+    table = text.partition("### Follow a stiffness")[2].partition("\n\n|")[2].partition("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        yield tuple(re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[2:4])
+
+
+def test_the_way_of_a_stiffness_is_where_the_page_says():
+    """Each name of a row is used or defined in a file of this row."""
+    steps = list(steps_of_a_stiffness())
+    assert len(steps) == 5
+    for files, names in steps:
+        words = set()
+        for file in files:
+            for node in ast.walk(ast.parse((ROOT / "warpbots" / file).read_text())):
+                words |= {
+                    getattr(node, key) for key in ("name", "id", "attr") if isinstance(getattr(node, key, None), str)
+                }
+        assert set(names) <= words, (files, set(names) - words)
+
+
 def functions(decorator):
     """Functions of the package under a decorator: path and syntax tree of each."""
     for path in SOURCES:
