@@ -142,7 +142,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
 
 
 def _strength(material: Material, name: str) -> float:
-    """The constant `name` of the plasticity of a material, or its neutral value if the material has no such constant."""
+    """The constant `name` of the plasticity of a material, or its neutral value if the material lacks it."""
     constants = vars(material.plasticity) if material.plasticity else {}
     return constants.get(name, parameters_of(ParticleConstants)[name].neutral)
 
