@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import warpbots
+from warpbots.numerics.parameters import parameters_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "warpbots").rglob("*.py"))
@@ -84,7 +85,8 @@ def test_arrays_of_states_and_models_have_unit_and_shape():
         seen.add(cls.__name__)
         properties = {n: inspect.getdoc(p) or "" for n, p in vars(cls).items() if is_array(annotation_of(p))}
         fields = dict(re.findall(r"^    (\w+): (.*?)(?=^    \w+: |^\w|\Z)", inspect.getdoc(cls), re.M | re.S))
-        arrays = {n: fields.get(n, "") for n, a in vars(cls).get("__annotations__", {}).items() if is_array(a)}
+        arrays = {n: fields.get(n, "") for n, a in inspect.get_annotations(cls).items() if is_array(a)}
+        arrays |= {n: fields.get(n, "") for n in parameters_of(cls)}  # a base may declare them
         for name, text in (arrays | properties).items():
             kind = re.search(r"\[[^\]]+\].*shape \(|shape \([^)]*\), (int|bool)\b", " ".join(text.split()))
             if not kind:
@@ -97,6 +99,28 @@ def annotation_of(member):
     """The return type of a property; empty for other members."""
     function = getattr(member, "fget", None) or getattr(member, "func", None)
     return getattr(function, "__annotations__", {}).get("return", "")
+
+
+def steps_of_a_stiffness():
+    """Rows of the way of a stiffness: files and names."""
+    text = (ROOT / "docs" / "design" / "structure.md").read_text()
+    table = text.partition("### Follow a stiffness")[2].partition("\n\n|")[2].partition("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        yield tuple(re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[2:4])
+
+
+def test_the_way_of_a_stiffness_is_where_the_page_says():
+    """Each name of a row is used or defined in a file of this row."""
+    steps = list(steps_of_a_stiffness())
+    assert len(steps) == 5
+    for files, names in steps:
+        words = set()
+        for file in files:
+            for node in ast.walk(ast.parse((ROOT / "warpbots" / file).read_text())):
+                words |= {
+                    getattr(node, key) for key in ("name", "id", "attr") if isinstance(getattr(node, key, None), str)
+                }
+        assert set(names) <= words, (files, set(names) - words)
 
 
 def functions(decorator):

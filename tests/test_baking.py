@@ -12,13 +12,14 @@ from designs import DESIGNS, designed, varied
 
 import warpbots as wb
 from warpbots.meshing import ftetwild
+from warpbots.numerics.parameters import parameters_of
 from warpbots.scene import Field, Material, Scene, SceneError, Sheet, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, ProjectiveDynamics
-from warpbots.solvers.articulated import model as articulated
-from warpbots.solvers.mass_spring import model as mass_spring
-from warpbots.solvers.mpm import model as mpm
-from warpbots.solvers.projective import model as projective
+from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.mass_spring.model import MassSpringModel
+from warpbots.solvers.mpm.model import MPMModel
+from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
 
 designs = pytest.mark.parametrize("name", DESIGNS)
 
@@ -30,10 +31,10 @@ def again(sim: Simulation, scene, worlds: int = 1) -> Simulation:
 def test_the_designs_have_every_parameter():
     """A new parameter of a solver must be in one of them, and so in all tests of this file."""
     found = {name: set(designed(name).parameters()) for name in DESIGNS}
-    assert found["mpm"] | found["mpm-plastic"] == set(mpm._PARAMETERS)
-    assert found["springs"] | found["springs-motor"] == set(mass_spring._PARAMETERS)
-    assert found["projective"] | found["projective-driven"] == {*projective._PARAMETERS, *projective.SKELETON}
-    assert found["articulated"] == set(articulated.PARAMETERS)
+    assert found["mpm"] | found["mpm-plastic"] == set(parameters_of(MPMModel))
+    assert found["springs"] | found["springs-motor"] == set(parameters_of(MassSpringModel))
+    assert found["projective"] | found["projective-driven"] == {*parameters_of(ProjectiveModel), *SKELETON}
+    assert found["articulated"] == set(parameters_of(ArticulatedModel))
 
 
 @designs

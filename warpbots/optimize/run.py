@@ -1,24 +1,20 @@
 """A resumable optimisation: its state, its checkpoint, and its reports to progress bars, loggers and callbacks."""
 
-import contextlib
 import time
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from tqdm import tqdm
 
+from warpbots.optimize.checkpoint_files import differences, plain, read_state, version
 from warpbots.optimize.history import History
 from warpbots.optimize.loggers import Logger, write
 from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
-from warpbots.read_limits import refuse_unpacking
 from warpbots.user_warning import warn_user
 
 __all__ = [
@@ -32,10 +28,6 @@ __all__ = [
     "Run",
     "Search",
     "Stopped",
-    "differences",
-    "plain",
-    "read_state",
-    "version",
 ]
 
 
@@ -346,59 +338,6 @@ class Run:
             )
         if faults:
             raise ValueError("; ".join(faults))
-
-
-def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[str, Any]:
-    """The state in a checkpoint file.
-
-    Args:
-        path: The file, written by `torch.save`.
-        like: A state with the entries that the file must have.
-        maker: Name of the function that writes such checkpoints, for messages.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: The file is not a checkpoint with these entries.
-    """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
-    state = None
-    refuse_unpacking(Path(path))
-    if zipfile.is_zipfile(path):  # otherwise the error of torch depends on the first bytes
-        with contextlib.suppress(UnpicklingError, RuntimeError):
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(state, dict) or not state.keys() >= like.keys():
-        raise ValueError(
-            f"{path} is not a checkpoint of {maker}, or of an earlier version; begin a new run without resume"
-        )
-    return state
-
-
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """Differences between the settings `there` of a stopped run and the settings `here` of this run, in words."""
-    return [
-        f"{name} was {there.get(name)} there and is {here.get(name)} here"
-        for name in {**there, **here}
-        if there.get(name) != here.get(name)
-    ]
-
-
-def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`settings` with values of types that a checkpoint can hold and that can be compared."""
-    return {
-        name: value
-        if type(value) in (bool, int, float, str, type(None))
-        else getattr(value, "__qualname__", repr(value))
-        for name, value in settings.items()
-    }
-
-
-def version() -> str:
-    """The version of warpbots."""
-    try:
-        return metadata.version("warpbots")
-    except metadata.PackageNotFoundError:  # run from a checkout
-        return "unknown"
 
 
 def _warn_of_a_zero_gradient() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from warpbots.optimize.checkpoint_files import differences, plain, read_state, version
 from warpbots.optimize.random_state import random_state, set_random_state
-from warpbots.optimize.run import differences, plain, read_state, version
 from warpbots.optimize.search_history import SearchHistory, SearchRun
 from warpbots.output_files import replacing
 

@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from warpbots.numerics.parameters import Parameter
 from warpbots.renamed import refuse_former
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
@@ -14,7 +15,6 @@ from warpbots.solvers.solver import (
     Grows,
     Model,
     Multibody,
-    Parameter,
     Reports,
     Senses,
     Solver,

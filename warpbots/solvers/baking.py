@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from warpbots.numerics.parameters import Parameter
 from warpbots.scene import Field, Scene, SceneError, SoftBody
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.initial_state import state_fields
 from warpbots.solvers.resampling import resampled
-from warpbots.solvers.solver import Model, Parameter, Solver
+from warpbots.solvers.solver import Model, Solver
 from warpbots.user_warning import warn_user
 
 __all__ = ["at_rest", "baked", "with_fields"]

@@ -1,11 +1,14 @@
 """NumPy arrays on a device, in the type that kernels read."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import warp as wp
 
 from warpbots.numerics import real
+from warpbots.numerics.parameters import parameters_of
 
-__all__ = ["device_array", "numpy_type", "shared", "tiled"]
+__all__ = ["device_array", "numpy_type", "shared", "tiled", "tiled_parameters"]
 
 
 def numpy_type(dtype: type) -> type:
@@ -31,6 +34,22 @@ def tiled(values: object, worlds: int, device: wp.Device, dtype: type = real, re
     """`device_array` of `values` repeated along a new first axis, once for each world."""
     values = np.asarray(values, dtype=numpy_type(dtype))
     return device_array(np.tile(values, (worlds, *(1,) * values.ndim)), device, dtype, requires_grad)
+
+
+def tiled_parameters(
+    declared: type, values: Mapping[str, object], worlds: int, device: wp.Device, entries: Mapping[str, type]
+) -> dict[str, wp.array]:
+    """The parameters that a class declares and `values` has, by name, repeated for each world.
+
+    Args:
+        declared: The class.
+        values: Values of one world by name.
+        worlds: Number of worlds.
+        device: Device of the arrays.
+        entries: Warp types by `Parameter.entry`.
+    """
+    specs = parameters_of(declared).items()
+    return {n: tiled(values[n], worlds, device, entries[spec.entry]) for n, spec in specs if n in values}
 
 
 def shared(array: wp.array, worlds: int) -> wp.array:

@@ -10,7 +10,16 @@ from warpbots.contact import signed_distance, volume
 from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 from warpbots.user_warning import warn_user
 
-__all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
+__all__ = [
+    "Matter",
+    "elasticity_of",
+    "materials_at",
+    "Surface",
+    "refuse_empty",
+    "refuse_lost",
+    "regions_at",
+    "together",
+]
 
 _SAID, _REFUSED = 0.01, 0.1
 """Relative errors of the volume of a body's matter above which there is a warning (first) or an error (second)."""
@@ -167,6 +176,12 @@ def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> 
     for k, name in enumerate(body.region_materials):
         which[regions[name]] = k + 1
     return kinds[which]
+
+
+def elasticity_of(materials: np.ndarray) -> dict[str, np.ndarray]:
+    """The numbers of materials that parameters of every solver follow from, each of shape (n,)."""
+    names = ("youngs_modulus", "poissons_ratio", "density", "damping")
+    return {name: np.array([getattr(m, name) for m in materials]) for name in names}
 
 
 def together(scene: Scene, parts: list[dict]) -> dict:

@@ -120,20 +120,16 @@ def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> S
     return changed(body, material=plain, region_materials={n: m for n, m in materials.items() if m != plain})
 
 
-_ELASTIC = ("youngs_modulus", "poissons_ratio", "density", "damping")
-"""Fields of a `Material` that are parameters of points of matter."""
-
-
 def _numbers_of(material: Material) -> set[str]:
-    """Names of the fields of a material, and of its plasticity, that are parameters of points of matter."""
-    return {*_ELASTIC, *(vars(material.plasticity) if material.plasticity else ())}
+    """Names of the fields of a material, and of its plasticity, which parameters of points of matter may have."""
+    return {*vars(material), *(vars(material.plasticity) if material.plasticity else ())}
 
 
 def _with_numbers(material: Material, values: Mapping[str, np.floating]) -> Material:
     """A material with new values of the fields that `_numbers_of` lists."""
-    plasticity, of_plasticity = material.plasticity, values.keys() - _ELASTIC
+    plasticity, of_plasticity = material.plasticity, values.keys() - vars(material)
     if of_plasticity:
         own = {name: number(values[name], getattr(plasticity, name)) for name in of_plasticity}
         plasticity = changed(plasticity, **own)
-    elastic = {name: number(v, getattr(material, name)) for name, v in values.items() if name in _ELASTIC}
+    elastic = {name: number(v, getattr(material, name)) for name, v in values.items() if name in vars(material)}
     return changed(material, plasticity=plasticity, **elastic)

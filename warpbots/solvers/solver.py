@@ -5,7 +5,6 @@ abilities have protocols of their own: `ChoosesCellSize`, `Cautious`, `Statics`,
 `Reports`.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
@@ -13,42 +12,17 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 import warp as wp
 
+from warpbots.numerics.parameters import Parameter
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "ChoosesCellSize", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Multibody", "Reports", "Senses", "ChoosesCellSize", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
 _Mapped_co = TypeVar("_Mapped_co", covariant=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """A field of a model that can be differentiated and replaced.
-
-    Attributes:
-        unit: SI unit, as text.
-        lower: Smallest value allowed (exclusive unless `inclusive`).
-        upper: Largest value allowed (exclusive).
-        inclusive: Whether `lower` itself is allowed.
-        per: Kind of element to which the entries along the second axis of the array belong, such as ``"particle"``,
-            ``"spring"``, ``"obstacle"`` or ``"component"``; in a model, each word means one kind of element.
-        doc: Meaning of the parameter, in one line.
-        intensive: Whether the parameter is a property of the material at a place, such as the density, so that it has
-            the same value for any element at this place. A parameter that depends on the size of an element, such as a
-            mass, is not intensive.
-    """
-
-    unit: str
-    lower: float
-    upper: float
-    per: str
-    doc: str
-    inclusive: bool = False
-    intensive: bool = False
 
 
 class Model(Protocol):

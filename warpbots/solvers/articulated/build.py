@@ -14,23 +14,21 @@ from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
 from warpbots.solvers.articulated.contact_topology import Touching, contact_arrays, touching
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
 from warpbots.solvers.articulated.joint_limits import limit_laws
-from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
+from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
 from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.sparse_points import warn_of_sparse_boxes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import ArticulatedSizes, ArticulatedWorkspace
-from warpbots.solvers.device_arrays import device_array, shared, tiled
+from warpbots.solvers.device_arrays import device_array, shared, tiled_parameters
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
 
-_DTYPES = {
-    "joint_position": vec3, "joint_rotation": quat, "body_position": vec3, "body_rotation": quat,
-    "center_of_mass": vec3, "inertia": mat33, "gravity": vec3, "contact_point": vec3,
-}  # fmt: skip
+_ENTRIES = {"scalar": scalar, "vector": vec3, "matrix": mat33, "quaternion": quat}
+"""Warp types by `Parameter.entry`."""
 
 
 def build(
@@ -65,16 +63,13 @@ def build(
         values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.contacts])
     values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.contacts])
 
-    def parameter(name: str) -> wp.array:
-        return tiled(values[name], worlds, device, _DTYPES.get(name, scalar))
-
     sizes = ArticulatedSizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
         len(scene.actuators), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
     )  # fmt: skip
     solids = _solids(found, samples, rounding, room, device)
     contact_list = _contact_list(found, worlds, device)
-    arrays = {name: parameter(name) for name in PARAMETERS if name != "solid_distance"}
+    arrays = tiled_parameters(ArticulatedModel, values, worlds, device, _ENTRIES)
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
         rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.contacts, device), solids=solids,

@@ -27,11 +27,12 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
+from warpbots.numerics.parameters import parameters_of
 from warpbots.solvers.articulated.cloud_contact import area_of, solid_pose
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.kinematics import move, twist_along
 from warpbots.solvers.articulated.mass_inverse import invert_masses
-from warpbots.solvers.articulated.model import PARAMETERS, ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.residual import freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -148,7 +149,7 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
     The worst point has the greatest ratio, and so the shortest contacts. Each array has shape (worlds, n_contacts). The
     result is cached, because it does not depend on the parameters of contact laws.
     """
-    arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
+    arrays = [getattr(model, name) for name in parameters_of(ArticulatedModel) if name not in _LAW]
     kept = model.workspace.mobilities
     if kept and all(a is b for a, b in zip(arrays, kept[0], strict=True)):
         return kept[1]

@@ -10,6 +10,7 @@ import warp as wp
 
 from warpbots.contact.solid import Solids
 from warpbots.numerics import struct_of
+from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
 from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
@@ -26,67 +27,13 @@ from warpbots.solvers.articulated.robot_arrays import ContactLaws, JointTree, Mo
 from warpbots.solvers.articulated.robot_places import robot_places, sample_places
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.workspace import ArticulatedWorkspace
+from warpbots.solvers.parameters import GRAVITY
 from warpbots.solvers.places import Places
-from warpbots.solvers.solver import Parameter
 
-__all__ = ["NEVER", "PARAMETERS", "ArticulatedModel", "ArticulatedState"]
+__all__ = ["NEVER", "ArticulatedModel", "ArticulatedState"]
 
 NEVER = 1e18
 """A limit that no coordinate reaches [rad or m]."""
-
-_ANY = (-float("inf"), float("inf"))
-_POSITIVE = (0.0, float("inf"))
-
-# fmt: off
-PARAMETERS = {
-    "joint_position": Parameter("m", *_ANY, "joint", "origin of the joint's frame in that of the parent's joint"),
-    "joint_rotation": Parameter("1", *_ANY, "joint", "quaternion (x, y, z, w) of the joint's frame, of any length"),
-    "body_position": Parameter("m", *_ANY, "body", "origin of the body's frame in that of its joint"),
-    "body_rotation": Parameter("1", *_ANY, "body", "quaternion (x, y, z, w) of the body's frame, of any length"),
-    "mass": Parameter("kg", *_POSITIVE, "body", "mass", inclusive=True),
-    "center_of_mass": Parameter("m", *_ANY, "body", "centre of mass in the body's frame"),
-    "inertia": Parameter("kg m^2", *_ANY, "body", "moments of inertia about it; only the symmetric part counts"),
-    "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
-    "joint_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of the spring", inclusive=True),
-    "joint_neutral": Parameter("rad, m", *_ANY, "velocity", "coordinate at which the spring is at rest"),
-    "joint_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "velocity", "damping", inclusive=True),
-    "armature": Parameter("kg m^2, kg", *_POSITIVE, "velocity", "inertia of the rotor", inclusive=True),
-    "joint_lower": Parameter("rad, m", *_ANY, "velocity", "lower limit"),
-    "joint_upper": Parameter("rad, m", *_ANY, "velocity", "upper limit"),
-    "limit_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of limits", inclusive=True),
-    "limit_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "velocity", "damping of limits", inclusive=True),
-    "motor_torque": Parameter("N m, N", *_ANY, "motor", "torque or force at u = 1"),
-    "motor_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "motor", "proportional gain", inclusive=True),
-    "motor_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "motor", "derivative gain", inclusive=True),
-    "motor_target": Parameter("rad, m", *_ANY, "motor", "target at u = 0"),
-    "motor_reach": Parameter("rad, m", *_ANY, "motor", "how far u = 1 moves the target"),
-    "contact_point": Parameter("m", *_ANY, "point", "contact points in the frames of their bodies"),
-    "contact_radius": Parameter("m", *_ANY, "point", "radii of the balls around contact points"),
-    "contact_area": Parameter("m^2", *_POSITIVE, "point", "areas of contact points", inclusive=True),
-    "contact_stiffness": Parameter("Pa/m", *_POSITIVE, "contact", "pressure per depth", inclusive=True),
-    "contact_damping": Parameter("Pa s/m^2", *_POSITIVE, "contact", "damping per depth", inclusive=True),
-    "contact_restitution": Parameter(
-        "1", 0.0, math.nextafter(1.0, 2.0), "contact", "coefficient of restitution, of laws that have one",
-        inclusive=True,
-    ),
-    "contact_friction": Parameter("1", *_POSITIVE, "contact", "Coulomb coefficient", inclusive=True),
-    "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed within the cone", inclusive=True),
-    "contact_scale": Parameter("1", *_POSITIVE, "world", "factor of all contact forces", inclusive=True),
-    "solid_distance": Parameter("m", *_ANY, "sample", "coefficients of splines through distances to sampled solids"),
-}
-# fmt: on
-"""Fields of the model that can be differentiated."""
-
-_DESIGN = (
-    "joint_position", "joint_rotation", "body_position", "body_rotation", "mass", "center_of_mass", "inertia",
-    "gravity", "joint_stiffness", "joint_neutral", "joint_damping", "armature", "joint_lower", "joint_upper",
-    "limit_stiffness", "limit_damping", "motor_torque", "motor_stiffness", "motor_damping", "motor_target",
-    "motor_reach",
-)  # fmt: skip
-_CONTACT = (
-    "contact_point", "contact_radius", "contact_area", "contact_stiffness", "contact_damping", "contact_restitution",
-    "contact_friction", "contact_viscosity", "contact_scale",
-)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,7 +57,7 @@ class ArticulatedState(ArrayFields[Array]):
         return ArticulatedState(*map(make, self.fields()))
 
 
-@dataclasses.dataclass(frozen=True)
+@parametric
 class ArticulatedModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
@@ -122,44 +69,6 @@ class ArticulatedModel(ArrayModel):
         worlds: Number of independent copies.
         device: Device of all arrays.
         robot: Names of joints and bodies and their indices in the arrays, on the host.
-        joint_position: Origin of the frame of each joint, in the frame that moves with the parent joint [m], shape
-            (worlds, n_bodies), vector.
-        joint_rotation: Orientation of the frame of each joint, in the frame that moves with the parent joint, as
-            quaternions (x, y, z, w) [1], shape (worlds, n_bodies), quaternion.
-        body_position: Origin of the frame of each body, in the frame that moves with its joint [m], shape (worlds,
-            n_bodies), vector.
-        body_rotation: Orientation of the frame of each body, in the frame that moves with its joint, as quaternions (x,
-            y, z, w) [1], shape (worlds, n_bodies), quaternion.
-        mass: Masses [kg], shape (worlds, n_bodies).
-        center_of_mass: Centres of mass in the bodies' frames [m], shape (worlds, n_bodies), vector.
-        inertia: Moments of inertia about the centres of mass [kg m^2], shape (worlds, n_bodies), matrix.
-        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        joint_stiffness: Stiffness of joint springs [N m/rad or N/m], shape (worlds, n_velocities).
-        joint_neutral: Coordinates at which joint springs exert no force [rad or m], shape (worlds, n_velocities).
-        joint_damping: Damping of joints [N m s/rad or N s/m], shape (worlds, n_velocities).
-        armature: Inertia of the rotors of motors [kg m^2 or kg], shape (worlds, n_velocities).
-        joint_lower: Lower limits [rad or m], -`NEVER` for none, shape (worlds, n_velocities).
-        joint_upper: Upper limits [rad or m], `NEVER` for none, shape (worlds, n_velocities).
-        limit_stiffness: Stiffness of limits [N m/rad or N/m], shape (worlds, n_velocities).
-        limit_damping: Damping of limits [N m s/rad or N s/m], shape (worlds, n_velocities).
-        motor_torque: Torques or forces of motors at u = 1 [N m or N], shape (worlds, channels).
-        motor_stiffness: Proportional gains of servos [N m/rad or N/m], shape (worlds, channels).
-        motor_damping: Derivative gains of servos [N m s/rad or N s/m], shape (worlds, channels).
-        motor_target: Target coordinates of servos at u = 0 [rad or m], shape (worlds, channels).
-        motor_reach: Displacement of the target coordinates of servos at u = 1 [rad or m], shape (worlds, channels).
-        contact_point: Contact points in the frames of their bodies [m], shape (worlds, n_points), vector.
-        contact_radius: Radii of the balls around contact points [m], 0 for points on a surface, shape (worlds,
-            n_points).
-        contact_area: Areas of contact points [m^2], shape (worlds, n_points).
-        contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
-        contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
-        contact_restitution: Coefficients of restitution, 0 for a law without one [1], shape (worlds, n_contacts).
-        contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
-        contact_viscosity: Shear stress per sliding speed, inside the friction cone [Pa s/m], shape (worlds,
-            n_contacts).
-        contact_scale: Factor by which all contact forces are multiplied [1], shape (worlds,).
-        solid_distance: Coefficients of the quadratic B-splines through the signed distances to solids without a closed
-            form at their samples [m], shape (worlds, n_samples).
         rounded: Whether any contact point has a ball around it.
         tree: Topology of the joints, as a Warp struct.
         contact_topology: Points and solids that may be in contact, as a Warp struct whose arrays of parameters are
@@ -172,37 +81,66 @@ class ArticulatedModel(ArrayModel):
     worlds: int
     device: wp.Device
     robot: ArticulatedRobot
-    joint_position: wp.array
-    joint_rotation: wp.array
-    body_position: wp.array
-    body_rotation: wp.array
-    mass: wp.array
-    center_of_mass: wp.array
-    inertia: wp.array
-    gravity: wp.array
-    joint_stiffness: wp.array
-    joint_neutral: wp.array
-    joint_damping: wp.array
-    armature: wp.array
-    joint_lower: wp.array
-    joint_upper: wp.array
-    limit_stiffness: wp.array
-    limit_damping: wp.array
-    motor_torque: wp.array
-    motor_stiffness: wp.array
-    motor_damping: wp.array
-    motor_target: wp.array
-    motor_reach: wp.array
-    contact_point: wp.array
-    contact_radius: wp.array
-    contact_area: wp.array
-    contact_stiffness: wp.array
-    contact_damping: wp.array
-    contact_restitution: wp.array
-    contact_friction: wp.array
-    contact_viscosity: wp.array
-    contact_scale: wp.array
-    solid_distance: wp.array
+    joint_position: wp.array = parameter(
+        "m", ANY, "joint", "origin of the joint's frame in that of the parent's joint", axes="n_bodies", entry="vector"
+    )
+    joint_rotation: wp.array = parameter(
+        "1", ANY, "joint", "quaternion (x, y, z, w) of the joint's frame, of any length", axes="n_bodies",
+        entry="quaternion",
+    )  # fmt: skip
+    body_position: wp.array = parameter(
+        "m", ANY, "body", "origin of the body's frame in that of its joint", entry="vector"
+    )
+    body_rotation: wp.array = parameter(
+        "1", ANY, "body", "quaternion (x, y, z, w) of the body's frame, of any length", entry="quaternion"
+    )
+    mass: wp.array = parameter("kg", NOT_NEGATIVE, "body", "mass")
+    center_of_mass: wp.array = parameter("m", ANY, "body", "centre of mass in the body's frame", entry="vector")
+    inertia: wp.array = parameter(
+        "kg m^2", ANY, "body", "moments of inertia about it; only the symmetric part counts", entry="matrix",
+        meaning="moments of inertia about the centre of mass; only the symmetric part counts",
+    )  # fmt: skip
+    gravity: wp.array = shared(GRAVITY)
+    joint_stiffness: wp.array = parameter(
+        "N m/rad, N/m", NOT_NEGATIVE, "velocity", "stiffness of the spring", meaning="stiffness of the joint spring"
+    )
+    joint_neutral: wp.array = parameter("rad, m", ANY, "velocity", "coordinate at which the spring is at rest")
+    joint_damping: wp.array = parameter(
+        "N m s/rad, N s/m", NOT_NEGATIVE, "velocity", "damping", meaning="damping of the joint"
+    )
+    armature: wp.array = parameter("kg m^2, kg", NOT_NEGATIVE, "velocity", "inertia of the rotor")
+    joint_lower: wp.array = parameter(
+        "rad, m", ANY, "velocity", "lower limit", meaning="lower limit; -`NEVER` for none"
+    )
+    joint_upper: wp.array = parameter("rad, m", ANY, "velocity", "upper limit", meaning="upper limit; `NEVER` for none")
+    limit_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "velocity", "stiffness of limits")
+    limit_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "velocity", "damping of limits")
+    motor_torque: wp.array = parameter("N m, N", ANY, "motor", "torque or force at u = 1", axes="channels")
+    motor_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "motor", "proportional gain", axes="channels")
+    motor_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "motor", "derivative gain", axes="channels")
+    motor_target: wp.array = parameter("rad, m", ANY, "motor", "target at u = 0", axes="channels")
+    motor_reach: wp.array = parameter("rad, m", ANY, "motor", "how far u = 1 moves the target", axes="channels")
+    contact_point: wp.array = parameter(
+        "m", ANY, "point", "contact points in the frames of their bodies", entry="vector"
+    )
+    contact_radius: wp.array = parameter(
+        "m", ANY, "point", "radii of the balls around contact points",
+        meaning="radii of the balls around contact points; 0 for points on a surface",
+    )  # fmt: skip
+    contact_area: wp.array = parameter("m^2", NOT_NEGATIVE, "point", "areas of contact points")
+    contact_stiffness: wp.array = parameter("Pa/m", NOT_NEGATIVE, "contact", "pressure per depth")
+    contact_damping: wp.array = parameter("Pa s/m^2", NOT_NEGATIVE, "contact", "damping per depth")
+    contact_restitution: wp.array = parameter(
+        "1", (0.0, math.nextafter(1.0, 2.0), True), "contact", "coefficient of restitution, of laws that have one",
+        meaning="coefficient of restitution; 0 for a law without one",
+    )  # fmt: skip
+    contact_friction: wp.array = parameter("1", NOT_NEGATIVE, "contact", "Coulomb coefficient")
+    contact_viscosity: wp.array = parameter("Pa s/m", NOT_NEGATIVE, "contact", "shear per speed within the cone")
+    contact_scale: wp.array = parameter("1", NOT_NEGATIVE, "world", "factor of all contact forces", axes="")
+    solid_distance: wp.array = parameter(
+        "m", ANY, "sample", "coefficients of splines through distances to sampled solids",
+        meaning="coefficients of quadratic B-splines through signed distances to solids without a closed form",
+    )  # fmt: skip
     rounded: bool
     tree: JointTree
     contact_topology: ContactLaws
@@ -285,7 +223,7 @@ class ArticulatedModel(ArrayModel):
             absent |= {"contact_restitution"}
         if not self.solid_distance.size:
             absent |= {"solid_distance"}
-        return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
+        return {name: spec for name, spec in parameters_of(ArticulatedModel).items() if name not in absent}
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with joints, motors, bodies and laws of contact from `values`."""
@@ -298,11 +236,15 @@ class ArticulatedModel(ArrayModel):
         return with_frames(scene, robot, {n: self.parameter(n).numpy()[0] for n in FRAMES} | dict(values))
 
     def parameter_arrays(self) -> list[wp.array]:
-        """All parameters, in the order of `PARAMETERS`."""
-        return [getattr(self, name) for name in PARAMETERS]
+        """All parameters, in the order of `parameters_of`."""
+        return [getattr(self, name) for name in parameters_of(ArticulatedModel)]
 
 
 def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
     """`robot` with its joints as `scene` gives them: free joints without a frame keep the default frame."""
     given = {joint.name: joint for joint in scene.joints}
     return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))
+
+
+_CONTACT = tuple(name for name in parameters_of(ArticulatedModel) if name.startswith("contact_"))
+_DESIGN = tuple(name for name in parameters_of(ArticulatedModel) if not name.startswith(("contact_", "solid_")))

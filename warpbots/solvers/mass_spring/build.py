@@ -28,7 +28,7 @@ from warpbots.scene import (
     bars_of,
 )
 from warpbots.solvers.cable_routes import cables_of
-from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.device_arrays import device_array, tiled, tiled_parameters
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.mass_spring.actuation import drive_of, signals_of
 from warpbots.solvers.mass_spring.constraints import FREE
@@ -36,6 +36,7 @@ from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
     Cells,
     Lattice,
+    LatticeConstants,
     assemble,
     attached,
     scattered_cells,
@@ -121,19 +122,14 @@ def build(
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    modulus = constant(lattice.youngs_modulus)
+    constants = tiled_parameters(LatticeConstants, vars(lattice), worlds, device, {"scalar": real})
     return MassSpringModel(
         scene=scene,
         worlds=worlds,
         device=device,
         lattice=lattice,
-        stiffness=constant(lattice.stiffness),
-        youngs_modulus=modulus,
-        scene_modulus=modulus,
-        rest_length=constant(lattice.rest_length),
-        damping=constant(lattice.damping),
-        yield_strain=constant(lattice.yield_strain),
-        mass=constant(lattice.mass),
+        **constants,
+        scene_modulus=constants["youngs_modulus"],
         drag=constant(drag * lattice.mass),
         load=constant(load_forces(scene, lattice), vector(scene.dim)),
         friction=constant(coefficients(scene.obstacles)),

@@ -8,40 +8,22 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import struct_of
+from warpbots.numerics.parameters import NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
 from warpbots.scene import Motor, Oscillation, Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.constraints import FREE
-from warpbots.solvers.mass_spring.lattice import Lattice
+from warpbots.solvers.mass_spring.lattice import Lattice, LatticeConstants
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import MassSpringWorkspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
+from warpbots.solvers.parameters import AMPLITUDE, FREQUENCY, FRICTION, GRAVITY, LOAD, PHASE, SPEED, TORQUE
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.records import with_actuators, with_friction
-from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
-
-_INFINITY = float("inf")
-_PARAMETERS = {
-    "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant, at the Young's modulus of the scene"),
-    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "spring", "Young's modulus", intensive=True),
-    "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "rest length"),
-    "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
-    "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring yields"),
-    "mass": Parameter("kg", 0.0, _INFINITY, "mass", "mass"),
-    "drag": Parameter("kg/s", 0.0, _INFINITY, "mass", "coefficient of drag", inclusive=True),
-    "load": Parameter("N", -_INFINITY, _INFINITY, "mass", "steady force"),
-    "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
-    "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
-    "amplitude": Parameter("1", -1.0, 1.0, "oscillation", "strain of an oscillation"),
-    "frequency": Parameter("Hz", 0.0, _INFINITY, "oscillation", "frequency of an oscillation", inclusive=True),
-    "torque": Parameter("N m", 0.0, _INFINITY, "motor", "torque of a motor at standstill", inclusive=True),
-    "speed": Parameter("rad/s", 0.0, _INFINITY, "motor", "speed of a motor without load"),
-    "phase": Parameter("rad", -_INFINITY, _INFINITY, "oscillation", "phase of an oscillation"),
-}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,8 +62,8 @@ class MassSpringState(ArrayFields[Array]):
         return [self.position.grad.flatten(), self.velocity.grad.flatten()]
 
 
-@dataclasses.dataclass(frozen=True)
-class MassSpringModel(ArrayModel):
+@parametric
+class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
@@ -89,25 +71,9 @@ class MassSpringModel(ArrayModel):
         worlds: Number of independent copies.
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.
-        stiffness: Spring constants at the Young's moduli of the scene [N/m], shape (worlds, n_springs).
-        youngs_modulus: Young's moduli [Pa], shape (worlds, n_springs). Stiffness and damping are multiplied by the
-            ratio of these moduli to `scene_modulus`, and the strains of actuators that prescribe a stress are divided
-            by this ratio.
         scene_modulus: Young's moduli of the scene [Pa], shape (worlds, n_springs); the same array as `youngs_modulus`
-            unless that was replaced.
-        rest_length: Rest lengths without actuators and plastic strains [m], shape (worlds, n_springs).
-        damping: Damping along the springs at the Young's moduli of the scene [N s/m], shape (worlds, n_springs).
-        yield_strain: Strains at which springs yield [1], shape (worlds, n_springs).
-        mass: Masses [kg], shape (worlds, n_masses).
-        drag: Coefficients of drag [kg/s], shape (worlds, n_masses).
-        load: Steady forces [N], shape (worlds, n_masses), vector.
-        friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
-        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
-        frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
-        phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
-        torque: Torques of the motors at u = 1 and standstill [N m], shape (worlds, n_motors).
-        speed: Speeds of the motors at u = 1 without load [rad/s], shape (worlds, n_motors).
+            unless that was replaced. Stiffness and damping are multiplied by the ratio of `youngs_modulus` to these
+            moduli, and the strains of actuators that prescribe a stress are divided by this ratio.
         radius: Radii of the masses [m], shape (n_masses,).
         collision: Stiffness of each mass in contact with other masses [N/m], shape (n_masses,), or (0,) without
             self-contact.
@@ -132,22 +98,16 @@ class MassSpringModel(ArrayModel):
     worlds: int
     device: wp.Device
     lattice: Lattice
-    stiffness: wp.array
-    youngs_modulus: wp.array
+    drag: wp.array = parameter("kg/s", NOT_NEGATIVE, "mass", "coefficient of drag")
+    load: wp.array = shared(LOAD, "mass")
+    friction: wp.array = shared(FRICTION)
+    gravity: wp.array = shared(GRAVITY)
+    amplitude: wp.array = shared(AMPLITUDE)
+    frequency: wp.array = shared(FREQUENCY)
+    torque: wp.array = shared(TORQUE)
+    speed: wp.array = shared(SPEED)
+    phase: wp.array = shared(PHASE)
     scene_modulus: wp.array
-    rest_length: wp.array
-    damping: wp.array
-    yield_strain: wp.array
-    mass: wp.array
-    drag: wp.array
-    load: wp.array
-    friction: wp.array
-    gravity: wp.array
-    amplitude: wp.array
-    frequency: wp.array
-    phase: wp.array
-    torque: wp.array
-    speed: wp.array
     radius: wp.array
     collision: wp.array
     reach: float
@@ -252,7 +212,7 @@ class MassSpringModel(ArrayModel):
             absent |= {"amplitude", "frequency", "phase"}
         if not self.torque.size:
             absent |= {"torque", "speed"}
-        return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+        return {name: spec for name, spec in parameters_of(MassSpringModel).items() if name not in absent}
 
     @functools.cached_property
     def scaled(self) -> ScaledSprings | None:

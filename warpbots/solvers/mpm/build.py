@@ -20,7 +20,7 @@ from warpbots.scene import (
     SceneError,
 )
 from warpbots.solvers.cable_routes import cables_of
-from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.device_arrays import device_array, tiled, tiled_parameters
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
@@ -29,7 +29,7 @@ from warpbots.solvers.mpm.flow import flow_groups
 from warpbots.solvers.mpm.grid import BackgroundGrid
 from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import MPMModel, ParticleGroup
-from warpbots.solvers.mpm.particles import Particles, fill
+from warpbots.solvers.mpm.particles import ParticleConstants, Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import MPMWorkspace
 from warpbots.solvers.scene_parts import remedy
@@ -87,6 +87,8 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, device=device,
     )  # fmt: skip
 
+    entries = {"scalar": real, "vector": vector(scene.dim)}
+
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
@@ -99,25 +101,10 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         flows=flow_groups((b.material for b in scene.bodies), particles.body, worlds, device),
         fluid=fluid,
         grid=grid,
-        youngs_modulus=constant(particles.youngs_modulus),
-        poissons_ratio=constant(particles.poissons_ratio),
-        density=constant(particles.density),
-        volume=constant(particles.volume),
+        **tiled_parameters(ParticleConstants, vars(particles), worlds, device, entries),
         friction=constant(coefficients(scene.obstacles)),
         gravity=constant(scene.gravity, vector(scene.dim)),
         load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
-        damping=constant(particles.damping),
-        yield_stress=constant(particles.yield_stress),
-        hardening=constant(particles.hardening),
-        friction_angle=constant(particles.friction_angle),
-        preconsolidation_pressure=constant(particles.preconsolidation_pressure),
-        stress_ratio=constant(particles.stress_ratio),
-        cohesion=constant(particles.cohesion),
-        hardening_coefficient=constant(particles.hardening_coefficient),
-        fibre_modulus=constant(particles.fibre_modulus),
-        fibre_direction=constant(particles.fibre_direction, vector(scene.dim)),
-        branch_modulus=constant(particles.branch_modulus),
-        relaxation_time=constant(particles.relaxation_time),
         dilates=_dilates(scene, particles, device),
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),

@@ -9,8 +9,9 @@ import warp as wp
 
 from warpbots.materials import FLUIDS
 from warpbots.numerics import struct_of
+from warpbots.numerics.parameters import Parameter, parameters_of, parametric, shared
 from warpbots.renamed import FormerAttribute
-from warpbots.scene import CamClay, DruckerPrager, Scene, VonMises
+from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
@@ -18,52 +19,16 @@ from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays,
 from warpbots.solvers.mpm.grid import BackgroundGrid, GridContacts
 from warpbots.solvers.mpm.grid_viscosity import added_viscosity
 from warpbots.solvers.mpm.held_regions import HeldRegion
-from warpbots.solvers.mpm.particles import Particles
+from warpbots.solvers.mpm.particles import STRENGTH, ParticleConstants, Particles
 from warpbots.solvers.mpm.transfer import MatterKind
 from warpbots.solvers.mpm.workspace import MPMWorkspace
+from warpbots.solvers.parameters import FRICTION, GRAVITY, LOAD
 from warpbots.solvers.records import with_friction, with_materials
-from warpbots.solvers.solver import Parameter
 
-__all__ = ["STRENGTH", "FlowGroup", "ParticleGroup", "MPMModel", "MPMState"]
-
-STRENGTH = {
-    "yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager,
-    "preconsolidation_pressure": CamClay, "stress_ratio": CamClay, "cohesion": CamClay,
-    "hardening_coefficient": CamClay,
-}  # fmt: skip
-"""Parameters of plastic matter, each a field of one kind of plasticity."""
+__all__ = ["FlowGroup", "ParticleGroup", "MPMModel", "MPMState"]
 
 FIBRES, BRANCHES = ("fibre_modulus", "fibre_direction"), ("branch_modulus", "relaxation_time")
 """Parameters of fibres and of Maxwell branches."""
-
-_INFINITY = float("inf")
-_PARAMETERS = {
-    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "Young's modulus", intensive=True),
-    "poissons_ratio": Parameter("1", -1.0, 0.5, "particle", "Poisson's ratio", intensive=True),
-    "density": Parameter("kg/m^dim", 0.0, _INFINITY, "particle", "mass density at rest", intensive=True),
-    "volume": Parameter("m^dim", 0.0, _INFINITY, "particle", "volume at rest"),
-    "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
-    "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
-    "load": Parameter("N", -_INFINITY, _INFINITY, "particle", "steady force"),
-    "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", True, intensive=True),
-    "yield_stress": Parameter("Pa", 0.0, _INFINITY, "particle", "yield stress", intensive=True),
-    "hardening": Parameter("Pa", 0.0, _INFINITY, "particle", "hardening modulus", True, intensive=True),
-    "friction_angle": Parameter("deg", 0.0, 90.0, "particle", "angle of internal friction", intensive=True),
-    "preconsolidation_pressure": Parameter(
-        "Pa", 0.0, _INFINITY, "particle", "initial preconsolidation pressure", intensive=True
-    ),
-    "stress_ratio": Parameter("1", 0.0, _INFINITY, "particle", "slope of the critical state line", intensive=True),
-    "cohesion": Parameter(
-        "1", 0.0, _INFINITY, "particle", "tensile strength over preconsolidation pressure", True, intensive=True
-    ),
-    "hardening_coefficient": Parameter(
-        "1", 0.0, _INFINITY, "particle", "growth of ln p_c per strain of compaction", True, intensive=True
-    ),
-    "fibre_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "stiffness of each family of fibres", True, True),
-    "fibre_direction": Parameter("1", -_INFINITY, _INFINITY, "particle", "direction of each family", intensive=True),
-    "branch_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "shear modulus of each Maxwell branch", True, True),
-    "relaxation_time": Parameter("s", 0.0, _INFINITY, "particle", "its relaxation time", intensive=True),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,9 +100,13 @@ class MPMState(ArrayFields[Array]):
         return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()[:4]])
 
 
-@dataclasses.dataclass(frozen=True)
-class MPMModel(ArrayModel):
+@parametric
+class MPMModel(ArrayModel, ParticleConstants[wp.array]):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+
+    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay` (the
+    four after these) have no effect on other matter. Entries beyond the number of fibre families or Maxwell branches of
+    the particle's own material have no effect.
 
     Attributes:
         scene: The scene that was built.
@@ -149,30 +118,6 @@ class MPMModel(ArrayModel):
         fluid: Indices, in the arrays of all worlds, of the fluid particles that no constraint holds, shape (n_fluid,),
             int; None if there are none.
         grid: The background grid of one world.
-        youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
-        poissons_ratio: Poisson's ratio [1], shape (worlds, n_particles).
-        density: Density at rest [kg/m^dim], shape (worlds, n_particles).
-        volume: Volume at rest [m^dim], shape (worlds, n_particles).
-        friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
-        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        load: Steady forces [N], shape (worlds, n_particles), vector.
-        damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
-        yield_stress: Yield stresses [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
-        hardening: Hardening moduli [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
-        friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
-            shape (worlds, n_particles).
-        preconsolidation_pressure: Initial preconsolidation pressures p_c [Pa]; they and the next three parameters have
-            no effect on matter that is not `CamClay`, shape (worlds, n_particles).
-        stress_ratio: Slopes of the critical state line [1], shape (worlds, n_particles).
-        cohesion: Tensile strengths over preconsolidation pressures [1], shape (worlds, n_particles).
-        hardening_coefficient: Growth of ln p_c per strain of compaction [1], shape (worlds, n_particles).
-        fibre_modulus: Stiffnesses of families of fibres [Pa]; entries beyond the number of families of a material have
-            no effect, shape (worlds, n_particles, n_families).
-        fibre_direction: Directions of fibres at rest [1], whose length has no effect, shape (worlds, n_particles,
-            n_families), vector.
-        branch_modulus: Shear moduli of Maxwell branches [Pa]; entries beyond the number of branches of a material have
-            no effect, shape (worlds, n_particles, n_branches).
-        relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
         counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
             vec2i.
         dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
@@ -194,25 +139,9 @@ class MPMModel(ArrayModel):
     flows: tuple[FlowGroup, ...]
     fluid: wp.array | None
     grid: BackgroundGrid
-    youngs_modulus: wp.array
-    poissons_ratio: wp.array
-    density: wp.array
-    volume: wp.array
-    friction: wp.array
-    gravity: wp.array
-    load: wp.array
-    damping: wp.array
-    yield_stress: wp.array
-    hardening: wp.array
-    friction_angle: wp.array
-    preconsolidation_pressure: wp.array
-    stress_ratio: wp.array
-    cohesion: wp.array
-    hardening_coefficient: wp.array
-    fibre_modulus: wp.array
-    fibre_direction: wp.array
-    branch_modulus: wp.array
-    relaxation_time: wp.array
+    friction: wp.array = shared(FRICTION)
+    gravity: wp.array = shared(GRAVITY)
+    load: wp.array = shared(LOAD, "particle")
     counts: wp.array
     dilates: wp.array | None
     geometry: object
@@ -267,7 +196,7 @@ class MPMModel(ArrayModel):
         absent = {"friction": not rough, "damping": not self.damped}
         absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
         absent |= {name: not self.parameter(name).size for name in FIBRES + BRANCHES}
-        return {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
+        return {name: spec for name, spec in parameters_of(MPMModel).items() if not absent.get(name)}
 
     @functools.cached_property
     def damped(self) -> bool:

@@ -1,73 +1,101 @@
 """Converts a scene to particles, on the host: fills shapes on a lattice, and assigns materials and regions."""
 
 import dataclasses
+from typing import Generic
 
 import numpy as np
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Material, Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
+from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, POSITIVE, parameter, parameters_of, parametric, shared
+from warpbots.scene import (
+    CamClay,
+    DruckerPrager,
+    Material,
+    Points,
+    Scene,
+    SceneError,
+    Shape,
+    SoftBody,
+    TetMesh,
+    TriangleMesh,
+    VonMises,
+)
 from warpbots.scene.memory_limit import refuse_excess
-from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.array_fields import Array
+from warpbots.solvers.matter import Matter, elasticity_of, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.parameters import DAMPING, DENSITY, POISSONS_RATIO, YOUNGS_MODULUS
 
-__all__ = ["Particles", "fill"]
-
-ELASTIC = {
-    "yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0, "preconsolidation_pressure": 1e30,
-    "stress_ratio": 1.0, "cohesion": 0.0, "hardening_coefficient": 0.0,
-}  # fmt: skip
-"""Values of constants of plasticity for matter that lacks them: within their ranges, and without effect."""
+__all__ = ["STRENGTH", "ParticleConstants", "Particles", "fill"]
 
 _PARTICLE = 400.0
 """Memory that a particle takes [bytes]."""
 
+STRENGTH = {field.name: kind for kind in (VonMises, DruckerPrager, CamClay) for field in dataclasses.fields(kind)}
+"""Parameters of plastic matter, each a field of one kind of plasticity."""
 
-@dataclasses.dataclass(frozen=True)
-class Particles(Matter):
+_FAMILIES, _BRANCHES = "n_particles, n_families", "n_particles, n_branches"
+
+
+@parametric
+class ParticleConstants(Generic[Array]):
+    """Constants of particles: NumPy arrays in `Particles`, and Warp arrays with an axis for the worlds in a model.
+
+    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay` (the
+    four after these) have no effect on other matter. Entries beyond the number of fibre families or Maxwell branches of
+    the particle's own material have no effect.
+    """
+
+    youngs_modulus: Array = shared(YOUNGS_MODULUS, "particle")
+    poissons_ratio: Array = shared(POISSONS_RATIO, "particle")
+    density: Array = shared(DENSITY, "particle", unit="kg/m^dim", doc="mass density at rest")
+    volume: Array = parameter("m^dim", POSITIVE, "particle", "volume at rest")
+    damping: Array = shared(DAMPING, "particle")
+    yield_stress: Array = parameter("Pa", POSITIVE, "particle", "yield stress", intensive=True, neutral=1e30)
+    hardening: Array = parameter("Pa", NOT_NEGATIVE, "particle", "hardening modulus", intensive=True, neutral=0.0)
+    friction_angle: Array = parameter(
+        "deg", (0.0, 90.0, False), "particle", "angle of internal friction", intensive=True, neutral=45.0
+    )
+    preconsolidation_pressure: Array = parameter(
+        "Pa", POSITIVE, "particle", "initial preconsolidation pressure", intensive=True, neutral=1e30
+    )
+    stress_ratio: Array = parameter(
+        "1", POSITIVE, "particle", "slope of the critical state line", intensive=True, neutral=1.0
+    )
+    cohesion: Array = parameter(
+        "1", NOT_NEGATIVE, "particle", "tensile strength over preconsolidation pressure", intensive=True, neutral=0.0
+    )
+    hardening_coefficient: Array = parameter(
+        "1", NOT_NEGATIVE, "particle", "growth of ln p_c per strain of compaction", intensive=True, neutral=0.0
+    )
+    fibre_modulus: Array = parameter(
+        "Pa", NOT_NEGATIVE, "particle", "stiffness of each family of fibres", intensive=True, axes=_FAMILIES
+    )
+    fibre_direction: Array = parameter(
+        "1", ANY, "particle", "direction of each family", intensive=True, axes=_FAMILIES, entry="vector",
+        meaning="direction of each family at rest; its length has no effect",
+    )  # fmt: skip
+    branch_modulus: Array = parameter(
+        "Pa", NOT_NEGATIVE, "particle", "shear modulus of each Maxwell branch", intensive=True, axes=_BRANCHES
+    )
+    relaxation_time: Array = parameter(
+        "s", POSITIVE, "particle", "its relaxation time", intensive=True, axes=_BRANCHES,
+        meaning="relaxation time of each Maxwell branch",
+    )  # fmt: skip
+
+
+@parametric
+class Particles(Matter, ParticleConstants[np.ndarray]):
     """Matter of MPM: particles, each with a volume and a material.
 
-    The second axis of an array is the index of a fibre family or Maxwell branch. Its length is the largest number of
-    families or branches in any material; entries beyond the number of the particle's material have no effect.
-
     Attributes:
-        youngs_modulus: Young's modulus of each particle [Pa], shape (n,).
-        poissons_ratio: Poisson's ratio of each particle [1], shape (n,).
-        damping: Time of Kelvin-Voigt damping of each particle [s], shape (n,).
-        yield_stress: Yield stress [Pa], shape (n,); meaningful only for particles of `VonMises` matter.
-        hardening: Hardening modulus [Pa], shape (n,); meaningful only for particles of `VonMises` matter.
-        friction_angle: Angle of internal friction [degrees], shape (n,); meaningful only for particles of
-            `DruckerPrager` matter.
-        preconsolidation_pressure: Initial preconsolidation pressure [Pa], shape (n,); meaningful only for particles of
-            `CamClay` matter, as are `stress_ratio`, `cohesion` and `hardening_coefficient`.
-        stress_ratio: Slope of the critical state line of Cam clay [1], shape (n,).
-        cohesion: Tensile strength of Cam clay divided by its preconsolidation pressure [1], shape (n,).
-        hardening_coefficient: Increase of the logarithm of the preconsolidation pressure per volumetric strain of
-            compaction [1], shape (n,).
         fibres: Number of families of fibres in each particle, shape (n,), int.
-        fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
-        fibre_direction: Direction of the fibres of each family at rest [1], shape (n, n_families, dim).
         branches: Number of Maxwell branches in each particle, shape (n,), int.
-        branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
-        relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
         spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
             particles that are not on a lattice.
     """
 
-    youngs_modulus: np.ndarray
-    poissons_ratio: np.ndarray
-    damping: np.ndarray
-    yield_stress: np.ndarray
-    hardening: np.ndarray
-    friction_angle: np.ndarray
-    preconsolidation_pressure: np.ndarray
-    stress_ratio: np.ndarray
-    cohesion: np.ndarray
-    hardening_coefficient: np.ndarray
     fibres: np.ndarray
-    fibre_modulus: np.ndarray
-    fibre_direction: np.ndarray
     branches: np.ndarray
-    branch_modulus: np.ndarray
-    relaxation_time: np.ndarray
     spacing: np.ndarray
 
 
@@ -104,11 +132,8 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
         "position": position,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * dim), (n, 1)),
         "volume": volume,
-        "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
-        "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
-        "density": np.array([m.density for m in materials]),
-        "damping": np.array([m.damping for m in materials]),
-        **{name: np.array([_strength(m, name) for m in materials]) for name in ELASTIC},
+        **elasticity_of(materials),
+        **{name: np.array([_strength(m, name) for m in materials]) for name in STRENGTH},
         **_constituents(materials, families, branches, dim),
         "spacing": np.full(n, apart),
         "body": np.full(n, index),
@@ -117,8 +142,9 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
 
 
 def _strength(material: Material, name: str) -> float:
-    """The constant `name` of the plasticity of a material, or a neutral value if the material has no such constant."""
-    return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
+    """The constant `name` of the plasticity of a material, or its neutral value if the material lacks it."""
+    constants = vars(material.plasticity) if material.plasticity else {}
+    return constants.get(name, parameters_of(ParticleConstants)[name].neutral)
 
 
 def _constituents(materials: np.ndarray, families: int, branches: int, dim: int) -> dict:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from warpbots.scene import Scene, SceneError, SoftBody
-from warpbots.solvers.matter import materials_at, refuse_empty, refuse_lost, regions_at, together
+from warpbots.solvers.matter import elasticity_of, materials_at, refuse_empty, refuse_lost, regions_at, together
 from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
 from warpbots.solvers.projective.elements.cables import strung
@@ -89,10 +89,7 @@ def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size
     materials = materials_at(body, inside, len(table))
     return {
         "position": center,
-        "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
-        "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
-        "density": np.array([m.density for m in materials]),
-        "damping": np.array([m.damping for m in materials]),
+        **elasticity_of(materials),
         "volume": piece.volume(kind),
         "body": np.full(len(table), index),
         "regions": inside,

@@ -25,7 +25,7 @@ from warpbots.scene import (
     parts_of,
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
-from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.device_arrays import tiled, tiled_parameters
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.assemble import assemble
@@ -44,7 +44,7 @@ from warpbots.solvers.projective.elements.oscillations import growth_of, oscilla
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import anchored_in, normals_of
-from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.mesh import Mesh, MeshConstants
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
@@ -117,6 +117,8 @@ def build(
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
     vec, model_solids = vector(3), solids_of(hard, _SAMPLES, 0.0, device)
 
+    constants = vars(mesh) if mesh.damped else vars(mesh) | {"damping": []}
+
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
@@ -135,21 +137,8 @@ def build(
         device=device,
         matter=mesh,
         groups=_groups(scene, mesh),
-        youngs_modulus=constant(mesh.youngs_modulus),
-        poissons_ratio=constant(mesh.poissons_ratio),
+        **tiled_parameters(MeshConstants, constants, worlds, device, {"scalar": real}),
         density=constant(mesh.element_density),
-        damping=constant(mesh.damping if mesh.damped else []),
-        thickness=constant(mesh.thickness),
-        bending=constant(mesh.bending),
-        section=constant(mesh.section),
-        fibre_stiffness=constant(mesh.fibre_stiffness),
-        cell_stiffness=constant(mesh.cell_stiffness),
-        cable_stiffness=constant(mesh.cable_stiffness),
-        cable_length=constant(mesh.cable_length),
-        attachment_stiffness=constant(mesh.attachment_stiffness),
-        cavity_pressure=constant(mesh.cavity_pressure),
-        cavity_gas=constant(mesh.cavity_gas),
-        ambient_pressure=constant(mesh.ambient_pressure),
         amplitude=constant([o.amplitude for o in oscillations]),
         frequency=constant([o.frequency for o in oscillations]),
         phase=constant([o.phase for o in oscillations]),

@@ -3,15 +3,19 @@
 import dataclasses
 import itertools
 from collections.abc import Callable
+from typing import Generic
 
 import numpy as np
 
+from warpbots.numerics.parameters import NOT_NEGATIVE, POSITIVE, parameter, parametric, shared
 from warpbots.scene import Shape
 from warpbots.scene.shapes import TetMesh
+from warpbots.solvers.array_fields import Array
 from warpbots.solvers.matter import Matter
+from warpbots.solvers.parameters import DAMPING, POISSONS_RATIO, YOUNGS_MODULUS
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETRAHEDRON, ReferenceElement
 
-__all__ = ["MATERIAL", "Mesh", "BodySurface"]
+__all__ = ["MATERIAL", "BodySurface", "Mesh", "MeshConstants"]
 
 MATERIAL = (*SOLIDS, "triangles", "bars")
 """Kinds of elements that have a material, in their order."""
@@ -33,8 +37,38 @@ class BodySurface:
     faces: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class Mesh(Matter):
+@parametric
+class MeshConstants(Generic[Array]):
+    """Constants of elements: NumPy arrays in a `Mesh`, and Warp arrays with an axis for the worlds in a model."""
+
+    youngs_modulus: Array = shared(YOUNGS_MODULUS)
+    poissons_ratio: Array = shared(POISSONS_RATIO)
+    damping: Array = shared(DAMPING, meaning="time of Kelvin-Voigt damping; empty in a model if no material has any")
+    thickness: Array = parameter("m", POSITIVE, "triangle", "thickness of sheets", intensive=True)
+    bending: Array = parameter("N m", NOT_NEGATIVE, "hinge", "flexural rigidity of sheets", intensive=True)
+    section: Array = parameter("m^2", POSITIVE, "bar", "cross-section of bars")
+    fibre_stiffness: Array = parameter("Pa", NOT_NEGATIVE, "fibre", "stiffness of fibres")
+    cell_stiffness: Array = parameter("Pa", NOT_NEGATIVE, "cell", "stiffness of pneumatic cells")
+    cable_stiffness: Array = parameter("N/m", NOT_NEGATIVE, "cable", "spring constant of cables")
+    cable_length: Array = parameter("m", POSITIVE, "cable", "length of cables paid out at u = 0")
+    attachment_stiffness: Array = parameter(
+        "N/m", NOT_NEGATIVE, "attachment point", "spring constant", axes="n_points",
+        meaning="spring constant of the points of attachments",
+    )  # fmt: skip
+    cavity_pressure: Array = parameter(
+        "Pa", NOT_NEGATIVE, "cavity", "gauge pressure of cavities at u = 1", axes="n_cavities of given pressure"
+    )
+    cavity_gas: Array = parameter(
+        "J", POSITIVE, "cavity with gas", "amount of gas n R T in cavities at u = 0", axes="n_cavities of given gas"
+    )
+    ambient_pressure: Array = parameter(
+        "Pa", NOT_NEGATIVE, "cavity with gas", "absolute pressure outside", axes="n_cavities of given gas",
+        meaning="absolute pressure outside of cavities of given gas",
+    )  # fmt: skip
+
+
+@parametric
+class Mesh(Matter, MeshConstants[np.ndarray]):
     """All soft matter of a scene; the points of `Matter` are its nodes, each with its share of volume and density.
 
     Elements are solids, all of one kind, then triangles, then bars. Hinges, fibres, cells, cables, wetted faces and
@@ -48,39 +82,28 @@ class Mesh(Matter):
         hinges: Nodes of the inner edges of sheets: the two ends, then the tips of both triangles, shape (n_hinges, 4),
             int.
         bars: Nodes of the bars, shape (n_bars, 2), int.
-        youngs_modulus: Young's modulus of the elements [Pa], shape (n_elements,).
-        poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
-        damping: Time of Kelvin-Voigt damping of the elements [s], shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
         element_body: Index of the body of each element in the scene, shape (n_elements,), int.
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
-        thickness: Thickness of the triangles [m], shape (n_triangles,).
-        bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
         plate: Flexural rigidity that a plate of the same material and thickness has at each hinge [N m], shape
             (n_hinges,).
-        section: Cross-section of the bars [m^2], shape (n_bars,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,), int.
         fibres: Nodes of the solids of fibres, shape (n_fibres, n_nodes), int.
         fibre_direction: Directions of the fibres at rest [1], shape (n_fibres, 3).
         fibre_contraction: Fraction of its length by which a fibre shortens at u = 1 [1], shape (n_fibres,).
-        fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
         fibre_channel: Control channels of the fibres, shape (n_fibres,), int.
         pneumatic: Nodes of the solids that are pneumatic cells, shape (n_cells, n_nodes), int.
         cell_expansion: Fraction of its volume by which a cell grows at u = 1 [1], shape (n_cells,).
-        cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
         cell_channel: Control channels of the cells, shape (n_cells,), int.
         cables: Nodes of the pairs of segments of cables, shape (n_pairs, 4), int.
         cable: Cable of each pair, shape (n_pairs,), int.
         cable_first: First pair of each cable, shape (n_cables,), int.
         cable_segments: Number of segments of the cables, shape (n_cables,), int.
         cable_channel: Control channels of the cables, shape (n_cables,), int.
-        cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
-        cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
         cable_rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (n_cables,).
         attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8), int.
         attachment_weight: Weights of the nodes in `attachments`, negative for the second body [1], shape (n_points, 8).
-        attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
         motors: Nodes of the sides of motors, side after side, shape (n, 1), int.
         motor_side: Side of each entry of `motors`: stator, rotor of the first motor, and so on, shape (n,), int.
         motor_first: First entry of each side in `motors`, and the end of the last side, shape (2 * n_motors + 1,), int.
@@ -108,9 +131,6 @@ class Mesh(Matter):
             (n_cavities,).
         cavity_least_volume: Volume below which the walls of a cavity have passed through one another [m^3], shape
             (n_cavities,).
-        cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
-        cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
-        ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
         shapes: Shape of each soft body, replaced by its mesh of tetrahedra if another machine could mesh it
             differently.
         meshes: Surfaces of the bodies.
@@ -124,38 +144,27 @@ class Mesh(Matter):
     triangles: np.ndarray
     hinges: np.ndarray
     bars: np.ndarray
-    youngs_modulus: np.ndarray
-    poissons_ratio: np.ndarray
     element_density: np.ndarray
-    damping: np.ndarray
     element_volume: np.ndarray
     element_body: np.ndarray
     element_regions: dict[str, np.ndarray]
-    thickness: np.ndarray
-    bending: np.ndarray
     plate: np.ndarray
-    section: np.ndarray
     bone: np.ndarray
     fibres: np.ndarray
     fibre_direction: np.ndarray
     fibre_contraction: np.ndarray
-    fibre_stiffness: np.ndarray
     fibre_channel: np.ndarray
     pneumatic: np.ndarray
     cell_expansion: np.ndarray
-    cell_stiffness: np.ndarray
     cell_channel: np.ndarray
     cables: np.ndarray
     cable: np.ndarray
     cable_first: np.ndarray
     cable_segments: np.ndarray
     cable_channel: np.ndarray
-    cable_stiffness: np.ndarray
-    cable_length: np.ndarray
     cable_rounding: np.ndarray
     attachments: np.ndarray
     attachment_weight: np.ndarray
-    attachment_stiffness: np.ndarray
     motors: np.ndarray
     motor_side: np.ndarray
     motor_first: np.ndarray
@@ -178,9 +187,6 @@ class Mesh(Matter):
     cavity_number: np.ndarray
     cavity_gas_ratio: np.ndarray
     cavity_least_volume: np.ndarray
-    cavity_pressure: np.ndarray
-    cavity_gas: np.ndarray
-    ambient_pressure: np.ndarray
     shapes: tuple[Shape, ...]
     meshes: tuple[BodySurface, ...]
     edges: np.ndarray

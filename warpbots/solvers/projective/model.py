@@ -11,12 +11,23 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
+from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
 from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
-from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.law_groups import LawGroup
+from warpbots.solvers.parameters import (
+    AMPLITUDE,
+    DENSITY,
+    FREQUENCY,
+    FRICTION,
+    GRAVITY,
+    LOAD,
+    PHASE,
+    SPEED,
+    TORQUE,
+)
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
@@ -25,57 +36,17 @@ from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
-from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.mesh import Mesh, MeshConstants
 from warpbots.solvers.projective.recorded import with_records
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.records import with_friction
-from warpbots.solvers.solver import Parameter
 
 __all__ = ["SKELETON", "ProjectiveModel"]
 
-_ANY = (-float("inf"), float("inf"))
-_POSITIVE = (0.0, float("inf"))
 
-_PARAMETERS = {
-    "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
-    "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio", intensive=True),
-    "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest", intensive=True),
-    "damping": Parameter("s", *_POSITIVE, "element", "time of Kelvin-Voigt damping", inclusive=True, intensive=True),
-    "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets", intensive=True),
-    "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True, intensive=True),
-    "section": Parameter("m^2", *_POSITIVE, "bar", "cross-section of bars"),
-    "fibre_stiffness": Parameter("Pa", *_POSITIVE, "fibre", "stiffness of fibres", inclusive=True),
-    "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
-    "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
-    "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
-    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "attachment point", "spring constant", inclusive=True),
-    "cavity_pressure": Parameter("Pa", *_POSITIVE, "cavity", "gauge pressure of cavities at u = 1", inclusive=True),
-    "cavity_gas": Parameter("J", *_POSITIVE, "cavity with gas", "amount of gas n R T in cavities at u = 0"),
-    "ambient_pressure": Parameter("Pa", *_POSITIVE, "cavity with gas", "absolute pressure outside", inclusive=True),
-    "amplitude": Parameter("1", -1.0, 1.0, "oscillation", "strain of an oscillation"),
-    "frequency": Parameter("Hz", *_POSITIVE, "oscillation", "frequency of an oscillation", inclusive=True),
-    "phase": Parameter("rad", *_ANY, "oscillation", "phase of an oscillation"),
-    "torque": Parameter("N m", *_POSITIVE, "motor", "torque of a motor at standstill", inclusive=True),
-    "speed": Parameter("rad/s", *_POSITIVE, "motor", "speed of a motor without load"),
-    "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
-    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are held"),
-    "load": Parameter("N", *_ANY, "node", "steady forces"),
-    "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
-    "body_friction": Parameter("1", *_POSITIVE, "surface", "Coulomb coefficient of bodies", inclusive=True),
-    "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
-    "fluid_density": Parameter("kg/m^3", *_POSITIVE, "world", "density of the fluid", inclusive=True),
-    "fluid_velocity": Parameter("m/s", *_ANY, "component", "velocity of the fluid"),
-    "drag": Parameter("1", *_ANY, "entry", "coefficients of drag over the angle of attack"),
-    "thrust": Parameter("1", *_ANY, "entry", "coefficients of thrust over the angle of attack"),
-}
-
-SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith(("contact_", "solid_")))
-"""Parameters of bones: the parameters of articulated bodies except for contacts and gravity."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ProjectiveModel(ArrayModel):
+@parametric
+class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
     """A scene as arrays. `dataclasses.replace` makes a changed copy.
 
     Attributes:
@@ -84,38 +55,6 @@ class ProjectiveModel(ArrayModel):
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
         groups: Which solid elements follow which law.
-        youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
-        poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
-        density: Density at rest [kg/m^3], shape (worlds, n_elements).
-        damping: Time of Kelvin-Voigt damping [s], shape (worlds, n_elements), or (worlds, 0) if no material has any.
-        thickness: Thickness of sheets [m], shape (worlds, n_triangles).
-        bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
-        section: Cross-section of bars [m^2], shape (worlds, n_bars).
-        fibre_stiffness: Stiffness of fibres [Pa], shape (worlds, n_fibres).
-        cell_stiffness: Stiffness of pneumatic cells [Pa], shape (worlds, n_cells).
-        cable_stiffness: Spring constants of cables [N/m], shape (worlds, n_cables).
-        cable_length: Lengths of cables paid out at u = 0 [m], shape (worlds, n_cables).
-        attachment_stiffness: Spring constants of points of attachments [N/m], shape (worlds, n_points).
-        cavity_pressure: Gauge pressures at u = 1 [Pa], shape (worlds, n_cavities of given pressure).
-        cavity_gas: Amounts of gas n R T at u = 0 [J], shape (worlds, n_cavities of given gas).
-        ambient_pressure: Absolute pressures outside of cavities of given gas [Pa], shape (worlds, n_cavities of given
-            gas).
-        amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
-        frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
-        phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
-        torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
-        speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
-        rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
-        anchor: Positions at which fixed regions hold their nodes [m], shape (worlds, n_anchored), vector; nodes that
-            three planes hold stay where they are.
-        load: Steady forces on nodes [N], shape (worlds, n_nodes), vector.
-        friction: Coulomb coefficients of obstacles [1], shape (worlds, n_obstacles).
-        body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
-        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
-        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without a fluid.
-        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without a fluid, vector.
-        drag: Coefficients of drag at the angles of `Scene.fluid` [1], shape (worlds, n).
-        thrust: Coefficients of thrust at the angles of `Scene.fluid` [1], shape (worlds, n).
         activation: Stress actuators of solid elements, as a Warp struct.
         growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
             refer to `signals`.
@@ -136,36 +75,40 @@ class ProjectiveModel(ArrayModel):
     device: wp.Device
     matter: Mesh
     groups: tuple[LawGroup, ...]
-    youngs_modulus: wp.array
-    poissons_ratio: wp.array
-    density: wp.array
-    damping: wp.array
-    thickness: wp.array
-    bending: wp.array
-    section: wp.array
-    fibre_stiffness: wp.array
-    cell_stiffness: wp.array
-    cable_stiffness: wp.array
-    cable_length: wp.array
-    attachment_stiffness: wp.array
-    cavity_pressure: wp.array
-    cavity_gas: wp.array
-    ambient_pressure: wp.array
-    amplitude: wp.array
-    frequency: wp.array
-    phase: wp.array
-    torque: wp.array
-    speed: wp.array
-    rest_position: wp.array
-    anchor: wp.array
-    load: wp.array
-    friction: wp.array
-    body_friction: wp.array
-    gravity: wp.array
-    fluid_density: wp.array
-    fluid_velocity: wp.array
-    drag: wp.array
-    thrust: wp.array
+    density: wp.array = shared(DENSITY)
+    amplitude: wp.array = shared(AMPLITUDE)
+    frequency: wp.array = shared(FREQUENCY)
+    phase: wp.array = shared(PHASE)
+    torque: wp.array = shared(TORQUE)
+    speed: wp.array = shared(SPEED)
+    rest_position: wp.array = parameter("m", ANY, "node", "shape at rest", entry="vector", meaning="position at rest")
+    anchor: wp.array = parameter(
+        "m", ANY, "fixed node", "where fixed nodes are held", axes="n_anchored", entry="vector",
+        meaning="position at which fixed regions hold a node; nodes that three planes hold stay where they are",
+    )  # fmt: skip
+    load: wp.array = shared(LOAD, "node", doc="steady forces")
+    friction: wp.array = shared(FRICTION)
+    body_friction: wp.array = parameter(
+        "1", NOT_NEGATIVE, "surface", "Coulomb coefficient of bodies", axes="n_bodies",
+        meaning="Coulomb coefficient of soft bodies, then of bones with a surface",
+    )  # fmt: skip
+    gravity: wp.array = shared(GRAVITY)
+    fluid_density: wp.array = parameter(
+        "kg/m^3", NOT_NEGATIVE, "world", "density of the fluid", axes="1",
+        meaning="density of the fluid; (worlds, 0) without a fluid",
+    )  # fmt: skip
+    fluid_velocity: wp.array = parameter(
+        "m/s", ANY, "component", "velocity of the fluid", axes="1", entry="vector",
+        meaning="velocity of the fluid; (worlds, 0) without a fluid",
+    )  # fmt: skip
+    drag: wp.array = parameter(
+        "1", ANY, "entry", "coefficients of drag over the angle of attack", axes="n",
+        meaning="coefficients of drag at the angles of `Scene.fluid`",
+    )  # fmt: skip
+    thrust: wp.array = parameter(
+        "1", ANY, "entry", "coefficients of thrust over the angle of attack", axes="n",
+        meaning="coefficients of thrust at the angles of `Scene.fluid`",
+    )  # fmt: skip
     activation: object
     growth: object
     signals: object
@@ -251,12 +194,12 @@ class ProjectiveModel(ArrayModel):
         of oscillations, motors, fibres, cells, cables, cavities or the fluid if the scene has none, and no friction
         without contacts on which it acts.
         """
-        absent = {n for n in _PARAMETERS if not getattr(self, n).size}
+        absent = {n for n in parameters_of(ProjectiveModel) if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
         if not self.topology.sizes.capacity:
             absent.add("body_friction")
-        own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+        own = {name: spec for name, spec in parameters_of(ProjectiveModel).items() if name not in absent}
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
 
@@ -265,7 +208,7 @@ class ProjectiveModel(ArrayModel):
         """Kinds of elements, each with its elements as a Warp struct."""
         pairs = tuple((kind, self.workspace.struct(kind)) for kind in self.topology.kinds)
         for kind, elements in pairs:
-            for name in _PARAMETERS.keys() & kind.arrays.vars.keys():
+            for name in parameters_of(ProjectiveModel).keys() & kind.arrays.vars.keys():
                 setattr(elements, name, getattr(self, name).flatten())
         return pairs
 
@@ -351,3 +294,11 @@ class ProjectiveModel(ArrayModel):
 def _numbers(scene: Scene, kind: type) -> np.ndarray:
     """Indices of the bodies of a kind in a scene, shape (n,), int."""
     return np.array([i for i, body in enumerate(scene.bodies) if isinstance(body, kind)], dtype=int)
+
+
+SKELETON = tuple(
+    name
+    for name in parameters_of(ArticulatedModel)
+    if name not in parameters_of(ProjectiveModel) and not name.startswith(("contact_", "solid_"))
+)
+"""Parameters of bones: the parameters of articulated bodies except for contacts and gravity."""

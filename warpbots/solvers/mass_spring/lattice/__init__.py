@@ -1,6 +1,6 @@
 """Construction of lattices of masses and springs, on the host, from the shapes of a scene."""
 
-from warpbots.solvers.mass_spring.lattice.assembly import Lattice, assemble
+from warpbots.solvers.mass_spring.lattice.assembly import Lattice, LatticeConstants, assemble
 from warpbots.solvers.mass_spring.lattice.lattice_cells import POISSONS_RATIO, SHEAR, Cells
 from warpbots.solvers.mass_spring.lattice.merged_masses import attached
 from warpbots.solvers.mass_spring.lattice.scattered import scattered_cells
@@ -12,6 +12,7 @@ __all__ = [
     "SHEAR",
     "Cells",
     "Lattice",
+    "LatticeConstants",
     "assemble",
     "attached",
     "scattered_cells",

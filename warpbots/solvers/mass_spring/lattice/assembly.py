@@ -1,38 +1,56 @@
 """Assembly of bodies into one lattice: each cell gets its material, and the contributions of all cells are summed."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Generic
 
 import numpy as np
 from scipy.sparse import block_diag, csr_matrix
 
 from warpbots.actuation_laws import rest_strain
+from warpbots.numerics.parameters import NOT_NEGATIVE, POSITIVE, parameter, parametric, shared
 from warpbots.scene import Scene, SceneError, SoftBody
+from warpbots.solvers.array_fields import Array
 from warpbots.solvers.mass_spring.actuation import signals_of
 from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells, eigenstrain
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.parameters import YOUNGS_MODULUS
 
-__all__ = ["Lattice", "assemble"]
+__all__ = ["Lattice", "LatticeConstants", "assemble"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Lattice(Matter):
+@parametric
+class LatticeConstants(Generic[Array]):
+    """Constants of masses and springs: NumPy arrays in a `Lattice`, and Warp arrays for all worlds in a model."""
+
+    stiffness: Array = parameter("N/m", POSITIVE, "spring", "spring constant, at the Young's modulus of the scene")
+    youngs_modulus: Array = shared(
+        YOUNGS_MODULUS, "spring",
+        meaning="Young's modulus; for a spring between cells of several materials the mean weighted by their shares",
+    )  # fmt: skip
+    rest_length: Array = parameter(
+        "m", POSITIVE, "spring", "rest length", meaning="rest length without actuators and plastic strains"
+    )
+    damping: Array = parameter(
+        "N s/m", NOT_NEGATIVE, "spring", "damping along the spring",
+        meaning="damping along the spring at the Young's modulus of the scene",
+    )  # fmt: skip
+    yield_strain: Array = parameter(
+        "1", POSITIVE, "spring", "strain at which the spring yields",
+        meaning="strain at which the spring yields; `plasticity.NEVER` if it does not",
+    )  # fmt: skip
+    mass: Array = parameter("kg", POSITIVE, "mass", "mass")
+
+
+@parametric
+class Lattice(Matter, LatticeConstants[np.ndarray]):
     """All soft matter of a scene as masses and springs.
 
     The masses are listed body after body. The springs are sorted by their first mass, then by their second mass.
 
     Attributes:
-        mass: Mass of each point mass [kg], shape (n,).
         ends: Numbers of the two masses that each spring joins, the lower number first, shape (n_springs, 2), int.
         spring_body: For each spring, the index of its body in the scene, shape (n_springs,), int.
-        rest_length: Rest length of each spring [m], shape (n_springs,).
-        stiffness: Spring constant of each spring [N/m], shape (n_springs,).
-        youngs_modulus: Young's modulus of each spring [Pa], shape (n_springs,). A spring between cells of several
-            materials has the mean of their moduli, weighted by the contributions of the cells to the spring.
-        damping: Damping coefficient along each spring [N s/m], shape (n_springs,).
-        yield_strain: Strain at which each spring yields [1], or `plasticity.NEVER` for a spring that cannot yield,
-            shape (n_springs,).
         breaking_strain: Strain at which each spring breaks [1], or `plasticity.NEVER` for a spring that cannot break,
             shape (n_springs,).
         cells: Matter at rest that viewers draw: the cells of the bodies, with each bar divided into several pieces.
@@ -42,14 +60,8 @@ class Lattice(Matter):
             causes [1], and 1 if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
     """
 
-    mass: np.ndarray
     ends: np.ndarray
     spring_body: np.ndarray
-    rest_length: np.ndarray
-    stiffness: np.ndarray
-    youngs_modulus: np.ndarray
-    damping: np.ndarray
-    yield_strain: np.ndarray
     breaking_strain: np.ndarray
     cells: Matter
     carry: csr_matrix
