@@ -23,6 +23,8 @@ therefore be rounded; the gradient is then continuous down to a depth of the rad
 
 import warp as wp
 
+from warpbots.contact.closed_distances import box_distance, capsule_distance, cylinder_distance, sphere_distance
+
 __all__ = [
     "BOX",
     "CAPSULE",
@@ -76,72 +78,6 @@ class Solids:
     reach: wp.array[_scalar]
     first: wp.array[int]
     sample: wp.array2d[_scalar]
-
-
-@wp.func
-def _around(y: _vec3, radius: _scalar, flat: _vec3, curved: int):
-    """Distance to a sphere about the origin, gradient and Hessian; y must be 0 along axes at which `flat` is 0."""
-    r = wp.length(y)
-    n = _vec3(flat[0], _ZERO, _ZERO)
-    C = _mat33()
-    if r > _ZERO:
-        n = y / r
-        if curved == 1:
-            C = (wp.diag(flat) - wp.outer(n, n)) / r
-    return r - radius, n, C
-
-
-@wp.func
-def _box(y: _vec3, half: _vec3, curved: int):
-    """Distance, gradient and Hessian of a box with half edges `half` about the origin."""
-    d = half[0]
-    n = _vec3()
-    C = _mat33()
-    beyond = _vec3()
-    flat = _vec3()
-    nearest = int(0)
-    depth = wp.abs(y[0]) - half[0]
-    for a in range(3):
-        q = wp.abs(y[a]) - half[a]
-        if q > depth:
-            depth = q
-            nearest = a
-        if q > _ZERO:
-            beyond[a] = wp.where(y[a] < _ZERO, -q, q)
-            flat[a] = _ONE
-    if depth > _ZERO:
-        d, n, C = _around(beyond, _ZERO, flat, curved)
-    else:
-        d = depth
-        n[nearest] = wp.where(y[nearest] < _ZERO, -_ONE, _ONE)
-    return d, n, C
-
-
-@wp.func
-def _capsule(y: _vec3, radius: _scalar, half: _scalar, curved: int):
-    """Distance, gradient and Hessian of a capsule along z; its axis has the half length `half`."""
-    along = y[2] - wp.clamp(y[2], -half, half)
-    flat = _vec3(_ONE, _ONE, wp.where(along == _ZERO, _ZERO, _ONE))
-    return _around(_vec3(y[0], y[1], along), radius, flat, curved)
-
-
-@wp.func
-def _cylinder(y: _vec3, radius: _scalar, half: _scalar, curved: int):
-    """Distance, gradient and Hessian of a cylinder along z of half length `half`."""
-    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO), curved)
-    above = wp.abs(y[2]) - half
-    up = wp.where(y[2] < _ZERO, -_ONE, _ONE)
-    if d > _ZERO and above > _ZERO:  # nearest to the rim
-        gap = wp.sqrt(d * d + above * above)
-        m = (d * n + above * up * _vec3(_ZERO, _ZERO, _ONE)) / gap
-        C = (wp.outer(n, n) + d * C + wp.diag(_vec3(_ZERO, _ZERO, _ONE)) - wp.outer(m, m)) / gap
-        d = gap
-        n = m
-    elif above > d:
-        d = above
-        n = _vec3(_ZERO, _ZERO, up)
-        C = _mat33()
-    return d, n, C
 
 
 @wp.func
@@ -321,14 +257,14 @@ def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
     n = _vec3(_ZERO, _ZERO, _ONE)
     C = _mat33()
     if kind == SPHERE:
-        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE), curved)
+        d, n, C = sphere_distance(y, size[0], _vec3(_ONE, _ONE, _ONE), curved)
     elif kind == BOX:
-        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding), curved)
+        d, n, C = box_distance(y, size - _vec3(rounding, rounding, rounding), curved)
         d = d - rounding
     elif kind == CAPSULE:
-        d, n, C = _capsule(y, size[0], size[1], curved)
+        d, n, C = capsule_distance(y, size[0], size[1], curved)
     elif kind == CYLINDER:
-        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding, curved)
+        d, n, C = cylinder_distance(y, size[0] - rounding, size[1] - rounding, curved)
         d = d - rounding
     elif kind == LINEAR:
         d, n, C = _linear(solids, w, s, y, curved)
@@ -359,6 +295,13 @@ def solid_distance_adjoint(
 
 
 @wp.func
+def _plane(R: _mat33, p: _vec3, x: _vec3):
+    """Distance of x from a plane through p with the normal z of the axes R, and the normal: no frame is needed."""
+    n = _vec3(R[0, 2], R[1, 2], R[2, 2])
+    return wp.dot(n, x - p), n
+
+
+@wp.func
 def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
     """Signed distance [m] of a point x to solid s of world w with the axes R and the origin p [m], and its gradient.
 
@@ -366,9 +309,8 @@ def solid_distance(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3
     `solids` is a field of another struct, Warp does not propagate the gradient of the samples: call
     `solid_distance_adjoint` with the array of this gradient.
     """
-    if solids.kind[s] == PLANE:  # floors, without the cost of the frame
-        up = _vec3(R[0, 2], R[1, 2], R[2, 2])
-        return wp.dot(up, x - p), up
+    if solids.kind[s] == PLANE:
+        return _plane(R, p, x)
     d, n, _C = shape_distance(solids, w, s, wp.transpose(R) @ (x - p), 0)
     return d, R @ n
 
@@ -390,10 +332,10 @@ def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
     Warp copies a struct at each call; therefore this cheap function takes the fields `kind` and `reach` of `Solids`
     instead.
     """
-    r = x - p
-    if kind == PLANE:
-        return wp.dot(_vec3(R[0, 2], R[1, 2], R[2, 2]), r) < _ZERO
-    return wp.dot(r, r) < reach * reach
+    d, _n = _plane(R, p, x)
+    if kind != PLANE:
+        d = wp.length_sq(x - p) - reach * reach
+    return d < _ZERO
 
 
 @wp.func

@@ -8,6 +8,7 @@ from warpbots.numerics import copy, if_then, launch, real
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact import (
+    contact_adjoint,
     contact_force_solver,
     contacts_without_gradient,
     coulomb_law,
@@ -15,7 +16,6 @@ from warpbots.solvers.projective.contact import (
     merge,
     node_contact,
     pairs,
-    pairs_adjoint,
 )
 from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.detection_step import Detection
@@ -52,18 +52,19 @@ class ContactStep:
     def _each(self, count: int) -> tuple[int, int]:
         return self._model.worlds, count
 
-    def _all(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+    def _all(self, kernel: wp.Kernel, inputs: list, outputs: list, *rows: int) -> None:
         if self._sizes.contacts:
-            launch(kernel, self._each(self._sizes.contacts), [self._topology, *inputs], outputs, self._device)
+            each = (*self._each(self._sizes.contacts), *rows)
+            launch(kernel, each, [self._topology, *inputs], outputs, self._device)
 
     def _solids(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
         if self._sizes.solid_contacts:
             launch(kernel, self._each(self._sizes.solid_contacts), [self._topology, *inputs], outputs, self._device)
 
-    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list, *rows: int) -> None:
+    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
         if self._sizes.capacity:
             inputs = [self._topology, self._model.pairs, self._sizes.solid_contacts, *inputs]
-            launch(kernel, (*self._each(self._sizes.capacity), *rows), inputs, outputs, self._device)
+            launch(kernel, self._each(self._sizes.capacity), inputs, outputs, self._device)
 
     def begin(self, where: wp.array) -> None:
         """Find closed contacts with obstacles in worlds in which `where` is 1, and request a search for pairs there."""
@@ -190,15 +191,15 @@ class ContactStep:
 
     def differentiate(self, u: wp.array) -> None:
         """Write the derivatives of the contact law at the end `u` of a step."""
-        outputs = [self._arrays.contacts]
         self._respond(self._workspace.everywhere, transposed=True)
-        self._solids(node_contact.differentiate_obstacles_kernel, [u], outputs)
-        self._pairs(pairs_adjoint.differentiate_pairs_kernel, [self._x, u], outputs, 3)
+        self._pairs(contacts_without_gradient.end_planes_kernel, [self._x, u], [self._arrays.contacts])
+        inputs = [self._model.pairs, self._x, u]
+        self._all(contact_adjoint.differentiate_contacts_kernel, inputs, [self._arrays.contacts], 3)
 
     def refuse_detached(self, u: wp.array) -> None:
         """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient."""
         outputs = [self._matrix.iteration.progress]
-        self._pairs(contacts_without_gradient.detached_kernel, [self._x, u, self._arrays.contacts], outputs)
+        self._pairs(contacts_without_gradient.detached_kernel, [u, self._arrays.contacts], outputs)
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""
@@ -206,9 +207,8 @@ class ContactStep:
         self._pull(active, u, z)
 
     def _pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
-        outputs = [self._arrays.contacts]
-        self._solids(node_contact.pull_obstacles_kernel, [active, z], outputs)
-        self._pairs(pairs_adjoint.pull_pairs_kernel, [active, self._x, u, z], outputs)
+        inputs = [self._model.pairs, active, self._x, u, z]
+        self._all(contact_adjoint.pull_contacts_kernel, inputs, [self._arrays.contacts])
         self._gather(active)
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
@@ -221,11 +221,9 @@ class ContactStep:
 
     def adjoint(self, u: wp.array, z: wp.array) -> None:
         """Add the gradients with respect to the start of the step, friction, and displacements of fixed nodes."""
-        contacts, x_adj = self._arrays.contacts, self._x.grad
-        inputs = [self._model.obstacles, u, contacts, z]
-        self._solids(node_contact.adj_obstacles_kernel, inputs, [x_adj, u.grad, _flat_gradient(self._model.friction)])
-        outputs = [x_adj, u.grad, *map(_flat_gradient, (self._model.body_friction, self._model.friction))]
-        self._pairs(pairs_adjoint.adj_pairs_kernel, [self._x, u, contacts, z], outputs)
+        inputs = [self._model.pairs, self._x, u, self._arrays.contacts, z]
+        outputs = [self._x.grad, u.grad, *map(_flat_gradient, (self._model.body_friction, self._model.friction))]
+        self._all(contact_adjoint.adj_contacts_kernel, inputs, outputs)
 
 
 def _flat_gradient(array: wp.array) -> wp.array | None:

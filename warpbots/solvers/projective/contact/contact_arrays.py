@@ -61,10 +61,12 @@ class ContactArrays:
         or with several solids near.
     node: Nodes of a contact, padded with -1.
     weight: Weights a_k of these nodes [1].
+    end_weight: Weights of a pair at the end of a step, in the adjoint [1].
     distance: Distance phi at the end of the step [m].
     slope: Derivative of the distance along the normal, for a contact with a solid [1].
     normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
+    obstacle: Obstacle of a contact, -1 for a pair of two bodies.
     condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
     extra: Coefficient of static friction minus coefficient of sliding friction [1].
@@ -76,7 +78,7 @@ class ContactArrays:
     parts: Number of parts into which the contacts of a world are divided; one thread lists each part.
     part: Number of active contacts in a part, shape (worlds * parts,).
     gap: q of the active contacts [m], in the order of `order`; in the adjoint their sum a_k a.
-    by_displacement: Derivative dl/dq for a pair, or B = dl/du for a contact with a solid [N/m].
+    by_displacement: Derivative dl/dq for a pair, or B = dl/du for a contact with a solid [N/m]: B_k = a_k B.
     by_node: Derivative B_k = dl/du_k by the displacement of each node [N/m], shape (worlds * contacts * 4,).
     by_force: Derivative L = dl/dlambda [1].
     pull: Force of a contact on each of its nodes [N], or its counterpart in the adjoint, shape (worlds * contacts *
@@ -95,10 +97,12 @@ class ContactArrays:
     shared: wp.array[int]
     node: wp.array[wp.vec4i]
     weight: wp.array[_vec4]
+    end_weight: wp.array[_vec4]
     distance: wp.array[real]
     slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]
+    obstacle: wp.array[int]
     condition: wp.array[int]
     friction: wp.array[real]
     extra: wp.array[real]

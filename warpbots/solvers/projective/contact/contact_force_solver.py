@@ -6,7 +6,7 @@ from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, solve_borne
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
-from warpbots.solvers.projective.contact.coulomb_law import compliant, law
+from warpbots.solvers.projective.contact.coulomb_law import compliant, gap_vector, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, lift, lifted
@@ -108,8 +108,8 @@ def list_kernel(
             f_out[entry + c] = NODE()
             if contacts_out.listed[first + c] == 1:
                 u = moved(topology, contacts_out, z, f_out, w, first + c)
-                m = contacts_out.normal[first + c]
-                contacts_out.gap[first + count] = u - wp.dot(m, u) * m + contacts_out.distance[first + c] * m
+                q = gap_vector(u, contacts_out.normal[first + c], contacts_out.distance[first + c])
+                contacts_out.gap[first + count] = q
                 contacts_out.order[first + count] = c
                 count += 1
             else:

@@ -10,16 +10,42 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays, clearance_of
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
-__all__ = ["detached_kernel"]
+__all__ = ["detached_kernel", "end_planes_kernel"]
 
 _vec = vector(3)
 _LOOSE = wp.constant(real(1e-3))  # largest error of a normal or a weight in a gradient
+
+
+@wp.kernel(enable_backward=False)
+def end_planes_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    first: int,
+    # state
+    x: wp.array[_vec],
+    z: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """Write normals, distances and weights of active pairs at the plane of the positions at the end `z` of a step."""
+    w, p = wp.tid()
+    k = w * topology.contacts + first + p
+    if contacts_out.listed[k] == 0:
+        return
+    m = w * pairs.capacity + p
+    a, b, c, d = ends_of(pairs, x, z, w, pairs.node[m])
+    n, weight, _holds = plane_of(pairs.kind[m], pairs.side[m], pairs.normal[m], pairs.weight[m], a, b, c, d)
+    phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
+    contacts_out.normal[k] = n
+    contacts_out.end_weight[k] = weight
+    contacts_out.distance[k] = phi - clearance_of(pairs, pairs.node[m])
 
 
 @wp.kernel(enable_backward=False)
@@ -29,7 +55,6 @@ def detached_kernel(
     pairs: PairArrays,
     first: int,
     # state
-    x: wp.array[_vec],
     z: wp.array[NODE],
     # work
     contacts: ContactArrays,
@@ -38,7 +63,8 @@ def detached_kernel(
 ):
     """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`."""
     w, p = wp.tid()
-    if contacts.listed[w * topology.contacts + first + p] == 0:
+    k = w * topology.contacts + first + p
+    if contacts.listed[k] == 0:
         return
     lam = at(z, w * topology.stride + topology.first + first + p)
     if wp.dot(lam, lam) == real(0.0):
@@ -46,9 +72,7 @@ def detached_kernel(
     m = w * pairs.capacity + p
     change = real(wp.inf)
     if pairs.kind[m] != HELD:
-        a, b, c, d = ends_of(pairs, x, z, w, pairs.node[m])
-        side = pairs.side[m]
-        normal, weight, _holds = plane_of(pairs.kind[m], side, pairs.normal[m], pairs.weight[m], a, b, c, d)
-        change = wp.max(wp.length(normal - pairs.normal[m]), wp.length(weight - pairs.weight[m]))
+        off = wp.length(contacts.end_weight[k] - pairs.weight[m])
+        change = wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
     if not (change <= _LOOSE):
         progress_out.found[w] = 0

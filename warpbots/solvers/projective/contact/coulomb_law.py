@@ -36,7 +36,9 @@ from warpbots.solvers.projective.elements.free_normals import NormalArrays, numb
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, ask
 
-__all__ = ["compliant", "gather_kernel", "law", "link", "need_kernel", "own_kernel", "push_kernel"]
+__all__ = [
+    "acts", "compliant", "gap_vector", "gather_kernel", "law", "link", "need_kernel", "own_kernel", "push_kernel",
+]  # fmt: skip
 
 _vec, _mat = vector(3), matrix(3)
 _constrain = constrain(3)
@@ -59,6 +61,19 @@ def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real,
     if depth > real(0.0) or law <= _SLIP:
         l = (_constrain(f, n, depth, law, mu, extra) - f) / w
     return l
+
+
+@wp.func
+def gap_vector(u: _vec, n: _vec, phi: real):
+    """q = u - n (n . u) + phi n: the tangential displacement of a contact, and its distance along the normal [m]."""
+    return u - wp.dot(n, u) * n + phi * n
+
+
+@wp.func
+def acts(phi: real, lam: _vec, condition: int, closed: int):
+    """1 for an active contact: one that is closed, has a force, or may not open."""
+    bound = condition <= _SLIP and closed == 1
+    return int(bound or phi < real(0.0) or wp.dot(lam, lam) > real(0.0))
 
 
 @wp.func

@@ -2,28 +2,22 @@
 
 import warp as wp
 
-from warpbots.contact import CODES
 from warpbots.contact.solid import LINEAR, Solids, solid_curvature
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb_law import law
+from warpbots.solvers.projective.contact.coulomb_law import acts
 from warpbots.solvers.projective.contact.surface_samples import THIN
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.elements.nodes import packed
 
 __all__ = [
     "ObstacleArrays",
-    "adj_obstacles_kernel",
     "begin_obstacles_kernel",
-    "differentiate_obstacles_kernel",
     "distance_to",
     "evaluate_obstacles_kernel",
-    "pull_obstacles_kernel",
 ]
 
 _vec, _mat = vector(3), matrix(3)
 _vec4 = vector(4)
-_SLIP = wp.constant(CODES["slip"])
 _SPACING = wp.constant(wp.float64(0.1))  # distance of the points at which paths are examined [mean edges]
 _CLOSED = wp.constant(wp.float64(1e-3))  # distance below which a contact is closed when a step begins [mean edges]
 _THIN = wp.constant(wp.float64(THIN))
@@ -136,63 +130,6 @@ def distance_on_path(
     return d, slope, n, C
 
 
-@wp.struct
-class SolidContact:
-    """A contact with a solid at the end of a step.
-
-    u: Displacement of the point in contact [m].
-    normal: Outward normal n [1].
-    distance: Distance phi [m].
-    slope: Derivative of the distance along n [1].
-    lam: Force lambda [N].
-    own: The w of the contact law [m/N].
-    skin: Compliance c of the contact itself [m/N].
-    condition: Code of the contact condition (`warpbots.contact.CODES`).
-    friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus coefficient of sliding friction [1].
-    closed: 1 for a contact that was closed when the step began.
-    """
-
-    u: _vec
-    normal: _vec
-    distance: real
-    slope: real
-    lam: _vec
-    own: real
-    skin: real
-    condition: int
-    friction: real
-    extra: real
-    closed: int
-
-
-@wp.func
-def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
-    """Contact k with the displacement `u` and the force `lam`."""
-    c = SolidContact()
-    c.u = u
-    c.normal = contacts.normal[k]
-    c.distance = contacts.distance[k]
-    c.slope = contacts.slope[k]
-    c.lam = lam
-    c.own = contacts.own[k]
-    c.skin = contacts.skin[k]
-    c.condition = contacts.condition[k]
-    c.friction = contacts.friction[k]
-    c.extra = contacts.extra[k]
-    c.closed = contacts.closed[k]
-    return c
-
-
-@wp.func
-def solid_law(T: _vec, c: SolidContact):
-    """T . l for the force l of the law at the end of a step."""
-    n = c.normal
-    u = c.u
-    q = u - wp.dot(n, u) * n + c.distance * n
-    return wp.dot(T, law(q, n, c.lam, c.own, c.skin, c.condition, c.friction, c.extra, c.closed))
-
-
 @wp.kernel(enable_backward=False)
 def begin_obstacles_kernel(
     # model
@@ -242,6 +179,7 @@ def begin_obstacles_kernel(
         if sample and not (wp.float64(0.0) < obstacles.across[s] and obstacles.across[s] < _THIN * obstacles.edge[p]):
             contacts_out.node[k] = wp.vec4i(-1, -1, -1, -1)
         contacts_out.weight[k] = share
+        contacts_out.obstacle[k] = o
         contacts_out.condition[k] = obstacles.condition[o]
         contacts_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
         contacts_out.extra[k] = obstacles.extra[o]
@@ -292,103 +230,4 @@ def evaluate_obstacles_kernel(
     contacts_out.normal[k] = n
     contacts_out.curvature[k] = C
     lam = at(z, w * topology.stride + topology.first + c)
-    bound = contacts_out.closed[k] == 1 and contacts_out.condition[k] <= _SLIP
-    contacts_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
-
-
-@wp.func
-def displacement_of(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], w: int, k: int):
-    """Displacement of the point of contact k."""
-    u = _vec()
-    for q in range(3):
-        if contacts.node[k][q] >= 0:
-            u += contacts.weight[k][q] * at(z, w * topology.stride + contacts.node[k][q])
-    return u
-
-
-@wp.kernel(enable_backward=False)
-def differentiate_obstacles_kernel(
-    # model
-    topology: ContactTopology,
-    # state
-    z: wp.array[NODE],
-    # out
-    contacts_out: ContactArrays,
-):
-    """Write B = dl/du and L = dl/dlambda of every active contact at the displacements and forces `z`."""
-    w, c = wp.tid()
-    k = w * topology.contacts + c
-    if contacts_out.listed[k] == 0:
-        return
-    lam = at(z, w * topology.stride + topology.first + c)
-    contact = solid_contact(contacts_out, displacement_of(topology, contacts_out, z, w, k), lam, k)
-    B = _mat()
-    L = _mat()
-    for r in range(3):
-        T = _vec()
-        T[r] = real(1.0)
-        _T, by = wp.grad(solid_law)(T, contact)
-        row = by.u + contacts_out.curvature[k] @ by.normal + by.distance * contact.slope * contact.normal
-        for i in range(3):
-            B[r, i] = row[i]
-            L[r, i] = by.lam[i]
-    contacts_out.by_displacement[k] = B
-    contacts_out.by_force[k] = L
-
-
-@wp.kernel(enable_backward=False)
-def pull_obstacles_kernel(
-    # model
-    topology: ContactTopology,
-    # state
-    active: wp.array[int],
-    z: wp.array[NODE],
-    # out
-    contacts_out: ContactArrays,
-):
-    """Write B^T nu, the counterpart of a contact force in the adjoint."""
-    w, c = wp.tid()
-    k = w * topology.contacts + c
-    if active[w] == 0 or contacts_out.listed[k] == 0:
-        return
-    nu = at(z, w * topology.stride + topology.first + c)
-    force = wp.transpose(contacts_out.by_displacement[k]) @ nu
-    for q in range(3):
-        contacts_out.pull[4 * k + q] = contacts_out.weight[k][q] * force
-
-
-@wp.kernel(enable_backward=False)
-def adj_obstacles_kernel(
-    # model
-    topology: ContactTopology,
-    obstacles: ObstacleArrays,
-    # state
-    z: wp.array[NODE],
-    contacts: ContactArrays,
-    adjoint: wp.array[NODE],
-    # out
-    x_adj_out: wp.array[_vec],
-    u_adj_out: wp.array[NODE],
-    friction_adj_out: wp.array[real],
-):
-    """Add the gradients with respect to start positions, displacements of fixed nodes, and friction.
-
-    The gradient with respect to a quantity x is (dl/dx)^T nu.
-    """
-    w, c = wp.tid()
-    k = w * topology.contacts + c
-    if contacts.listed[k] == 0:
-        return
-    i = w * topology.stride + topology.first + c
-    contact = solid_contact(contacts, displacement_of(topology, contacts, z, w, k), at(z, i), k)
-    _T, by = wp.grad(solid_law)(at(adjoint, i), contact)
-    x_adj = contacts.curvature[k] @ by.normal + by.distance * contact.slope * contact.normal
-    for q in range(3):
-        node = contacts.node[k][q]
-        if node >= 0:
-            wp.atomic_add(x_adj_out, w * topology.nodes + node, contacts.weight[k][q] * x_adj)
-            if topology.place[node] < 0:
-                wp.atomic_add(u_adj_out, w * topology.stride + node, packed(contacts.weight[k][q] * (by.u + x_adj)))
-    if friction_adj_out:
-        o = obstacles.obstacle[c % obstacles.solids]
-        wp.atomic_add(friction_adj_out, w * obstacles.obstacles + o, by.friction)
+    contacts_out.listed[k] = acts(d, lam, contacts_out.condition[k], contacts_out.closed[k])

@@ -5,90 +5,14 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb_law import law
+from warpbots.solvers.projective.contact.coulomb_law import acts
 from warpbots.solvers.projective.contact.pair_arrays import NONE, PairArrays, clearance_of, obstacle_of
-from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.elements.element import at
 
-__all__ = [
-    "PairMotion",
-    "TouchingPair",
-    "ends_of",
-    "evaluate_pairs_kernel",
-    "motion_of",
-    "pair_at",
-    "pair_law",
-    "pair_work",
-    "starts_of",
-]
+__all__ = ["displacements_of", "ends_of", "evaluate_pairs_kernel", "friction_of", "starts_of"]
 
-_vec, _vec4 = vector(3), vector(4)
+_vec = vector(3)
 _FRICTION = wp.constant(CODES["friction"])
-
-
-@wp.struct
-class TouchingPair:
-    """A pair in contact at the end of a step.
-
-    kind: Kind of the pair.
-    side: Sign of the normal (1 or -1), as in `PairArrays`.
-    normal: Normal of the plane at which the pair is held [1].
-    weight: Weights of the nodes at this plane [1].
-    a, b, c, d: Positions of the four nodes [m].
-    lam: Force lambda [N].
-    clearance: Distance that the surfaces of the pair keep [m].
-    own: The w of the contact law [m/N].
-    skin: Compliance c of the contact itself [m/N].
-    friction: Coulomb coefficient [1].
-    """
-
-    kind: int
-    side: real
-    normal: _vec
-    weight: _vec4
-    a: _vec
-    b: _vec
-    c: _vec
-    d: _vec
-    lam: _vec
-    clearance: real
-    own: real
-    skin: real
-    friction: real
-
-
-@wp.struct
-class PairMotion:
-    """Motion of the nodes of a pair.
-
-    a, b, c, d: Displacements of the four nodes [m].
-    """
-
-    a: _vec
-    b: _vec
-    c: _vec
-    d: _vec
-
-
-@wp.func
-def pair_law(T: _vec, pair: TouchingPair, u: PairMotion):
-    """T . l for the force l of the law at the end of a step with the displacements u."""
-    a = pair.a
-    b = pair.b
-    c = pair.c
-    d = pair.d
-    n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, a, b, c, d)
-    way = weight[0] * u.a + weight[1] * u.b + weight[2] * u.c + weight[3] * u.d
-    phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d) - pair.clearance
-    q = way - wp.dot(n, way) * n + phi * n
-    return wp.dot(T, law(q, n, pair.lam, pair.own, pair.skin, _FRICTION, pair.friction, real(0.0), 0))
-
-
-@wp.func
-def pair_work(pair: TouchingPair, p: PairMotion):
-    """lambda . sum a_k p_k: the work of the contact force of a pair in displacements p of its nodes."""
-    _n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, pair.a, pair.b, pair.c, pair.d)
-    return wp.dot(pair.lam, weight[0] * p.a + weight[1] * p.b + weight[2] * p.c + weight[3] * p.d)
 
 
 @wp.func
@@ -164,45 +88,11 @@ def evaluate_pairs_kernel(
     lam = at(z, s + topology.first + first + p)
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
+    contacts_out.obstacle[k] = obstacle_of(pairs, i)
     contacts_out.distance[k] = phi
     contacts_out.normal[k] = normal
     contacts_out.condition[k] = _FRICTION
     contacts_out.friction[k] = friction_of(pairs, w, i)
     contacts_out.extra[k] = real(0.0)
     contacts_out.closed[k] = 0
-    contacts_out.listed[k] = int(phi < real(0.0) or wp.dot(lam, lam) > real(0.0))
-
-
-@wp.func
-def pair_at(
-    pairs: PairArrays, contacts: ContactArrays, x: wp.array[_vec], u: wp.array[NODE], lam: _vec, w: int, m: int, k: int
-):
-    """Pair m, which is contact k, at the end of a step with the displacements u."""
-    pair = TouchingPair()
-    pair.clearance = clearance_of(pairs, pairs.node[m])
-    pair.own = contacts.own[k]
-    pair.skin = contacts.skin[k]
-    pair.friction = contacts.friction[k]
-    pair.kind = pairs.kind[m]
-    pair.side = pairs.side[m]
-    pair.normal = pairs.normal[m]
-    pair.weight = pairs.weight[m]
-    a, b, c, d = ends_of(pairs, x, u, w, pairs.node[m])
-    pair.a = a
-    pair.b = b
-    pair.c = c
-    pair.d = d
-    pair.lam = lam
-    return pair
-
-
-@wp.func
-def motion_of(pairs: PairArrays, z: wp.array[NODE], w: int, m: int):
-    """Displacements, taken from `z`, of the nodes of pair m."""
-    motion = PairMotion()
-    a, b, c, d = displacements_of(pairs, z, w, pairs.node[m])
-    motion.a = a
-    motion.b = b
-    motion.c = c
-    motion.d = d
-    return motion
+    contacts_out.listed[k] = acts(phi, lam, _FRICTION, 0)

@@ -1,0 +1,288 @@
+"""The adjoint of contacts: one record for all families, differentiated and pulled back once.
+
+A contact is a point sum a_k x_k of up to four nodes with a distance phi and a normal n. These follow from the positions
+of the nodes in a way of the family: for a contact with a solid, d phi = slope n . dx and dn = K dx at the point; for a
+pair, phi = n . sum a_k x_k - clearance at the plane of the pair, whose n and a depend on all four nodes. The force is
+lambda = l(u, n, phi, lambda) by Coulomb's law, the same for all families. With X, U and P for the positions, the
+displacements, and the adjoint displacements of the nodes in rows, and the gradients of nu . l (marked by *),
+
+    a* = U u* + phi* X n + P lambda,   n* += phi* X^T a,   X* = a (slope phi* n + K n*)^T + (dn, da)^T (n*, a*)
+
+and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements.
+"""
+
+import warp as wp
+
+from warpbots.numerics import NODE, matrix, real, vector
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.coulomb_law import gap_vector, law
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
+from warpbots.solvers.projective.contact.pair_geometry import plane_of
+from warpbots.solvers.projective.contact.pairs import ends_of
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.nodes import packed
+
+__all__ = ["adj_contacts_kernel", "differentiate_contacts_kernel", "pull_contacts_kernel"]
+
+_vec, _vec4, _mat = vector(3), vector(4), matrix(3)
+_rows = wp.types.matrix((4, 3), real)
+
+
+@wp.struct
+class Contact:
+    """A contact at the end of a step: what its force follows from.
+
+    displacement: Displacement u [m].
+    normal: Normal n [1].
+    distance: Distance phi [m].
+    lam: Force lambda [N].
+    own: The w of the contact law [m/N].
+    skin: Compliance c of the contact itself [m/N].
+    condition: Code of the contact condition (`warpbots.contact.CODES`).
+    friction: Coulomb coefficient [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1].
+    closed: 1 for a contact that was closed when the step began.
+    """
+
+    displacement: _vec
+    normal: _vec
+    distance: real
+    lam: _vec
+    own: real
+    skin: real
+    condition: int
+    friction: real
+    extra: real
+    closed: int
+
+
+@wp.struct
+class Geometry:
+    """How the distance and the normal of a contact follow from the positions of its nodes.
+
+    weight: Weights a_k of the nodes [1].
+    a, b, c, d: Positions of the nodes of a pair, relative to the start of its first node [m].
+    slope: Derivative of the distance along the normal [1].
+    curvature: Transposed derivative of the normal at a fixed plane [1/m]; 0 for a pair.
+    kind: Kind of the pair, 0 for a contact with a solid.
+    side: Sign of the normal of a pair (1 or -1).
+    normal: Normal of a pair when its plane was last updated [1].
+    updated: Weights of a pair when its plane was last updated [1].
+    """
+
+    weight: _vec4
+    a: _vec
+    b: _vec
+    c: _vec
+    d: _vec
+    slope: real
+    curvature: _mat
+    kind: int
+    side: real
+    normal: _vec
+    updated: _vec4
+
+
+@wp.func
+def contact_force(nu: _vec, c: Contact):
+    """The product nu . l with the force l of the law."""
+    q = gap_vector(c.displacement, c.normal, c.distance)
+    return wp.dot(nu, law(q, c.normal, c.lam, c.own, c.skin, c.condition, c.friction, c.extra, c.closed))
+
+
+@wp.func
+def ends(g: Geometry):
+    """Positions of the nodes of a pair, one in each row."""
+    return wp.matrix_from_rows(g.a, g.b, g.c, g.d)
+
+
+@wp.func
+def plane_product(n_adj: _vec, weight_adj: _vec4, g: Geometry):
+    """The product n* . n + a* . a at the plane of a pair.
+
+    Nothing in this module calls `plane_of` otherwise: Warp would then leave out its adjoint, without a word.
+    """
+    a = g.a
+    b = g.b
+    c = g.c
+    d = g.d
+    n, weight, _holds = plane_of(g.kind, g.side, g.normal, g.updated, a, b, c, d)
+    return wp.dot(n_adj, n) + wp.dot(weight_adj, weight)
+
+
+@wp.func
+def displacements(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], w: int, k: int):
+    """Displacements of the nodes of contact k, one in each row."""
+    U = _rows()
+    for q in range(4):
+        if contacts.node[k][q] >= 0:
+            U[q] = at(z, w * topology.stride + contacts.node[k][q])
+    return U
+
+
+@wp.func
+def geometry_of(
+    topology: ContactTopology, pairs: PairArrays, contacts: ContactArrays, x: wp.array[_vec], u: wp.array[NODE],
+    w: int, c: int,
+):  # fmt: skip
+    """Geometry of contact c at the end of a step with the displacements u."""
+    k = w * topology.contacts + c
+    g = Geometry()
+    g.weight = contacts.weight[k]
+    if c < topology.solids:
+        g.slope = contacts.slope[k]
+        g.curvature = contacts.curvature[k]
+    else:
+        m = w * pairs.capacity + c - topology.solids
+        g.slope = real(1.0)
+        g.kind = pairs.kind[m]
+        g.side = pairs.side[m]
+        g.normal = pairs.normal[m]
+        g.updated = pairs.weight[m]
+        first, second, third, fourth = ends_of(pairs, x, u, w, pairs.node[m])
+        g.a = first
+        g.b = second
+        g.c = third
+        g.d = fourth
+        g.weight = contacts.end_weight[k]
+    return g
+
+
+@wp.func
+def contact_of(
+    contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
+):  # fmt: skip
+    """Contact k with the geometry `g`, the displacements U and the force `lam`."""
+    c = Contact()
+    c.displacement = g.weight @ U
+    c.normal = contacts.normal[k]
+    c.distance = contacts.distance[k]
+    c.lam = lam
+    c.own = contacts.own[k]
+    c.skin = contacts.skin[k]
+    c.condition = contacts.condition[k]
+    c.friction = contacts.friction[k]
+    c.extra = contacts.extra[k]
+    c.closed = contacts.closed[k]
+    return c
+
+
+@wp.func
+def pull_back(g: Geometry, n: _vec, n_adj: _vec, phi_adj: real, weight_adj: _vec4):
+    """Gradients X* with respect to the positions of the nodes, one in each row, from those to n, phi and a."""
+    X_adj = wp.outer(g.weight, g.slope * phi_adj * n + g.curvature @ n_adj)
+    if g.kind > 0:
+        X = ends(g)
+        n_sum = n_adj + phi_adj * (g.weight @ X)
+        weight_sum = weight_adj + phi_adj * (X @ n)
+        _n, _weight, by = wp.grad(plane_product)(n_sum, weight_sum, g)
+        X_adj += ends(by)
+    return X_adj
+
+
+@wp.kernel(enable_backward=False)
+def differentiate_contacts_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """Write a row of B_k, L and dl/dq or B of every active contact, at the displacements and forces `u`."""
+    w, c, r = wp.tid()
+    k = w * topology.contacts + c
+    if contacts_out.listed[k] == 0:
+        return
+    nu = _vec()
+    nu[r] = real(1.0)
+    g = geometry_of(topology, pairs, contacts_out, x, u, w, c)
+    U = displacements(topology, contacts_out, u, w, k)
+    contact = contact_of(contacts_out, g, U, at(u, w * topology.stride + topology.first + c), k)
+    _nu, by = wp.grad(contact_force)(nu, contact)
+    X_adj = pull_back(g, contact.normal, by.normal, by.distance, U @ by.displacement)
+    row = by.displacement + g.curvature @ by.normal + g.slope * by.distance * contact.normal
+    if g.kind > 0:
+        row = -by.lam / (contact.own - contact.skin)
+    for j in range(3):
+        for q in range(4):
+            contacts_out.by_node[4 * k + q][r, j] = X_adj[q, j] + g.weight[q] * by.displacement[j]
+        contacts_out.by_force[k][r, j] = by.lam[j]
+        contacts_out.by_displacement[k][r, j] = row[j]
+
+
+@wp.kernel(enable_backward=False)
+def pull_contacts_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    z: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """Write B_k^T nu plus the derivative of the work of the force in the adjoint `z` for every active contact."""
+    w, c = wp.tid()
+    k = w * topology.contacts + c
+    if active[w] == 0 or contacts_out.listed[k] == 0:
+        return
+    j = w * topology.stride + topology.first + c
+    nu = at(z, j)
+    work = _rows()
+    if c >= topology.solids:
+        g = geometry_of(topology, pairs, contacts_out, x, u, w, c)
+        P = displacements(topology, contacts_out, z, w, k)
+        work = pull_back(g, _vec(), _vec(), real(0.0), P @ at(u, j))
+    for q in range(4):
+        if contacts_out.node[k][q] >= 0:
+            contacts_out.pull[4 * k + q] = wp.transpose(contacts_out.by_node[4 * k + q]) @ nu + work[q]
+
+
+@wp.kernel(enable_backward=False)
+def adj_contacts_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    contacts: ContactArrays,
+    adjoint: wp.array[NODE],
+    # out
+    x_adj_out: wp.array[_vec],
+    u_adj_out: wp.array[NODE],
+    friction_adj_out: wp.array[real],
+    obstacle_friction_adj_out: wp.array[real],
+):
+    """Add the gradients with respect to start positions, displacements of fixed nodes, and friction."""
+    w, c = wp.tid()
+    k = w * topology.contacts + c
+    if contacts.listed[k] == 0:
+        return
+    j = w * topology.stride + topology.first + c
+    lam = at(u, j)
+    g = geometry_of(topology, pairs, contacts, x, u, w, c)
+    U = displacements(topology, contacts, u, w, k)
+    P = displacements(topology, contacts, adjoint, w, k)
+    contact = contact_of(contacts, g, U, lam, k)
+    _nu, by = wp.grad(contact_force)(at(adjoint, j), contact)
+    X_adj = pull_back(g, contact.normal, by.normal, by.distance, U @ by.displacement + P @ lam)
+    for q in range(4):
+        node = contacts.node[k][q]
+        if node >= 0:
+            wp.atomic_add(x_adj_out, w * topology.nodes + node, X_adj[q])
+            if topology.place[node] < 0 or g.kind > 0:
+                wp.atomic_add(u_adj_out, w * topology.stride + node, packed(X_adj[q] + g.weight[q] * by.displacement))
+    o = contacts.obstacle[k]
+    if o < 0:
+        for q in range(2):
+            body = pairs.body[contacts.node[k][3 * q]]
+            if friction_adj_out:
+                wp.atomic_add(friction_adj_out, w * pairs.movers + body, real(0.5) * by.friction)
+    elif obstacle_friction_adj_out and (g.kind == 0 or pairs.condition[o] == contacts.condition[k]):
+        wp.atomic_add(obstacle_friction_adj_out, w * pairs.condition.shape[0] + o, by.friction)
