@@ -21,6 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.law_constants import most_constants
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
@@ -84,7 +85,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     workspace = MPMWorkspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
         particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
-        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, device=device,
+        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, n_constants=most_constants(groups), device=device,
     )  # fmt: skip
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
@@ -118,6 +119,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         fibre_direction=constant(particles.fibre_direction, vector(scene.dim)),
         branch_modulus=constant(particles.branch_modulus),
         relaxation_time=constant(particles.relaxation_time),
+        law_constants={name: constant(values) for name, values in particles.law_constants.items()},
         dilates=_dilates(scene, particles, device),
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),

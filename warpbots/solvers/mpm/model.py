@@ -12,7 +12,7 @@ from warpbots.numerics import struct_of
 from warpbots.renamed import FormerAttribute
 from warpbots.scene import CamClay, DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
-from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import BackgroundGrid, GridContacts
@@ -136,7 +136,7 @@ class MPMState(ArrayFields[Array]):
 
 
 @dataclasses.dataclass(frozen=True)
-class MPMModel(ArrayModel):
+class MPMModel(HasLawConstants):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
@@ -173,6 +173,8 @@ class MPMModel(ArrayModel):
         branch_modulus: Shear moduli of Maxwell branches [Pa]; entries beyond the number of branches of a material have
             no effect, shape (worlds, n_particles, n_branches).
         relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
+        law_constants: Constants of the laws by name; they have no effect on matter with another law; each of shape
+            (worlds, n_particles), in the unit that the law declares.
         counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
             vec2i.
         dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
@@ -213,6 +215,7 @@ class MPMModel(ArrayModel):
     fibre_direction: wp.array
     branch_modulus: wp.array
     relaxation_time: wp.array
+    law_constants: Mapping[str, wp.array]
     counts: wp.array
     dilates: wp.array | None
     geometry: object
@@ -261,13 +264,14 @@ class MPMModel(ArrayModel):
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
         Friction is left out if no obstacle has the condition ``"friction"``. Damping and the parameters of plasticity,
-        fibres and branches are left out if no material has the respective property.
+        fibres and branches are left out if no material has the respective property. Constants of laws come last.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
         absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
         absent |= {name: not self.parameter(name).size for name in FIBRES + BRANCHES}
-        return {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
+        own = {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
+        return own | self.law_parameters("particle")
 
     @functools.cached_property
     def damped(self) -> bool:
@@ -309,16 +313,22 @@ class MPMModel(ArrayModel):
     @functools.cached_property
     def material(self) -> object:
         """Constants of the particles as a Warp struct."""
-        return struct_of(constitution_arrays(), self._constitution())
+        struct = struct_of(constitution_arrays(), self._constitution())
+        if self.workspace.n_constants:
+            struct.c = self.workspace.law_constants
+        return struct
 
     @functools.cached_property
     def material_adj(self) -> object:
         """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
-        return struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
+        struct = struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
+        if self.workspace.n_constants:
+            struct.c = self.workspace.law_constants.grad
+        return struct
 
     def _constitution(self) -> list[wp.array | None]:
         damping = self.damping if self.damped else None
-        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping]
+        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping, None]
 
     @functools.cached_property
     def strength(self) -> object:

@@ -7,6 +7,7 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.scene import Material, Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
 from warpbots.scene.memory_limit import refuse_excess
+from warpbots.solvers.law_constants import law_constants_at
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]
@@ -48,6 +49,7 @@ class Particles(Matter):
         branches: Number of Maxwell branches in each particle, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
         relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
+        law_constants: Constants of the laws by name, each of shape (n,); no effect on matter with another law.
         spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
             particles that are not on a lattice.
     """
@@ -68,6 +70,7 @@ class Particles(Matter):
     branches: np.ndarray
     branch_modulus: np.ndarray
     relaxation_time: np.ndarray
+    law_constants: dict[str, np.ndarray]
     spacing: np.ndarray
 
 
@@ -85,7 +88,8 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
     materials = [m for body in scene.bodies for m in body.materials]
     families, branches = (max((len(getattr(m, f)) for m in materials), default=0) for f in ("fibres", "branches"))
     parts = [_fill_body(b, dx / per_axis, i, families, branches) for i, b in enumerate(scene.bodies)]
-    return Particles(**together(scene, parts))
+    constants = law_constants_at(scene, [m for part in parts for m in part.pop("material")])
+    return Particles(**together(scene, parts), law_constants=constants)
 
 
 def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branches: int) -> dict:
@@ -102,6 +106,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
     materials = materials_at(body, regions, n)
     return {
         "position": position,
+        "material": materials,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * dim), (n, 1)),
         "volume": volume,
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
