@@ -26,6 +26,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.law_constants import most_constants
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.assemble import assemble
@@ -96,6 +97,7 @@ def build(
     held = fixed, anchored, guided
     _refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
+    groups = _groups(scene, mesh)
     stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
     oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
@@ -134,11 +136,12 @@ def build(
         worlds=worlds,
         device=device,
         matter=mesh,
-        groups=_groups(scene, mesh),
+        groups=groups,
         youngs_modulus=constant(mesh.youngs_modulus),
         poissons_ratio=constant(mesh.poissons_ratio),
         density=constant(mesh.element_density),
         damping=constant(mesh.damping if mesh.damped else []),
+        law_constants={name: constant(values) for name, values in mesh.law_constants.items()},
         thickness=constant(mesh.thickness),
         bending=constant(mesh.bending),
         section=constant(mesh.section),
@@ -176,7 +179,11 @@ def build(
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots, linear_solver),
         workspace=ProjectiveWorkspace(
-            topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
+            topology,
+            skeleton,
+            motors_of(scene),
+            len(signals_of(scene.actuators)) if oscillations else 0,
+            most_constants(groups),
         ),
     )
 

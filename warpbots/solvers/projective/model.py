@@ -12,10 +12,10 @@ from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.scene import RigidBody, Scene, SoftBody
-from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.robot import ArticulatedRobot
+from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
@@ -75,7 +75,7 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectiveModel(ArrayModel):
+class ProjectiveModel(HasLawConstants):
     """A scene as arrays. `dataclasses.replace` makes a changed copy.
 
     Attributes:
@@ -88,6 +88,8 @@ class ProjectiveModel(ArrayModel):
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
         damping: Time of Kelvin-Voigt damping [s], shape (worlds, n_elements), or (worlds, 0) if no material has any.
+        law_constants: Constants of the laws by name, in the unit that the law declares, each of shape (worlds,
+            n_elements).
         thickness: Thickness of sheets [m], shape (worlds, n_triangles).
         bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
         section: Cross-section of bars [m^2], shape (worlds, n_bars).
@@ -140,6 +142,7 @@ class ProjectiveModel(ArrayModel):
     poissons_ratio: wp.array
     density: wp.array
     damping: wp.array
+    law_constants: Mapping[str, wp.array]
     thickness: wp.array
     bending: wp.array
     section: wp.array
@@ -219,7 +222,7 @@ class ProjectiveModel(ArrayModel):
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, of this model or of its skeleton, shape (worlds, ...)."""
-        return getattr(self.skeleton if name in SKELETON else self, name)
+        return self.skeleton.parameter(name) if name in SKELETON else super().parameter(name)
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with new `arrays` by names of parameters; parameters of bones go to the skeleton."""
@@ -227,7 +230,7 @@ class ProjectiveModel(ArrayModel):
         own = {name: array for name, array in arrays.items() if name not in SKELETON}
         if bones:
             own["skeleton"] = self.skeleton.with_parameters(bones)
-        return dataclasses.replace(self, **own)
+        return super().with_parameters(own)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with its meshes, and with all parameters that do not enter the matrix of the global step."""
@@ -256,7 +259,7 @@ class ProjectiveModel(ArrayModel):
             absent.add("friction")
         if not self.topology.sizes.capacity:
             absent.add("body_friction")
-        own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+        own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent} | self.law_parameters("element")
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
 
@@ -267,6 +270,8 @@ class ProjectiveModel(ArrayModel):
         for kind, elements in pairs:
             for name in _PARAMETERS.keys() & kind.arrays.vars.keys():
                 setattr(elements, name, getattr(self, name).flatten())
+            if self.workspace.constants and kind.matter is not None and kind.matter.lawful:
+                elements.constants = self.workspace.law_constants
         return pairs
 
     def of_kind(self, name: str) -> object:
