@@ -308,7 +308,8 @@ class MPMModel(HasLawConstants):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with gravity, friction, and materials that are uniform in a body or region, from `values`."""
-        return with_materials(with_friction(super().recorded(values), values), self.matter, values)
+        scene = with_friction(super().recorded(values), values)
+        return with_materials(scene, self.matter.body, self.matter.regions, values)
 
     @functools.cached_property
     def material(self) -> object:

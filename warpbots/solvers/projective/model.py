@@ -29,7 +29,7 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.recorded import with_records
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
-from warpbots.solvers.records import with_friction
+from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["SKELETON", "ProjectiveModel"]
@@ -238,6 +238,8 @@ class ProjectiveModel(HasLawConstants):
         shapes = iter(self.matter.shapes)
         bodies = [dataclasses.replace(b, shape=next(shapes)) if isinstance(b, SoftBody) else b for b in scene.bodies]
         scene = dataclasses.replace(scene, bodies=bodies)
+        constants = {name: value for name, value in values.items() if name in self.law_constants}
+        scene = with_materials(scene, self.matter.element_body, self.matter.element_regions, constants)
         robot = self.skeleton and self.skeleton.robot
         return with_records(scene, robot, self.topology.bone_surfaces.bones, values, NEVER)
 
