@@ -4,6 +4,7 @@ A constant is a parameter under its own name, with the unit and range that its l
 constants of every particle or element are packed into one row, in the order of the vector c of its law.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Self
 
@@ -18,8 +19,8 @@ from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.solver import Parameter
 
 __all__ = [
-    "HasLawConstants", "declared_constants", "law_constants_at", "most_constants", "pack", "pack_launches",
-    "refuse_constants", "unpack_adjoint",
+    "HasLawConstants", "declared_constants", "law_constants_at", "law_in_words", "most_constants", "pack",
+    "pack_launches", "refuse_constants", "refuse_taken_names", "unpack_adjoint",
 ]  # fmt: skip
 
 
@@ -37,6 +38,28 @@ def refuse_constants(scene: Scene) -> None:
                 where = f"SoftBody {body.name!r}" + (f", region {region!r}" if region else "")
                 raise SceneError(f"{where}: {fault}") from None
     declared_constants(scene)
+
+
+def refuse_taken_names(solver: str, scene: Scene, model: type, others: Iterable[str] = ()) -> None:
+    """Raise if a constant of a law has the name of another parameter of a solver.
+
+    Args:
+        solver: Name of the solver.
+        scene: The scene.
+        model: Class of its models, whose fields have the names of parameters.
+        others: Names of parameters that are not fields.
+
+    Raises:
+        SceneError: There is such a constant; the message names the first.
+    """
+    taken = {*others, *(field.name for field in dataclasses.fields(model))}
+    for body in scene.soft:
+        for c in law_of(body.material.law).constants:
+            if c.name in taken:
+                raise SceneError(
+                    f"SoftBody {body.name!r}: law {body.material.law!r} has a constant {c.name!r}, which is the name "
+                    f"of a parameter of {solver}; give the constant another name"
+                )
 
 
 def declared_constants(scene: Scene) -> dict[str, LawConstant]:
@@ -83,6 +106,12 @@ def _named(material: Material) -> dict[str, float]:
 def most_constants(groups: Iterable[LawGroup]) -> int:
     """Largest number of constants that the law of a group has."""
     return max((len(group.law.constants) for group in groups), default=0)
+
+
+def law_in_words(material: Material) -> str:
+    """The law of a material with its constants, as text."""
+    values = ", ".join(f"{name} {value:.4g}" for name, value in _named(material).items())
+    return f"law {material.law!r}" + (f" with {values}" if values else "")
 
 
 class HasLawConstants(ArrayModel):

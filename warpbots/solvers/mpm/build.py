@@ -21,7 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
-from warpbots.solvers.law_constants import most_constants
+from warpbots.solvers.law_constants import most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
@@ -168,6 +168,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
     refuse_materials("MPM", scene)
+    refuse_taken_names("MPM", scene, MPMModel)
     for body in scene.bodies:
         if body.material.law in FLUIDS and any(material.fibres for material in body.materials):
             raise SceneError(

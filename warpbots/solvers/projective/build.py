@@ -26,7 +26,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled
-from warpbots.solvers.law_constants import most_constants
+from warpbots.solvers.law_constants import most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.assemble import assemble
@@ -46,7 +46,7 @@ from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON,
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import anchored_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh
-from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
@@ -395,5 +395,6 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             f"ProjectiveDynamics simulates bodies in space; this scene is 2D: {remedy(scene, 'ProjectiveDynamics')}"
         )
     refuse_materials("ProjectiveDynamics", scene)
+    refuse_taken_names("ProjectiveDynamics", scene, ProjectiveModel, SKELETON)
     refuse_flow("ProjectiveDynamics", scene)
     refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)
