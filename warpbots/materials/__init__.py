@@ -27,7 +27,7 @@ from warpbots.materials.elasticity import (
 )
 from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
-from warpbots.materials.law_constants import LawConstant, constant_values, with_constants
+from warpbots.materials.law_constants import CONSTANTS, LawConstant, constant_values, with_constants
 from warpbots.materials.maxwell import maxwell, maxwell_step
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
@@ -40,6 +40,7 @@ __all__ = [
     "CamClay",
     "MaxwellBranch",
     "FibreReinforcement",
+    "CONSTANTS",
     "DIFFERENTIALS",
     "FLUIDS",
     "LAWS",
