@@ -173,8 +173,8 @@ class MPMModel(HasLawConstants):
         branch_modulus: Shear moduli of Maxwell branches [Pa]; entries beyond the number of branches of a material have
             no effect, shape (worlds, n_particles, n_branches).
         relaxation_time: Relaxation times of Maxwell branches [s], shape (worlds, n_particles, n_branches).
-        law_constants: Constants of the laws by name; they have no effect on matter with another law; each of shape
-            (worlds, n_particles), in the unit that the law declares.
+        law_constants: Constants of the laws by name, without effect on matter with another law [1, or the unit that
+            the law declares], each of shape (worlds, n_particles).
         counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
             vec2i.
         dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no

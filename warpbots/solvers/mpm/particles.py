@@ -49,7 +49,8 @@ class Particles(Matter):
         branches: Number of Maxwell branches in each particle, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
         relaxation_time: Relaxation time of each branch [s], shape (n, n_branches).
-        law_constants: Constants of the laws by name, each of shape (n,); no effect on matter with another law.
+        law_constants: Constants of the laws by name, without effect on matter with another law [1, or the unit that
+            the law declares], each of shape (n,).
         spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
             particles that are not on a lattice.
     """

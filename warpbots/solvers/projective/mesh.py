@@ -52,7 +52,8 @@ class Mesh(Matter):
         poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
         damping: Time of Kelvin-Voigt damping of the elements [s], shape (n_elements,).
-        law_constants: Constants of the laws of the elements by name, each of shape (n_elements,).
+        law_constants: Constants of the laws of the elements by name [1, or the unit that the law declares], each of
+            shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
         element_body: Index of the body of each element in the scene, shape (n_elements,), int.
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.

@@ -88,7 +88,7 @@ class ProjectiveModel(HasLawConstants):
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
         damping: Time of Kelvin-Voigt damping [s], shape (worlds, n_elements), or (worlds, 0) if no material has any.
-        law_constants: Constants of the laws by name, in the unit that the law declares, each of shape (worlds,
+        law_constants: Constants of the laws by name [1, or the unit that the law declares], each of shape (worlds,
             n_elements).
         thickness: Thickness of sheets [m], shape (worlds, n_triangles).
         bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
