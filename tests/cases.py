@@ -6,6 +6,8 @@ Also the smallest scenes that show an effect, in SI units.
 import dataclasses
 import sys
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,13 +43,39 @@ from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
 from own_solver import ExplicitFEM
 
-LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky")
-"""Constitutive laws of solids: the keys of `warpbots.materials.LAWS`."""
+
+class LawCase(NamedTuple):
+    """What tests have to know of a law of a solid.
+
+    Attributes:
+        constants: `Material.constants` for its tests.
+        inverts: Whether it is defined for det F < 0, too.
+    """
+
+    constants: dict[str, float] = MappingProxyType({})
+    inverts: bool = False
+
+
+LAW_CASES = {
+    "neo_hookean": LawCase(),
+    "fixed_corotated": LawCase(inverts=True),
+    "corotated": LawCase(inverts=True),
+    "linear": LawCase(inverts=True),
+    "st_venant_kirchhoff": LawCase(inverts=True),
+    "hencky": LawCase(),
+    "mooney_rivlin": LawCase({"second_invariant_share": 0.3}),
+    "ogden": LawCase({"exponent": 3.1, "second_exponent": -1.7, "second_share": 0.2}),
+    "gent": LawCase({"locking_invariant": 17.0}),
+}
+"""The constitutive laws of solids, the keys of `warpbots.materials.LAWS`: one line here adds a law to all their tests."""
+
+LAWS = tuple(LAW_CASES)
+"""Their names."""
 
 FLUIDS = ("weakly_compressible",)
 """Laws of fluids, likewise."""
 
-UPRIGHT_LAWS = ("neo_hookean", "hencky", *FLUIDS)
+UPRIGHT_LAWS = (*(name for name, law in LAW_CASES.items() if not law.inverts), *FLUIDS)
 """Laws that are defined for det F > 0 alone."""
 
 ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
@@ -146,7 +174,8 @@ def block(
     """A cube of 0.25 m in a domain of 1 m; its half at small x is the region ``root``."""
     lower, upper = np.full(dim, 0.25), np.full(dim, 0.5)
     middle = np.array([0.375, *upper[1:]])
-    material = Material(youngs_modulus, 0.3, 1000.0, law, incompressibility, damping)
+    constants = LAW_CASES[law].constants if law in LAW_CASES else None
+    material = Material(youngs_modulus, 0.3, 1000.0, law, incompressibility, damping, constants=constants)
     body = SoftBody("block", Box(lower, upper), material, regions={"root": Box(lower, middle)}, velocity=velocity)
     return Scene((body,), actuators, obstacles, gravity, domain=((0.0,) * dim, (1.0,) * dim))
 

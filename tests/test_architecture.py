@@ -152,7 +152,7 @@ WRITES = re.compile(r"wp\.(atomic_\w+|tile_store|tile_atomic_add)")
 def arrays_of(node):
     """Arguments of a Warp function that are arrays or structs, which outlive a call: index of each by name."""
     kinds = [(i, a.arg, ast.unparse(a.annotation)) for i, a in enumerate(node.args.args) if a.annotation]
-    values = {"NODE", "Twist", "T"}  # vectors and type variables
+    values = {"NODE", "Twist", "T", "Numbers"}  # vectors, type variables, and the numbers of a law
     return {
         name: i for i, name, kind in kinds if ("array" in kind or re.search(r"[A-Z]\w+$", kind)) and kind not in values
     }

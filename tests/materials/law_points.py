@@ -10,9 +10,9 @@ import functools
 import numpy as np
 import pytest
 import warp as wp
-from cases import DIMENSIONS, FLUIDS, INCOMPRESSIBILITY, LAWS, lame, rotation_of
+from cases import DIMENSIONS, FLUIDS, INCOMPRESSIBILITY, LAW_CASES, LAWS, lame, rotation_of
 
-from warpbots.materials import elasticity
+from warpbots.materials import constant_values, elasticity, law_of, numbers_type
 from warpbots.numerics import matrix, precision, real, real_numpy
 
 COMPILED = {"float32": (3,), "float64": DIMENSIONS}[precision]
@@ -52,6 +52,7 @@ class Point:
         pull_slope: Gradient of T : tau to F by `wp.grad`, shape (n, dim, dim).
         pull_E: The same to E, shape (n,).
         pull_nu: The same to nu, shape (n,).
+        pull_constants: The same to the constants of the law, shape (n, k).
     """
 
     energy: np.ndarray
@@ -61,23 +62,24 @@ class Point:
     pull_slope: np.ndarray
     pull_E: np.ndarray
     pull_nu: np.ndarray
+    pull_constants: np.ndarray
 
 
 @functools.cache
 def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    mat = matrix(dim)
+    mat, Numbers = matrix(dim), numbers_type(law_of(law))
     energy, stress, piola = elasticity(law, incompressibility, dim)
 
     @wp.func
-    def pull(F: mat, E: real, nu: real, T: mat):
+    def pull(F: mat, E: real, s: Numbers, T: mat):
         """T : tau."""
-        return wp.ddot(T, stress(F, E, nu))
+        return wp.ddot(T, stress(F, E, s))
 
     @wp.kernel(module=wp.get_module(f"test_{law}_{incompressibility}_{dim}d"), enable_backward=False)
     def evaluate_law(
         F: wp.array[mat],
         E: real,
-        nu: real,
+        s: Numbers,
         T: wp.array[mat],
         energy_out: wp.array[real],
         stress_out: wp.array[mat],
@@ -85,34 +87,43 @@ def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         energy_slope_out: wp.array[mat],
         pull_slope_out: wp.array[mat],
         pull_E_out: wp.array[real],
-        pull_nu_out: wp.array[real],
+        pull_numbers_out: wp.array[Numbers],
     ):
         """All of `Point`; gradients first (see `warpbots.solvers.mpm.transfer_adjoint`)."""
         i = wp.tid()
-        F_adj, E_adj, nu_adj, _T_adj = wp.grad(pull)(F[i], E, nu, T[i])
-        slope, _E_adj, _nu_adj = wp.grad(energy)(F[i], E, nu)
+        F_adj, E_adj, s_adj, _T_adj = wp.grad(pull)(F[i], E, s, T[i])
+        slope, _E_adj, _s_adj = wp.grad(energy)(F[i], E, s)
         pull_slope_out[i] = F_adj
         pull_E_out[i] = E_adj
-        pull_nu_out[i] = nu_adj
+        pull_numbers_out[i] = s_adj
         energy_slope_out[i] = slope
-        energy_out[i] = energy(F[i], E, nu)
-        stress_out[i] = stress(F[i], E, nu)
-        piola_out[i] = piola(F[i], E, nu)
+        energy_out[i] = energy(F[i], E, s)
+        stress_out[i] = stress(F[i], E, s)
+        piola_out[i] = piola(F[i], E, s)
 
     return evaluate_law
 
 
-def evaluate(law: str, incompressibility: int, F, E: float = 1.0, nu: float = 0.3, T=None) -> Point:
+def numbers_of(law: str, nu: float, constants: dict[str, float] | None = None):
+    """The numbers s of a law: nu, and the constants of its tests, some replaced by `constants`."""
+    own, declared = LAW_CASES[law].constants if law in LAW_CASES else {}, law_of(law).constants
+    values = constant_values(law, declared, {**own, **(constants or {})})
+    return numbers_type(law_of(law))(*map(real, (nu, *values)))
+
+
+def evaluate(law: str, incompressibility: int, F, E=1.0, nu=0.3, T=None, constants=None) -> Point:
     """The law at deformation gradients `F` and its gradients along stresses `T`, each of shape (n, dim, dim)."""
     F = np.ascontiguousarray(F, dtype=real_numpy)
     n, dim = F.shape[:2]
     T = np.zeros_like(F) if T is None else np.ascontiguousarray(T, dtype=real_numpy)
-    mat = matrix(dim)
-    types = (real, mat, mat, mat, mat, real, real)
+    mat, s = matrix(dim), numbers_of(law, nu, constants)
+    types = (real, mat, mat, mat, mat, real, type(s))
     outputs = [wp.zeros(n, dtype=t, device="cpu") for t in types]
-    inputs = [wp.array(F, dtype=mat, device="cpu"), real(E), real(nu), wp.array(T, dtype=mat, device="cpu")]
+    inputs = [wp.array(F, dtype=mat, device="cpu"), real(E), s, wp.array(T, dtype=mat, device="cpu")]
     wp.launch(_kernel(law, incompressibility, dim), n, inputs, outputs, device="cpu")
-    return Point(*(o.numpy().astype(np.float64) for o in outputs))
+    *values, slopes = (o.numpy().astype(np.float64) for o in outputs)
+    slopes = slopes.reshape(n, -1)
+    return Point(*values, slopes[:, 0], slopes[:, 1:])
 
 
 def stretches(F: np.ndarray) -> np.ndarray:
@@ -122,10 +133,19 @@ def stretches(F: np.ndarray) -> np.ndarray:
     return s
 
 
+WRITTEN_ANEW = (
+    "neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky", "mooney_rivlin", "ogden",
+    "gent",
+)  # fmt: skip
+"""Laws of solids that `reference` has; it has the fluids, too."""
+
+
 def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) -> tuple[np.ndarray, np.ndarray]:
     """Psi, shape (n,), and tau, shape (n, dim, dim), from the definitions in the literature (Bonet & Wood 1997 for
-    neo-Hookean (6.28), St. Venant-Kirchhoff (6.44) and the volumetric term, Stomakhin et al. 2012 for fixed corotated).
+    neo-Hookean (6.28), St. Venant-Kirchhoff (6.44), Ogden (6.64) and the volumetric term, Stomakhin et al. 2012 for
+    fixed corotated, Mooney 1940, Gent 1996). Constants of laws are those of their tests.
     """
+    c = LAW_CASES[law].constants if law in LAW_CASES else {}
     mu, lam = lame(E, nu)
     dim = F.shape[-1]
     I, Ft = np.eye(dim), np.swapaxes(F, -1, -2)
@@ -161,6 +181,23 @@ def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) ->
         energy = mu * (np.log(s) ** 2).sum(-1) + lam / 2 * np.log(J) ** 2
         U, singular, _ = np.linalg.svd(F)
         stress = 2 * mu * (U * np.log(singular)[:, None]) @ np.swapaxes(U, 1, 2) + volume(lam * np.log(J))
+    elif law in ("mooney_rivlin", "ogden", "gent"):  # functions of principal stretches
+        if law == "mooney_rivlin":  # C_1 (I_1 - d) + C_2 (I_2/J^2 - d), as Ogden's terms with exponents 2 and -2
+            terms = [(mu * (1 - c["second_invariant_share"]), 2.0), (-mu * c["second_invariant_share"], -2.0)]
+        elif law == "ogden":  # sum mu_p/alpha_p (sum s^alpha_p - d - alpha_p ln J), sum mu_p alpha_p = 2 mu
+            a, b, w = c["exponent"], c["second_exponent"], c["second_share"]
+            terms = [(2 * mu * (1 - w) / a, a), (2 * mu * w / b, b)]
+        else:  # the neo-Hookean term in a logarithm
+            terms = [(mu, 2.0)]
+        U, singular, _ = np.linalg.svd(F)
+        energy = sum(m / a * ((singular**a).sum(-1) - dim - a * np.log(J)) for m, a in terms)
+        principal = sum(m * (singular**a - 1) for m, a in terms)
+        if law == "gent":
+            limit = mu / 2 * c["locking_invariant"]
+            principal = principal / (1 - energy / limit)[:, None]
+            energy = -limit * np.log1p(-energy / limit)
+        energy = energy + lam / 2 * np.log(J) ** 2
+        stress = (U * principal[:, None]) @ np.swapaxes(U, 1, 2) + volume(lam * np.log(J))
     elif law == "weakly_compressible":  # Tait: p = K/7 (J^-7 - 1), and its integral
         K = lam + 2 * mu / 3
         energy = K / 7 * (J - 1) + K / 42 * (J**-6 - 1)

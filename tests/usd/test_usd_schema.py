@@ -9,6 +9,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_scene, simple_scene
 
 from warpbots import usd
+from warpbots.materials import CONSTANTS
 from warpbots.scene import (
     Box,
     CamClay,
@@ -61,6 +62,8 @@ def written(request, tmp_path_factory):
         ODD, fibres=[FibreReinforcement((1, 0, 0), 1e3)], branches=[MaxwellBranch(1e3, 1.0)]
     )
     scenes["composite"] = simple_scene(bodies=[SoftBody("body", SOLIDS[3]["odd box"], composite)], actuators=())
+    rubber = dataclasses.replace(ODD, law="gent", constants={"locking_invariant": 100.0 / 3})
+    scenes["rubber"] = simple_scene(bodies=[SoftBody("body", SOLIDS[3]["odd box"], rubber)], actuators=())
     for name, scene in scenes.items():
         usd.write(folder / f"{name}.usda", scene)
         stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
@@ -68,8 +71,9 @@ def written(request, tmp_path_factory):
 
 
 def written_names(row):
-    """Names of the attributes of a row: one for each axis of a joint, if the row has one for each axis."""
-    return {row.name.format(axis=axis) for axis in AXES}
+    """Names of the attributes of a row: one for each axis of a joint or constant of a law, if the row has them."""
+    constants = {constant.name for of_law in CONSTANTS.values() for constant in of_law}
+    return {row.name.format(axis=axis, constant=constant) for axis in AXES for constant in constants}
 
 
 def test_every_geometric_type_has_a_reader():

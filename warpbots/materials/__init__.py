@@ -3,18 +3,31 @@
 from warpbots.materials import (
     corotated,
     fixed_corotated,
+    gent,
     hencky,
     linear,
+    mooney_rivlin,
     neo_hookean,
+    ogden,
     st_venant_kirchhoff,
     weakly_compressible,
 )
 from warpbots.materials.cam_clay import cam_clay
 from warpbots.materials.differential import differential
 from warpbots.materials.drucker_prager import drucker_prager
-from warpbots.materials.elasticity import DIFFERENTIALS, FLUIDS, LAWS, Law, elasticity, law_of, p_wave_modulus
+from warpbots.materials.elasticity import (
+    DIFFERENTIALS,
+    FLUIDS,
+    LAWS,
+    Law,
+    elasticity,
+    law_of,
+    numbers_type,
+    p_wave_modulus,
+)
 from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.law_constants import CONSTANTS, LawConstant, constant_values, with_constants
 from warpbots.materials.maxwell import maxwell, maxwell_step
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
@@ -27,11 +40,14 @@ __all__ = [
     "CamClay",
     "MaxwellBranch",
     "FibreReinforcement",
+    "CONSTANTS",
     "DIFFERENTIALS",
     "FLUIDS",
     "LAWS",
     "Law",
+    "LawConstant",
     "cam_clay",
+    "constant_values",
     "differential",
     "drucker_prager",
     "elasticity",
@@ -41,9 +57,11 @@ __all__ = [
     "law_of",
     "maxwell",
     "maxwell_step",
+    "numbers_type",
     "p_wave_modulus",
     "viscous_stress",
     "von_mises",
+    "with_constants",
     "without_shear",
 ]
 
@@ -53,6 +71,9 @@ LAWS["corotated"] = corotated.law
 LAWS["linear"] = linear.law
 LAWS["st_venant_kirchhoff"] = st_venant_kirchhoff.law
 LAWS["hencky"] = hencky.law
+LAWS["mooney_rivlin"] = mooney_rivlin.law
+LAWS["ogden"] = ogden.law
+LAWS["gent"] = gent.law
 LAWS["weakly_compressible"] = weakly_compressible.law
 
 DIFFERENTIALS[neo_hookean.law] = neo_hookean.differential
@@ -61,3 +82,6 @@ DIFFERENTIALS[corotated.law] = corotated.differential
 DIFFERENTIALS[linear.law] = linear.differential
 DIFFERENTIALS[st_venant_kirchhoff.law] = st_venant_kirchhoff.differential
 DIFFERENTIALS[hencky.law] = hencky.differential
+DIFFERENTIALS[mooney_rivlin.law] = mooney_rivlin.differential
+DIFFERENTIALS[ogden.law] = ogden.differential
+DIFFERENTIALS[gent.law] = gent.differential

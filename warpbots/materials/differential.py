@@ -4,7 +4,7 @@ import functools
 
 import warp as wp
 
-from warpbots.materials.elasticity import Law, elasticity, law_of
+from warpbots.materials.elasticity import Law, constants_of, elasticity, law_of, numbers_type, of_poissons_ratio
 from warpbots.materials.incompressible import incompressible_differential
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.numerics import matrix, real
@@ -13,10 +13,10 @@ __all__ = ["differential"]
 
 
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
-    """A Warp struct of the terms of dP at F, the function of (F, E, nu) that fills it, and dP(point, dF) [Pa].
+    """A Warp struct of the terms of dP at F, the function of (F, E, s) that fills it, and dP(point, dF) [Pa].
 
-    P is the first Piola-Kirchhoff stress. A law without a closed form of dP is differentiated by Warp: as dP/dF is
-    symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
+    The numbers s are those of `elasticity`. P is the first Piola-Kirchhoff stress. A law without a closed form of dP is
+    differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
 
     Args:
         law: The law, or its name; a name means the law that was registered last under this name.
@@ -33,17 +33,13 @@ def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type
 def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     if law.differential is None:
         return _generated(law, incompressibility, dim)
-    mat = matrix(dim)
+    mat, Numbers = matrix(dim), numbers_type(law)
     LawPoint, law_point, law_differential = law.differential(dim)
-
-    @wp.func
-    def point_of(F: mat, E: real, nu: real):
-        """The terms of dP of the base law, with Lamé's constants computed from E and nu."""
-        return law_point(F, lame_mu(E, nu), lame_lambda(E, nu))
-
+    point_of = _point_of(law, law_point, dim)
     if incompressibility == 0:
         return LawPoint, point_of, law_differential
-    VolumetricPoint, volumetric_point, volumetric_differential = incompressible_differential(dim, incompressibility)
+    VolumetricPoint, of_volume, volumetric_differential = incompressible_differential(dim, incompressibility)
+    volumetric_point = of_poissons_ratio(law, of_volume, dim)
 
     @wp.struct
     class StiffenedPoint:
@@ -57,11 +53,11 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
         volumetric: VolumetricPoint
 
     @wp.func
-    def stiffened_point(F: mat, E: real, nu: real):
+    def stiffened_point(F: mat, E: real, s: Numbers):
         """The terms of dP at F of the base law and of the volumetric energy."""
         point = StiffenedPoint()
-        point.law = point_of(F, E, nu)
-        point.volumetric = volumetric_point(F, E, nu)
+        point.law = point_of(F, E, s)
+        point.volumetric = volumetric_point(F, E, s)
         return point
 
     @wp.func
@@ -72,9 +68,31 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
     return StiffenedPoint, stiffened_point, stiffened_differential
 
 
+def _point_of(law: Law, law_point: wp.Function, dim: int) -> wp.Function:
+    """`law_point`, a function of (F, mu, lambda) or, with own constants c, (F, mu, lambda, c), as one of (F, E, s)."""
+    mat = matrix(dim)
+
+    @wp.func
+    def point_of(F: mat, E: real, nu: real):
+        """The terms of dP of the base law, with Lamé's constants computed from E and nu."""
+        return law_point(F, lame_mu(E, nu), lame_lambda(E, nu))
+
+    if not law.constants:
+        return point_of
+    Numbers, constants = numbers_type(law), constants_of(law)
+
+    @wp.func
+    def point_of_numbers(F: mat, E: real, s: Numbers):
+        """The terms of dP of the base law, with Lamé's constants computed from E and nu, and its own constants."""
+        return law_point(F, lame_mu(E, s[0]), lame_lambda(E, s[0]), constants(s))
+
+    return point_of_numbers
+
+
 def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     """The result of `differential` for a law without a closed form, by Warp's derivative of the stress."""
-    mat = matrix(dim)
+    law = law_of(law) if isinstance(law, str) else law
+    mat, Numbers = matrix(dim), numbers_type(law)
     _, _, piola = elasticity(law, incompressibility, dim)
 
     @wp.struct
@@ -83,31 +101,31 @@ def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Fun
 
         F: F.
         E: E [Pa].
-        nu: nu [1].
+        s: nu [1], or (nu, c).
         """
 
         F: mat
         E: real
-        nu: real
+        s: Numbers
 
     @wp.func
-    def generated_point(F: mat, E: real, nu: real):
+    def generated_point(F: mat, E: real, s: Numbers):
         """The arguments of the stress at F."""
         point = GeneratedPoint()
         point.F = F
         point.E = E
-        point.nu = nu
+        point.s = s
         return point
 
     @wp.func
-    def pull(F: mat, E: real, nu: real, dF: mat):
+    def pull(F: mat, E: real, s: Numbers, dF: mat):
         """dF : P."""
-        return wp.ddot(dF, piola(F, E, nu))
+        return wp.ddot(dF, piola(F, E, s))
 
     @wp.func
     def generated_differential(point: GeneratedPoint, dF: mat):
         """The gradient of dF : P with respect to F."""
-        dP, _E, _nu, _dF = wp.grad(pull)(point.F, point.E, point.nu, dF)
+        dP, _E, _s, _dF = wp.grad(pull)(point.F, point.E, point.s, dF)
         return dP
 
     return GeneratedPoint, generated_point, generated_differential

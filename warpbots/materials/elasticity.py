@@ -8,27 +8,36 @@ import warp as wp
 
 from warpbots.materials.incompressible import incompressible
 from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.law_constants import CONSTANTS, LawConstant
 from warpbots.numerics import matrix, real
 
-__all__ = ["DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "elasticity", "law_of", "p_wave_modulus"]
+__all__ = [
+    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "constants_of", "elasticity", "law_of", "numbers_type",
+    "of_poissons_ratio", "p_wave_modulus",
+]  # fmt: skip
 
 Definition = Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]
 Differential = Callable[[int], tuple[type, wp.Function, wp.Function]]
 
 LAWS: dict[str, Definition] = {}
-"""The laws by name: each is a function of the dimension that returns Psi, tau and P as functions of (F, mu, lambda)."""
+"""The laws by name: each is a function of the dimension that returns Psi, tau and P as functions of (F, mu, lambda).
+
+A law with constants of its own declares them (`with_constants`); its functions take a vector of them as last argument.
+"""
 
 DIFFERENTIALS: dict[Definition, Differential] = {}
 """Closed forms of dP, by value of `LAWS`.
 
 Each is a function of the dimension that returns a Warp struct of the terms of dP at F, the function of (F, mu, lambda)
-that fills it, and dP(point, dF).
+that fills it, and dP(point, dF). For a law with constants of its own the function that fills it takes them, too.
 """
 
 FLUIDS = ("weakly_compressible",)
 """Laws of fluids, whose shear deformation is reset after each step; with `MPM` only."""
 
-_REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
+_Parts = tuple[Definition, Differential | None, tuple[LawConstant, ...]]
+
+_REGISTERED: dict[str, list[_Parts]] = {}
 """Laws that have been registered under each name, in the order of their first use."""
 
 
@@ -41,12 +50,14 @@ class Law(NamedTuple):
             name.
         definition: Its entry in `LAWS`, the function that makes its Warp functions.
         differential: Its entry in `DIFFERENTIALS`; None for a law without a closed form of dP.
+        constants: Constants of its own besides E and nu.
     """
 
     name: str
     module: str
     definition: Definition
     differential: Differential | None
+    constants: tuple[LawConstant, ...]
 
 
 def law_of(name: str) -> Law:
@@ -57,7 +68,7 @@ def law_of(name: str) -> Law:
     """
     if name not in LAWS:
         raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {name!r}")
-    parts = LAWS[name], DIFFERENTIALS.get(LAWS[name])
+    parts = LAWS[name], DIFFERENTIALS.get(LAWS[name]), CONSTANTS.get(LAWS[name], ())
     registered = _REGISTERED.setdefault(name, [])
     if parts not in registered:
         registered.append(parts)
@@ -65,8 +76,46 @@ def law_of(name: str) -> Law:
     return Law(name, f"{name}_{number + 1}" if number else name, *parts)
 
 
+def numbers_type(law: Law) -> type:
+    """Warp type of the numbers s of a law besides E: nu, or the vector (nu, c) if it has constants c of its own."""
+    return wp.types.vector(1 + len(law.constants), real) if law.constants else real
+
+
+def constants_of(law: Law) -> wp.Function:
+    """Warp function s -> c for a law with constants c of its own."""
+    count = len(law.constants)
+    Numbers, Constants = numbers_type(law), wp.types.vector(count, real)
+
+    @wp.func
+    def own_constants(s: Numbers):
+        """c."""
+        c = Constants()
+        for k in range(count):
+            c[k] = s[k + 1]
+        return c
+
+    return own_constants
+
+
+def of_poissons_ratio(law: Law, function: wp.Function, dim: int) -> wp.Function:
+    """`function` (F, E, nu) as a function of (F, E, s)."""
+    if not law.constants:
+        return function
+    mat, Numbers = matrix(dim), numbers_type(law)
+
+    @wp.func
+    def of_numbers(F: mat, E: real, s: Numbers):
+        """The function at nu = s[0]."""
+        return function(F, E, s[0])
+
+    return of_numbers
+
+
 def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
-    """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T, first Piola-Kirchhoff stress P = dPsi/dF [Pa].
+    """Energy density Psi(F, E, s), Kirchhoff stress tau = dPsi/dF F^T, first Piola-Kirchhoff stress P = dPsi/dF [Pa].
+
+    The numbers s are Poisson's ratio nu; for a law with constants c of its own they are the vector (nu, c), see
+    `numbers_type`.
 
     Args:
         law: The law, or its name; a name means the law that was registered last under this name.
@@ -81,6 +130,35 @@ def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Fun
 
 @functools.cache
 def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    energy, stress, piola = _with_own_constants(law, dim) if law.constants else _without_constants(law, dim)
+    mat, Numbers = matrix(dim), numbers_type(law)
+    if incompressibility == 0:
+        return energy, stress, piola
+
+    volumetric_energy, volumetric_stress, volumetric_piola = (
+        of_poissons_ratio(law, function, dim) for function in incompressible(dim, incompressibility)
+    )
+
+    @wp.func
+    def stiffened_energy(F: mat, E: real, s: Numbers):
+        """Psi of the base law plus Psi of the volumetric energy."""
+        return energy(F, E, s) + volumetric_energy(F, E, s)
+
+    @wp.func
+    def stiffened_stress(F: mat, E: real, s: Numbers):
+        """Kirchhoff stress tau of the base law plus tau of the volumetric energy."""
+        return stress(F, E, s) + volumetric_stress(F, E, s)
+
+    @wp.func
+    def stiffened_piola(F: mat, E: real, s: Numbers):
+        """P of the base law plus P of the volumetric energy."""
+        return piola(F, E, s) + volumetric_piola(F, E, s)
+
+    return stiffened_energy, stiffened_stress, stiffened_piola
+
+
+def _without_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi, tau and P of (F, E, nu)."""
     law_energy, law_stress, law_piola = law.definition(dim)
     mat = matrix(dim)
 
@@ -99,27 +177,30 @@ def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function
         """P of the base law, with Lamé's constants computed from E and nu."""
         return law_piola(F, lame_mu(E, nu), lame_lambda(E, nu))
 
-    if incompressibility == 0:
-        return energy, stress, piola
+    return energy, stress, piola
 
-    volumetric_energy, volumetric_stress, volumetric_piola = incompressible(dim, incompressibility)
 
-    @wp.func
-    def stiffened_energy(F: mat, E: real, nu: real):
-        """Psi of the base law plus Psi of the volumetric energy."""
-        return energy(F, E, nu) + volumetric_energy(F, E, nu)
+def _with_own_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi, tau and P of (F, E, s), with s = (nu, c)."""
+    law_energy, law_stress, law_piola = law.definition(dim)
+    mat, Numbers, constants = matrix(dim), numbers_type(law), constants_of(law)
 
     @wp.func
-    def stiffened_stress(F: mat, E: real, nu: real):
-        """Kirchhoff stress tau of the base law plus tau of the volumetric energy."""
-        return stress(F, E, nu) + volumetric_stress(F, E, nu)
+    def energy(F: mat, E: real, s: Numbers):
+        """Psi of the base law, with Lamé's constants computed from E and nu, and its own constants."""
+        return law_energy(F, lame_mu(E, s[0]), lame_lambda(E, s[0]), constants(s))
 
     @wp.func
-    def stiffened_piola(F: mat, E: real, nu: real):
-        """P of the base law plus P of the volumetric energy."""
-        return piola(F, E, nu) + volumetric_piola(F, E, nu)
+    def stress(F: mat, E: real, s: Numbers):
+        """Kirchhoff stress tau of the base law, with Lamé's constants computed from E and nu, and its own constants."""
+        return law_stress(F, lame_mu(E, s[0]), lame_lambda(E, s[0]), constants(s))
 
-    return stiffened_energy, stiffened_stress, stiffened_piola
+    @wp.func
+    def piola(F: mat, E: real, s: Numbers):
+        """P of the base law, with Lamé's constants computed from E and nu, and its own constants."""
+        return law_piola(F, lame_mu(E, s[0]), lame_lambda(E, s[0]), constants(s))
+
+    return energy, stress, piola
 
 
 def p_wave_modulus(E: float, nu: float, incompressibility: int) -> float:

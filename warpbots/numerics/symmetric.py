@@ -18,7 +18,7 @@ import warp as wp
 
 from warpbots.numerics.scalars import matrix, real, vector
 
-__all__ = ["eigen", "exp_symmetric", "log_differential", "log_symmetric"]
+__all__ = ["eigen", "exp_differential", "exp_symmetric", "log_differential", "log_symmetric"]
 
 
 @functools.cache
@@ -153,7 +153,7 @@ def exp_symmetric(dim: int) -> wp.Function:
     """Warp function that computes exp A of a symmetric matrix A of shape (`dim`, `dim`)."""
     mat = matrix(dim)
     eigen_of = eigen(dim)
-    slopes, along = _slopes(dim, exp_slope), _along(dim)
+    slopes, along = exp_differential(dim)
 
     @wp.func
     def exp_of(A: mat):
@@ -169,6 +169,12 @@ def exp_symmetric(dim: int) -> wp.Function:
         wp.adjoint[A] += along(Q, slopes(a), adj_ret)
 
     return exp_of
+
+
+@functools.cache
+def exp_differential(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Warp functions a -> G, for the eigenvalues a of A, and (Q, G, dA) -> d(exp A), for its eigenvectors Q."""
+    return _slopes(dim, exp_slope), _along(dim)
 
 
 @functools.cache

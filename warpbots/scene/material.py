@@ -1,6 +1,6 @@
 """Materials in engineering units."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from warpbots.scene.constituents import FibreReinforcement, MaxwellBranch
 from warpbots.scene.plasticity import Plasticity, VonMises
@@ -21,8 +21,9 @@ class Material:
         poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
         density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
         law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
-            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or a law of your own;
-            ``weakly_compressible`` for a fluid, with `MPM` only, whose bulk modulus is E for nu = 1/3.
+            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, ``mooney_rivlin``, ``ogden``, ``gent``, or
+            a law of your own; ``weakly_compressible`` for a fluid, with `MPM` only, whose bulk modulus is E for nu =
+            1/3.
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu)) (Bonet &
             Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for no added energy. A larger
             exponent does not make the material stiffer near J = 1: 2 is the usual choice.
@@ -34,6 +35,10 @@ class Material:
             ``hencky``; None for matter that does not flow.
         fibres: Families of fibres that reinforce the material, with `MPM` only.
         branches: Maxwell branches, whose stress relaxes, with `MPM` only.
+        constants: Constants of the law besides E and nu by name, in the SI units that the law declares: of ``gent``
+            ``locking_invariant``, of ``mooney_rivlin`` ``second_invariant_share``, of ``ogden`` ``exponent`` and, if
+            there is a second term, ``second_exponent`` and ``second_share``. A solver raises a `SceneError` before
+            anything runs if one is unknown, missing, or outside its range. Other laws of this package have none.
 
     Raises:
         SceneError: A value is out of range.
@@ -50,8 +55,10 @@ class Material:
     plasticity: Plasticity | None = None
     fibres: Sequence[FibreReinforcement] = ()
     branches: Sequence[MaxwellBranch] = ()
+    constants: Mapping[str, float] | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "constants", self.constants or {})
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
         if E <= 0.0:
             raise SceneError(

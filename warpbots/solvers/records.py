@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from warpbots.materials import law_of
 from warpbots.scene import Material, Obstacle, Scene, SceneError, SoftBody
-from warpbots.solvers.matter import Matter
 
 __all__ = ["changed", "number", "numbers", "with_actuators", "with_friction", "with_gravity", "with_materials"]
 
@@ -85,22 +85,23 @@ def with_actuators(scene: Scene, cls: type, fields: Mapping[str, str], values: V
     return dataclasses.replace(scene, actuators=parts)
 
 
-def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
+def with_materials(scene: Scene, of: np.ndarray, regions: Mapping[str, np.ndarray], values: Values) -> Scene:
     """`scene` with new materials for the bodies whose values are uniform in each region.
 
     Args:
         scene: The scene.
-        matter: Its matter.
-        values: Parameters of the points of the matter by name; parameters that are not fields of a `Material` or of its
-            plasticity are ignored.
+        of: Index of the body of each of n points or elements, shape (n,), int.
+        regions: Whether each of them is in a region, by the name of the region, each of shape (n,), bool.
+        values: Parameters of the points or elements by name; parameters that are not fields of a `Material`, of its
+            plasticity, or constants of its law are ignored.
     """
     bodies = list(scene.bodies)
     for i, body in enumerate(bodies):
         if isinstance(body, SoftBody):
-            inside = matter.body == i
+            inside = of == i
             own = {name: values[name][inside] for name in _numbers_of(body.material) & values.keys()}
             if own:
-                bodies[i] = _filled(body, {name: matter.regions[name][inside] for name in body.regions}, own)
+                bodies[i] = _filled(body, {name: regions[name][inside] for name in body.regions}, own)
     return dataclasses.replace(scene, bodies=bodies)
 
 
@@ -121,15 +122,23 @@ def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> S
 
 
 def _numbers_of(material: Material) -> set[str]:
-    """Names of the fields of a material, and of its plasticity, which parameters of points of matter may have."""
-    return {*vars(material), *(vars(material.plasticity) if material.plasticity else ())}
+    """Names of the fields of a material, of its plasticity, and of constants of its law, that may be parameters."""
+    return {*vars(material), *(vars(material.plasticity) if material.plasticity else ()), *_constants_of(material)}
+
+
+def _constants_of(material: Material) -> set[str]:
+    """Names of the constants of the law of a material."""
+    return {constant.name for constant in law_of(material.law).constants}
 
 
 def _with_numbers(material: Material, values: Mapping[str, np.floating]) -> Material:
-    """A material with new values of the fields that `_numbers_of` lists."""
-    plasticity, of_plasticity = material.plasticity, values.keys() - vars(material)
+    """A material with new values of the fields and constants that `_numbers_of` lists."""
+    plasticity, constants = material.plasticity, dict(material.constants)
+    of_law = values.keys() & _constants_of(material)
+    constants |= {name: number(values[name], constants.get(name, np.nan)) for name in of_law}
+    of_plasticity = values.keys() - vars(material) - of_law
     if of_plasticity:
         own = {name: number(values[name], getattr(plasticity, name)) for name in of_plasticity}
         plasticity = changed(plasticity, **own)
     elastic = {name: number(v, getattr(material, name)) for name, v in values.items() if name in vars(material)}
-    return changed(material, plasticity=plasticity, **elastic)
+    return changed(material, plasticity=plasticity, constants=constants, **elastic)

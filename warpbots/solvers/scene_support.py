@@ -9,6 +9,7 @@ from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.field_types import fitted
 from warpbots.scene.memory_limit import refuse_excess
+from warpbots.solvers.law_constants import refuse_constants
 from warpbots.solvers.scene_parts import remedy
 from warpbots.user_warning import warn_user
 
@@ -122,14 +123,15 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of elastic continua has a material that yields or breaks.
+    """Raise if a scene for a solver of elastic continua has a material that it does not know, or that yields or breaks.
 
     Args:
         solver: Name of the solver.
         scene: The scene.
 
     Raises:
-        SceneError: A material has an unknown law, or a yield or breaking strain.
+        SceneError: A material has an unknown law, a yield or breaking strain, or a constant that its law does not have
+            or not allow; or it lacks one.
     """
     for body in scene.soft:
         if body.material.law not in LAWS:
@@ -141,6 +143,7 @@ def refuse_materials(solver: str, scene: Scene) -> None:
                         f"SoftBody {body.name!r}: {solver} has no {field}; "
                         f"{remedy(scene, solver, 'leave it out of the material')}"
                     )
+    refuse_constants(scene)
 
 
 def refuse_flow(solver: str, scene: Scene) -> None:

@@ -75,6 +75,7 @@ def _material(material: Material, dim: int) -> str:
         material.law, f"E {material.youngs_modulus:.4g} Pa", f"nu {material.poissons_ratio:.3g}",
         f"{material.density:.4g} kg/m^{dim}",
     ]  # fmt: skip
+    words += [f"{name} {value:.4g}" for name, value in material.constants.items()]
     words += [f"damping {material.damping:.3g} s"] * bool(material.damping)
     if material.plasticity is not None:
         words.append(f"{type(material.plasticity).__name__} ({_details(material.plasticity)})")

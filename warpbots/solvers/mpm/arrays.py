@@ -8,9 +8,13 @@ import functools
 
 import warp as wp
 
+from warpbots.materials import Law, numbers_type
 from warpbots.numerics import index_vector, matrix, real, vector
 
-__all__ = ["constituent_arrays", "constitution_arrays", "grid_geometry", "motion_arrays", "strength_arrays"]
+__all__ = [
+    "constituent_arrays", "constitution_arrays", "grid_geometry", "law_numbers", "motion_arrays", "poissons_ratio_of",
+    "strength_arrays",
+]  # fmt: skip
 
 
 @functools.cache
@@ -51,6 +55,8 @@ def constitution_arrays() -> type:
         rho: Density of each particle: mass per rest volume [kg/m^dim].
         V: Rest volume of each particle [m^dim].
         beta: Time of Kelvin-Voigt damping of each particle [s]; null if no material of the scene has damping.
+        c: Constants of the law of each particle, in the order of the law, shape (worlds * n_particles, k); null if no
+            law of the scene has any.
         """
 
         E: wp.array[real]
@@ -58,8 +64,49 @@ def constitution_arrays() -> type:
         rho: wp.array[real]
         V: wp.array[real]
         beta: wp.array[real]
+        c: wp.array2d[real]
 
     return ConstitutionArrays
+
+
+@functools.cache
+def law_numbers(law: Law) -> wp.Function:
+    """Warp function (material, r) of the numbers s of a law at particle r, see `numbers_type`."""
+    ConstitutionArrays, Numbers, count = constitution_arrays(), numbers_type(law), len(law.constants)
+
+    @wp.func
+    def poissons_ratio(material: ConstitutionArrays, r: int):
+        """nu."""
+        return material.nu[r]
+
+    @wp.func
+    def numbers(material: ConstitutionArrays, r: int):
+        """(nu, c)."""
+        s = Numbers()
+        s[0] = material.nu[r]
+        for k in range(count):
+            s[k + 1] = material.c[r, k]
+        return s
+
+    return numbers if count else poissons_ratio
+
+
+@functools.cache
+def poissons_ratio_of(law: Law) -> wp.Function:
+    """Warp function s -> nu."""
+    Numbers = numbers_type(law)
+
+    @wp.func
+    def same(nu: real):
+        """nu."""
+        return nu
+
+    @wp.func
+    def first(s: Numbers):
+        """s[0]."""
+        return s[0]
+
+    return first if law.constants else same
 
 
 @functools.cache

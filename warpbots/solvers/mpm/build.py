@@ -21,6 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled, tiled_parameters
+from warpbots.solvers.law_constants import most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
@@ -84,7 +85,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     workspace = MPMWorkspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
         particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
-        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, device=device,
+        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, n_constants=most_constants(groups), device=device,
     )  # fmt: skip
 
     entries = {"scalar": real, "vector": vector(scene.dim)}
@@ -105,6 +106,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         friction=constant(coefficients(scene.obstacles)),
         gravity=constant(scene.gravity, vector(scene.dim)),
         load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
+        law_constants={name: constant(values) for name, values in particles.law_constants.items()},
         dilates=_dilates(scene, particles, device),
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),
@@ -153,6 +155,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
     refuse_materials("MPM", scene)
+    refuse_taken_names("MPM", scene, MPMModel)
     for body in scene.bodies:
         if body.material.law in FLUIDS and any(material.fibres for material in body.materials):
             raise SceneError(

@@ -14,6 +14,7 @@ import warp as wp
 
 from warpbots.materials import fibre_reinforcement, maxwell, maxwell_step
 from warpbots.numerics import clear_gradients, launch, launch_adjoint, matrix, real
+from warpbots.solvers.law_constants import pack, unpack_adjoint
 from warpbots.solvers.mpm.arrays import constituent_arrays
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 
@@ -21,13 +22,16 @@ __all__ = ["adj_load_constituents", "adj_relax", "clear_load_gradients", "load_c
 
 
 def load_constituents(model: MPMModel, state: MPMState) -> None:
-    """Write the stress and the energy of the fibres and branches of each particle to the workspace."""
+    """Write constants of the law, and stress and energy of fibres and branches, of each particle to the workspace."""
+    pack(model, model.workspace.law_constants)
     if model.composite:
         launch(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
 
 
 def clear_load_gradients(model: MPMModel) -> None:
     """Clear the gradients of the outputs of `load_constituents`."""
+    if model.workspace.n_constants:
+        clear_gradients([model.workspace.law_constants])
     if model.composite:
         work = model.workspace.constituents
         clear_gradients([work.stress, work.energy])
@@ -35,6 +39,7 @@ def clear_load_gradients(model: MPMModel) -> None:
 
 def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
     """Add the gradients with respect to the inputs of `load_constituents`, from the gradients of its outputs."""
+    unpack_adjoint(model, model.workspace.law_constants)
     if not model.composite:
         return
     inputs, outputs = _load(model, state)

@@ -13,7 +13,7 @@ from warpbots.numerics.parameters import Parameter, parameters_of, parametric, s
 from warpbots.renamed import FormerAttribute
 from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
-from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import BackgroundGrid, GridContacts
@@ -101,7 +101,7 @@ class MPMState(ArrayFields[Array]):
 
 
 @parametric
-class MPMModel(ArrayModel, ParticleConstants[wp.array]):
+class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay` (the
@@ -118,6 +118,8 @@ class MPMModel(ArrayModel, ParticleConstants[wp.array]):
         fluid: Indices, in the arrays of all worlds, of the fluid particles that no constraint holds, shape (n_fluid,),
             int; None if there are none.
         grid: The background grid of one world.
+        law_constants: Constants of the laws by name, without effect on matter with another law [1, or the unit that
+            the law declares], each of shape (worlds, n_particles).
         counts: Number of fibre families and number of branches of each particle of a world [1], shape (n_particles,),
             vec2i.
         dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
@@ -142,6 +144,7 @@ class MPMModel(ArrayModel, ParticleConstants[wp.array]):
     friction: wp.array = shared(FRICTION)
     gravity: wp.array = shared(GRAVITY)
     load: wp.array = shared(LOAD, "particle")
+    law_constants: Mapping[str, wp.array]
     counts: wp.array
     dilates: wp.array | None
     geometry: object
@@ -190,13 +193,14 @@ class MPMModel(ArrayModel, ParticleConstants[wp.array]):
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
         Friction is left out if no obstacle has the condition ``"friction"``. Damping and the parameters of plasticity,
-        fibres and branches are left out if no material has the respective property.
+        fibres and branches are left out if no material has the respective property. Constants of laws come last.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
         absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
         absent |= {name: not self.parameter(name).size for name in FIBRES + BRANCHES}
-        return {name: spec for name, spec in parameters_of(MPMModel).items() if not absent.get(name)}
+        own = {name: spec for name, spec in parameters_of(MPMModel).items() if not absent.get(name)}
+        return own | self.law_parameters("particle")
 
     @functools.cached_property
     def damped(self) -> bool:
@@ -233,21 +237,28 @@ class MPMModel(ArrayModel, ParticleConstants[wp.array]):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with gravity, friction, and materials that are uniform in a body or region, from `values`."""
-        return with_materials(with_friction(super().recorded(values), values), self.matter, values)
+        scene = with_friction(super().recorded(values), values)
+        return with_materials(scene, self.matter.body, self.matter.regions, values)
 
     @functools.cached_property
     def material(self) -> object:
         """Constants of the particles as a Warp struct."""
-        return struct_of(constitution_arrays(), self._constitution())
+        struct = struct_of(constitution_arrays(), self._constitution())
+        if self.workspace.n_constants:
+            struct.c = self.workspace.law_constants
+        return struct
 
     @functools.cached_property
     def material_adj(self) -> object:
         """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
-        return struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
+        struct = struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
+        if self.workspace.n_constants:
+            struct.c = self.workspace.law_constants.grad
+        return struct
 
     def _constitution(self) -> list[wp.array | None]:
         damping = self.damping if self.damped else None
-        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping]
+        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping, None]
 
     @functools.cached_property
     def strength(self) -> object:

@@ -8,7 +8,7 @@ from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import matrix, real, vector
 from warpbots.solvers.matter_readings import motion_terms, terms_type
-from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, law_numbers, motion_arrays
 from warpbots.solvers.mpm.transfer import MatterKind
 
 __all__ = ["particle_motion_kernel", "stress_kernel"]
@@ -76,6 +76,7 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     energy, stress, _ = elasticity(law, incompressibility, dim)
+    numbers = law_numbers(law)
     active, viscous = active_stress(dim), viscous_stress(incompressibility, dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.measures_{kind.module}"))
@@ -103,12 +104,12 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
         p = r - w * grid.particles
         F = motion.F[r]
         E = material.E[r]
-        nu = material.nu[r]
+        s = numbers(material, r)
         S = active(actuation, p, w, u)
-        tau = stress(F, E, nu) + F @ S @ wp.transpose(F)
+        tau = stress(F, E, s) + F @ S @ wp.transpose(F)
         if wp.static(damped):
-            tau += viscous(motion.C[r], E, nu, material.beta[r])
-        psi = energy(F, E, nu)
+            tau += viscous(motion.C[r], E, material.nu[r], material.beta[r])
+        psi = energy(F, E, s)
         if wp.static(composite):
             tau += added[r]
             psi += added_energy[r]

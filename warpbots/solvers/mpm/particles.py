@@ -22,6 +22,7 @@ from warpbots.scene import (
 )
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.array_fields import Array
+from warpbots.solvers.law_constants import law_constants_at
 from warpbots.solvers.matter import Matter, elasticity_of, materials_at, refuse_empty, regions_at, together
 from warpbots.solvers.parameters import DAMPING, DENSITY, POISSONS_RATIO, YOUNGS_MODULUS
 
@@ -90,12 +91,15 @@ class Particles(Matter, ParticleConstants[np.ndarray]):
     Attributes:
         fibres: Number of families of fibres in each particle, shape (n,), int.
         branches: Number of Maxwell branches in each particle, shape (n,), int.
+        law_constants: Constants of the laws by name, without effect on matter with another law [1, or the unit that
+            the law declares], each of shape (n,).
         spacing: Distance to the next particle along the axis with the widest spacing [m], shape (n,); infinite for
             particles that are not on a lattice.
     """
 
     fibres: np.ndarray
     branches: np.ndarray
+    law_constants: dict[str, np.ndarray]
     spacing: np.ndarray
 
 
@@ -113,7 +117,8 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
     materials = [m for body in scene.bodies for m in body.materials]
     families, branches = (max((len(getattr(m, f)) for m in materials), default=0) for f in ("fibres", "branches"))
     parts = [_fill_body(b, dx / per_axis, i, families, branches) for i, b in enumerate(scene.bodies)]
-    return Particles(**together(scene, parts))
+    constants = law_constants_at(scene, [m for part in parts for m in part.pop("material")])
+    return Particles(**together(scene, parts), law_constants=constants)
 
 
 def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branches: int) -> dict:
@@ -130,6 +135,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branch
     materials = materials_at(body, regions, n)
     return {
         "position": position,
+        "material": materials,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * dim), (n, 1)),
         "volume": volume,
         **elasticity_of(materials),

@@ -11,7 +11,8 @@ from warpbots.numerics import copy, matrix, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cell_sizes import cell_size_for, given
-from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.device_arrays import numpy_type, tiled
+from warpbots.solvers.law_constants import law_in_words
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.explicit_step import step, step_adjoint
 from warpbots.solvers.mpm.grid_viscosity import viscosity_caution
@@ -188,6 +189,14 @@ class MPM:
                 f"{where} was inverted (det F = {J[J <= 0.0][0]:.3g}), its stress is not finite: the motion diverged; "
                 f"{remedy}, or law='fixed_corotated', which resists inversion"
             )
+        if (beyond := ~np.isfinite(self._stress(model, before)).all(axis=(-2, -1))).any():
+            w, p = np.argwhere(beyond)[0]
+            law, F = law_in_words(model.scene.bodies[model.matter.body[p]].material), before["deformation"][w, p]
+            stretches = ", ".join(f"{s:.3g}" for s in np.linalg.svd(F, compute_uv=False))
+            return (
+                f"{self._where(model, beyond)} is deformed beyond the range of its {law}: its principal stretches are "
+                f"{stretches}, where the law has no finite stress; {remedy}, or constants that allow this deformation"
+            )
         if fast.any():
             return f"{self._where(model, fast)} moves more than a cell in one step: the motion diverged; {remedy}"
         if outside.any():
@@ -201,6 +210,16 @@ class MPM:
         name, values = next((n, v) for n, v in after.items() if not np.isfinite(v).all())
         where = self._where(model, ~np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=-1))
         return f"{name} of {where} is not finite: the motion diverged; {remedy}"
+
+    def _stress(self, model: MPMModel, fields: dict) -> np.ndarray:
+        """Stress of the particles in a state with given fields, without actuators, shape (worlds, n, dim, dim)."""
+        state = self.state(model)
+        for name, values in fields.items():
+            array = getattr(state, name)
+            array.assign(values.astype(numpy_type(array.dtype)))
+        found = self.readings(model)
+        self.sense(model, state, wp.zeros((model.worlds, model.channels), dtype=real, device=model.device), found)
+        return found.stress.numpy()
 
     def _where(self, model: MPMModel, bad: np.ndarray) -> str:
         """Description of the first particle for which `bad`, shape (worlds, n_particles), is true."""

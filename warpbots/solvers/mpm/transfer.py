@@ -21,7 +21,7 @@ from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import Law, elasticity, viscous_stress
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
-from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, law_numbers, motion_arrays
 
 __all__ = ["MatterKind", "move_kernel", "p2g_kernel", "stencil"]
 
@@ -68,6 +68,7 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
+    numbers = law_numbers(law)
     viscous = viscous_stress(incompressibility, dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.{kind.module}"), enable_backward=False)
@@ -96,7 +97,7 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
         F = motion.F[r]
         V = material.V[r]
         m = material.rho[r] * V
-        tau = stress(F, material.E[r], material.nu[r])
+        tau = stress(F, material.E[r], numbers(material, r))
         if actuation.start[p] < actuation.start[p + 1]:
             tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
         if wp.static(damped):

@@ -18,9 +18,15 @@ import functools
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import elasticity, viscous_stress
+from warpbots.materials import elasticity, numbers_type, viscous_stress
 from warpbots.numerics import NODE, matrix, real
-from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.arrays import (
+    constitution_arrays,
+    grid_geometry,
+    law_numbers,
+    motion_arrays,
+    poissons_ratio_of,
+)
 from warpbots.solvers.mpm.transfer import MatterKind, stencil
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
@@ -73,12 +79,15 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
+    Numbers, numbers, poissons_ratio, count = (
+        numbers_type(law), law_numbers(law), poissons_ratio_of(law), len(law.constants),
+    )  # fmt: skip
     viscous = viscous_stress(incompressibility, dim)
 
     @wp.func
-    def work(F: mat, E: real, nu: real, T: mat):
-        """T : tau(F, E, nu); its gradient is the derivative of the stress, contracted with T."""
-        return wp.ddot(T, stress(F, E, nu))
+    def work(F: mat, E: real, s: Numbers, T: mat):
+        """T : tau(F, E, s); its gradient is the derivative of the stress, contracted with T."""
+        return wp.ddot(T, stress(F, E, s))
 
     @wp.func
     def viscous_work(C: mat, E: real, nu: real, beta: real, T: mat):
@@ -117,6 +126,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         C = motion.C[r]
         E = material.E[r]
         nu = material.nu[r]
+        own = numbers(material, r)
         rho = material.rho[r]
         V = material.V[r]
         m = rho * V
@@ -128,14 +138,15 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         # This comes before the first plain call of `stress`, and in a module of its own: Warp 1.19 generates the
         # adjoints of functions that `stress` calls only if they first occur below wp.grad, else they are silently 0.
         tau_adj = -(c * V) * A_adj
-        F_adj, E_adj, nu_adj, _T_adj = wp.grad(work)(F, E, nu, tau_adj)
+        F_adj, E_adj, own_adj, _T_adj = wp.grad(work)(F, E, own, tau_adj)
+        nu_adj = poissons_ratio(own_adj)
         if wp.static(damped):
             beta = material.beta[r]
             C_adj, damped_E_adj, damped_nu_adj, beta_adj, _D_adj = wp.grad(viscous_work)(C, E, nu, beta, tau_adj)
             E_adj += damped_E_adj
             nu_adj += damped_nu_adj
 
-        tau = stress(F, E, nu)
+        tau = stress(F, E, own)
         a = mat()
         driven = actuation.start[p] < actuation.start[p + 1]
         if driven:
@@ -173,6 +184,9 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
             material_adj_out.E[r] = material_adj_out.E[r] + E_adj
         if material_adj_out.nu:
             material_adj_out.nu[r] = material_adj_out.nu[r] + nu_adj
+        if wp.static(count > 0):
+            for k in range(count):
+                material_adj_out.c[r, k] = material_adj_out.c[r, k] + own_adj[k + 1]
         if material_adj_out.rho:
             material_adj_out.rho[r] = material_adj_out.rho[r] + V * m_adj
         if material_adj_out.V:

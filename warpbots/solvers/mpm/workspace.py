@@ -97,6 +97,7 @@ class MPMWorkspace:
         n_cables: Number of cables of one world.
         n_waypoints: Number of waypoints of all cables of one world.
         n_contacts: Number of contacts of the nodes of one world.
+        n_constants: Largest number of constants of a law besides E and nu.
         device: Device of the arrays.
     """
 
@@ -109,6 +110,7 @@ class MPMWorkspace:
     n_cables: int
     n_waypoints: int
     n_contacts: int
+    n_constants: int
     device: wp.Device
 
     @functools.cached_property
@@ -189,6 +191,12 @@ class MPMWorkspace:
     def constituents(self) -> ConstituentLoad:
         """Stress and energy that fibres and branches add to each particle."""
         return ConstituentLoad(self._zeros(self.particles, matrix(self.dim)), self._zeros(self.particles))
+
+    @functools.cached_property
+    def law_constants(self) -> wp.array | None:
+        """Constants of the laws of all particles, with a gradient, shape (worlds * particles, n_constants), or None."""
+        shape = (self.worlds * self.particles, self.n_constants)
+        return wp.zeros(shape, dtype=real, device=self.device, requires_grad=True) if self.n_constants else None
 
     @functools.cached_property
     def flow(self) -> FlowAdjoint:

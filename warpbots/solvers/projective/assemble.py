@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 
 from warpbots.scene import Scene, SceneError, SoftBody
+from warpbots.solvers.law_constants import law_constants_at
 from warpbots.solvers.matter import elasticity_of, materials_at, refuse_empty, refuse_lost, regions_at, together
 from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
@@ -45,7 +46,9 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
         if not found:
             raise SceneError(f"SoftBody {body.name!r}: bones replace all of its {solid.title}; make the bones smaller")
     nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
-    matter = together(scene, [e[k] for k in MATERIAL for e in elements if k in e])
+    parts = [e[k] for k in MATERIAL for e in elements if k in e]
+    constants = law_constants_at(scene, [m for part in parts for m in part.pop("material")])
+    matter = together(scene, parts)
     del matter["position"]
     matter = {"element_" + n if n in nodes else n: v for n, v in matter.items()}
     own = {n: np.concatenate([getattr(p, n) for p in pieces]) for n in ("thickness", "bending", "section")}
@@ -78,7 +81,17 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
     own |= wetted(scene, faces, tables["triangles"], own["cavities"])
     shapes = tuple(with_tetrahedra(body.shape, cell_size) for body in scene.soft)
-    return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edges=edges, edge=edge)
+    return Mesh(
+        **nodes,
+        **matter,
+        **tables,
+        **own,
+        law_constants=constants,
+        shapes=shapes,
+        meshes=meshes,
+        edges=edges,
+        edge=edge,
+    )
 
 
 def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size: float) -> dict:
@@ -89,6 +102,7 @@ def _elements(body: SoftBody, index: int, piece: MeshPiece, kind: str, cell_size
     materials = materials_at(body, inside, len(table))
     return {
         "position": center,
+        "material": materials,
         **elasticity_of(materials),
         "volume": piece.volume(kind),
         "body": np.full(len(table), index),

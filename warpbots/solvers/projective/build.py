@@ -26,6 +26,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled, tiled_parameters
+from warpbots.solvers.law_constants import most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.assemble import assemble
@@ -45,7 +46,7 @@ from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON,
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import anchored_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh, MeshConstants
-from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
@@ -96,6 +97,7 @@ def build(
     held = fixed, anchored, guided
     _refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
+    groups = _groups(scene, mesh)
     stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
     oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
@@ -136,9 +138,10 @@ def build(
         worlds=worlds,
         device=device,
         matter=mesh,
-        groups=_groups(scene, mesh),
+        groups=groups,
         **tiled_parameters(MeshConstants, constants, worlds, device, {"scalar": real}),
         density=constant(mesh.element_density),
+        law_constants={name: constant(values) for name, values in mesh.law_constants.items()},
         amplitude=constant([o.amplitude for o in oscillations]),
         frequency=constant([o.frequency for o in oscillations]),
         phase=constant([o.phase for o in oscillations]),
@@ -165,7 +168,11 @@ def build(
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots, linear_solver),
         workspace=ProjectiveWorkspace(
-            topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
+            topology,
+            skeleton,
+            motors_of(scene),
+            len(signals_of(scene.actuators)) if oscillations else 0,
+            most_constants(groups),
         ),
     )
 
@@ -377,5 +384,6 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             f"ProjectiveDynamics simulates bodies in space; this scene is 2D: {remedy(scene, 'ProjectiveDynamics')}"
         )
     refuse_materials("ProjectiveDynamics", scene)
+    refuse_taken_names("ProjectiveDynamics", scene, ProjectiveModel, SKELETON)
     refuse_flow("ProjectiveDynamics", scene)
     refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from warpbots.solvers.law_constants import law_in_words
 from warpbots.solvers.projective.elements.cavity_surface import volume_of_walls
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
@@ -165,5 +166,6 @@ def _infinite(model: ProjectiveModel, w: int) -> str:
     if not len(bad):
         return ""
     at = ", ".join(f"{c:.3g}" for c in mesh.position[bad[0]])
-    body = model.scene.bodies[mesh.body[bad[0]]].name
-    return f" at {len(bad)} nodes, the first of them of SoftBody {body!r}, at rest at ({at}) m"
+    body = model.scene.bodies[mesh.body[bad[0]]]
+    law = law_in_words(body.material)
+    return f" at {len(bad)} nodes, the first of them of SoftBody {body.name!r} ({law}), at rest at ({at}) m"

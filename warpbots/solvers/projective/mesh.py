@@ -83,6 +83,8 @@ class Mesh(Matter, MeshConstants[np.ndarray]):
             int.
         bars: Nodes of the bars, shape (n_bars, 2), int.
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
+        law_constants: Constants of the laws of the elements by name [1, or the unit that the law declares], each of
+            shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
         element_body: Index of the body of each element in the scene, shape (n_elements,), int.
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
@@ -145,6 +147,7 @@ class Mesh(Matter, MeshConstants[np.ndarray]):
     hinges: np.ndarray
     bars: np.ndarray
     element_density: np.ndarray
+    law_constants: dict[str, np.ndarray]
     element_volume: np.ndarray
     element_body: np.ndarray
     element_regions: dict[str, np.ndarray]

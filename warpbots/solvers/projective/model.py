@@ -13,9 +13,9 @@ from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
 from warpbots.scene import RigidBody, Scene, SoftBody
-from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.robot import ArticulatedRobot
+from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.parameters import (
     AMPLITUDE,
@@ -40,13 +40,13 @@ from warpbots.solvers.projective.mesh import Mesh, MeshConstants
 from warpbots.solvers.projective.recorded import with_records
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
-from warpbots.solvers.records import with_friction
+from warpbots.solvers.records import with_friction, with_materials
 
 __all__ = ["SKELETON", "ProjectiveModel"]
 
 
 @parametric
-class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
+class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     """A scene as arrays. `dataclasses.replace` makes a changed copy.
 
     Attributes:
@@ -55,6 +55,8 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
         groups: Which solid elements follow which law.
+        law_constants: Constants of the laws by name [1, or the unit that the law declares], each of shape (worlds,
+            n_elements).
         activation: Stress actuators of solid elements, as a Warp struct.
         growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
             refer to `signals`.
@@ -109,6 +111,7 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         "1", ANY, "entry", "coefficients of thrust over the angle of attack", axes="n",
         meaning="coefficients of thrust at the angles of `Scene.fluid`",
     )  # fmt: skip
+    law_constants: Mapping[str, wp.array]
     activation: object
     growth: object
     signals: object
@@ -162,7 +165,7 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, of this model or of its skeleton, shape (worlds, ...)."""
-        return getattr(self.skeleton if name in SKELETON else self, name)
+        return self.skeleton.parameter(name) if name in SKELETON else super().parameter(name)
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with new `arrays` by names of parameters; parameters of bones go to the skeleton."""
@@ -170,7 +173,7 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         own = {name: array for name, array in arrays.items() if name not in SKELETON}
         if bones:
             own["skeleton"] = self.skeleton.with_parameters(bones)
-        return dataclasses.replace(self, **own)
+        return super().with_parameters(own)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with its meshes, and with all parameters that do not enter the matrix of the global step."""
@@ -178,6 +181,8 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         shapes = iter(self.matter.shapes)
         bodies = [dataclasses.replace(b, shape=next(shapes)) if isinstance(b, SoftBody) else b for b in scene.bodies]
         scene = dataclasses.replace(scene, bodies=bodies)
+        constants = {name: value for name, value in values.items() if name in self.law_constants}
+        scene = with_materials(scene, self.matter.element_body, self.matter.element_regions, constants)
         robot = self.skeleton and self.skeleton.robot
         return with_records(scene, robot, self.topology.bone_surfaces.bones, values, NEVER)
 
@@ -200,6 +205,7 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         if not self.topology.sizes.capacity:
             absent.add("body_friction")
         own = {name: spec for name, spec in parameters_of(ProjectiveModel).items() if name not in absent}
+        own |= self.law_parameters("element")
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
 
@@ -210,6 +216,8 @@ class ProjectiveModel(ArrayModel, MeshConstants[wp.array]):
         for kind, elements in pairs:
             for name in parameters_of(ProjectiveModel).keys() & kind.arrays.vars.keys():
                 setattr(elements, name, getattr(self, name).flatten())
+            if self.workspace.constants and kind.matter is not None and kind.matter.lawful:
+                elements.constants = self.workspace.law_constants
         return pairs
 
     def of_kind(self, name: str) -> object:

@@ -99,12 +99,14 @@ class ProjectiveWorkspace:
         skeleton: The bones, or None.
         motors: Channels of the actuators that drive joints.
         signals: Number of signals that control strains at rest, 0 without oscillations.
+        constants: Largest number of constants of a law besides E and nu.
     """
 
     topology: MeshTopology
     skeleton: ArticulatedModel | None
     motors: list[int]
     signals: int
+    constants: int
 
     def _zeros(self, count: int, dtype: type, gradient: bool = False) -> wp.array:
         worlds, device = self.topology.sizes.worlds, self.topology.device
@@ -145,10 +147,18 @@ class ProjectiveWorkspace:
         shape = (self.topology.sizes.worlds, self.signals)
         return wp.zeros(shape, dtype=real, device=self.topology.device, requires_grad=True)
 
+    @functools.cached_property
+    def law_constants(self) -> wp.array | None:
+        """Constants of the laws of solids, with a gradient, shape (worlds * n_solids, constants); None without any."""
+        shape = (self.topology.sizes.worlds * len(self.topology.mesh.solids), self.constants)
+        return wp.zeros(shape, dtype=real, device=self.topology.device, requires_grad=True) if self.constants else None
+
     @property
     def rested(self) -> list[wp.array]:
         """Arrays that follow from the parameters at rest, each with a gradient."""
-        return [self.signal, self._mass, *(array for fields in self._at_rest.values() for array in fields.values())]
+        packed = [] if self.law_constants is None else [self.law_constants]
+        fields = (array for fields in self._at_rest.values() for array in fields.values())
+        return [self.signal, self._mass, *packed, *fields]
 
     @property
     def evaluated(self) -> list[wp.array]:

@@ -5,6 +5,7 @@ import dataclasses
 from pxr import Usd, UsdShade
 
 from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
+from warpbots.usd.geometry.law_constants import read_constants, write_constants
 from warpbots.usd.stage.applied_schemas import BODY_APIS, MATERIAL_APIS, PLASTICITY
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.faults import LocatedError
@@ -17,7 +18,7 @@ __all__ = [
     "read_restitution", "said_friction", "write_material", "write_surface",
 ]  # fmt: skip
 
-_FIELDS = attributes_of(Material, "plasticity", "fibres", "branches")
+_FIELDS = attributes_of(Material, "plasticity", "fibres", "branches", "constants")
 _CONSTITUENTS = {"fibres": FibreReinforcement, "branches": MaxwellBranch}
 """Constituents of a composite material; each of their fields is stored as an array."""
 
@@ -70,6 +71,7 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Stage
             put(prim, f"{name}.{field.name}", own and getattr(own, field.name), frame)
     kind = None if material.plasticity is None else type(material.plasticity).__name__
     put(prim, "Material.plasticity", kind, frame)
+    write_constants(prim, material, frame)
     for field, cls in _CONSTITUENTS.items():
         parts = getattr(material, field)
         for own in dataclasses.fields(cls):
@@ -161,7 +163,10 @@ def _material(prim: Usd.Prim, frame: StageUnits, density: float | None = None) -
     values = {field: get(prim, sets, frame) for field, sets in _FIELDS.items()}
     values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
     try:
-        return Material(**values, plasticity=_plasticity(prim, frame), **_constituents(prim, frame))
+        constants = read_constants(prim, values["law"], frame)
+        return Material(
+            **values, plasticity=_plasticity(prim, frame), **_constituents(prim, frame), constants=constants
+        )
     except SceneError as error:
         raise LocatedError(prim.GetPath(), error) from None
 

@@ -32,8 +32,10 @@ __all__ = [
     "create",
     "enabled",
     "get",
+    "get_row",
     "number",
     "put",
+    "put_row",
     "same",
     "schemas",
     "targets_of",
@@ -62,16 +64,27 @@ def get(prim: Usd.Prim, sets: str, frame: StageUnits) -> Any:
 def put(prim: Usd.Prim, sets: str, value: Any, frame: StageUnits) -> None:
     """Author `value` on `prim` for the rows of `sets`, with an exact value if needed; None removes the value."""
     for row in rows(sets):
-        clear(prim, row.name)
-        clear(prim, EXACT + row.name)
-        if value is None or not row.written:
-            continue
-        said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
-        create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
-        if row is rows(sets)[0] and not isinstance(value, str) and not same(get(prim, sets, frame), value):
-            exact = np.asarray(value, dtype=np.float64)
-            create(prim, EXACT + row.name, "double" if exact.ndim == 0 else "double[]", exact.ravel() if exact.ndim else
-                   float(exact), uniform=True)  # fmt: skip
+        put_row(prim, row, value if row.written else None, frame, exactly=row is rows(sets)[0])
+
+
+def get_row(prim: Usd.Prim, row: Row, frame: StageUnits) -> Any:
+    """The authored value of one row on `prim`, as `get`."""
+    mark_read(prim, row.name)
+    return _exact(prim, row, _read(prim, row, frame))
+
+
+def put_row(prim: Usd.Prim, row: Row, value: Any, frame: StageUnits, exactly: bool = True) -> None:
+    """Author `value` on `prim` for one row, with an exact value if needed and `exactly` is set; None removes it."""
+    clear(prim, row.name)
+    clear(prim, EXACT + row.name)
+    if value is None:
+        return
+    said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
+    create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
+    if exactly and not isinstance(value, str) and not same(get_row(prim, row, frame), value):
+        exact = np.asarray(value, dtype=np.float64)
+        create(prim, EXACT + row.name, "double" if exact.ndim == 0 else "double[]", exact.ravel() if exact.ndim else
+               float(exact), uniform=True)  # fmt: skip
 
 
 def same(a: Any, b: Any) -> bool:

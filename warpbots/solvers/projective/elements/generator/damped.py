@@ -98,10 +98,11 @@ def _carrying(family: Family, linear: bool) -> tuple[wp.Function, wp.Function]:
 
 
 @functools.cache
-def damped(family: Family, linear: bool) -> Response:
-    """The response of dampers for an energy; `linear` if its P is linear in F."""
-    Dampers, Elements, mat, numbers = damper_arrays(family), family.arrays, family.deformation_gradient, family.numbers
-    _, on = _carrying(family, linear)
+def damped(family: Family, energy: Energy) -> Response:
+    """The response of dampers for an energy."""
+    Dampers, Elements, mat = damper_arrays(family), family.arrays, family.deformation_gradient
+    numbers, Second = energy.numbers(family), energy.numbers_type
+    _, on = _carrying(family, energy.linear)
 
     @wp.struct
     class DampedNumbers:
@@ -113,7 +114,7 @@ def damped(family: Family, linear: bool) -> Response:
         """
 
         k: real
-        s: real
+        s: Second
         rate: real
 
     @wp.func
@@ -140,8 +141,9 @@ def damped(family: Family, linear: bool) -> Response:
 @functools.cache
 def begin_kernel(family: Family, energy: Energy) -> wp.Kernel:
     """Kernel over (worlds, elements of one energy, points) that writes the quantities dampers carry through a step."""
-    Dampers, Elements, deformed, numbers = damper_arrays(family), family.arrays, family.deformed, family.numbers
-    energy_stress, stiffness_at_point, points = energy.stress, stiffness_at(family, energy.modulus), family.points
+    Dampers, Elements, deformed, numbers = damper_arrays(family), family.arrays, family.deformed, energy.numbers(family)
+    stiffness_at_point, points = stiffness_at(family, energy.modulus, energy.numbers_type), family.points
+    energy_stress = energy.stress
     back, _ = _carrying(family, energy.linear)
 
     @wp.kernel(module=family.module(energy.name, "damped"))

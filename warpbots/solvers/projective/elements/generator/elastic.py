@@ -6,7 +6,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.numerics import matrix, real
-from warpbots.solvers.projective.elements.generator.energy import Response
+from warpbots.solvers.projective.elements.generator.energy import Energy, Response
 from warpbots.solvers.projective.elements.generator.family import Family
 
 __all__ = ["elastic"]
@@ -17,9 +17,10 @@ _active = active_stress(3)
 
 
 @functools.cache
-def elastic(family: Family) -> Response:
-    """The response of matter, as a `Response`."""
-    Elements, mat, numbers, stressed = family.arrays, family.deformation_gradient, family.numbers, family.stressed
+def elastic(family: Family, energy: Energy) -> Response:
+    """The response of matter with an energy, as a `Response`."""
+    Elements, mat, stressed = family.arrays, family.deformation_gradient, family.stressed
+    numbers, Second = energy.numbers(family), energy.numbers_type
 
     @wp.struct
     class Numbers:
@@ -32,7 +33,7 @@ def elastic(family: Family) -> Response:
         """
 
         k: real
-        s: real
+        s: Second
         S: _mat
         driven: int
 

@@ -7,14 +7,14 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import real
-from warpbots.solvers.projective.elements.generator.family import rows
+from warpbots.solvers.projective.elements.generator.family import Family, rows
 
 __all__ = ["Energy", "Response", "derivative_of", "modulus_at", "one"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Energy:
-    """An energy density that is proportional to a stiffness k [Pa] and depends on one more number s.
+    """An energy density that is proportional to a stiffness k [Pa] and depends on one more number s, or a vector s.
 
     Attributes:
         name: Part of the names of the Warp modules with its kernels, unique among the energies of the same elements.
@@ -25,6 +25,9 @@ class Energy:
         derivative: Warp struct of the quantities that dP needs, the function of (F, k, s) that returns this struct, and
             the function dP(struct, dF) [Pa]; None to differentiate P by Warp.
         linear: Whether P is linear in F.
+        numbers_type: Type of s.
+        numbers_of: Function of the struct of the elements: the Warp function (elements, control, w, e) of k and s; None
+            to use `Family.numbers`.
     """
 
     name: str
@@ -33,6 +36,12 @@ class Energy:
     modulus: wp.Function
     derivative: tuple[type, wp.Function, wp.Function] | None = None
     linear: bool = False
+    numbers_type: type = real
+    numbers_of: Callable[[type], wp.Function] | None = None
+
+    def numbers(self, family: Family) -> wp.Function:
+        """Warp function (elements, control, w, e) of k and s for elements of a family."""
+        return self.numbers_of(family.arrays) if self.numbers_of else family.numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +77,7 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
     """
     if energy.derivative is not None:
         return energy.derivative
-    mat, stress = rows(3, m), energy.stress
+    mat, stress, Numbers = rows(3, m), energy.stress, energy.numbers_type
 
     @wp.struct
     class StressPoint:
@@ -81,10 +90,10 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
 
         F: mat
         k: real
-        s: real
+        s: Numbers
 
     @wp.func
-    def point(F: mat, k: real, s: real):
+    def point(F: mat, k: real, s: Numbers):
         """The arguments as a struct."""
         p = StressPoint()
         p.F = F
@@ -93,7 +102,7 @@ def derivative_of(energy: Energy, m: int) -> tuple[type, wp.Function, wp.Functio
         return p
 
     @wp.func
-    def pull(F: mat, k: real, s: real, dF: mat):
+    def pull(F: mat, k: real, s: Numbers, dF: mat):
         """dF : P."""
         return wp.ddot(dF, stress(F, k, s))
 

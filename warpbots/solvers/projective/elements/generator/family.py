@@ -32,6 +32,7 @@ class Family:
         numbers_of: Function of the struct: the Warp function (elements, control, w, e) of k and s of an `Energy`.
         columns: Number m of columns of F.
         stressed: Whether actuators add stresses in the undeformed body.
+        lawful: Whether the elements follow laws of materials, which may have constants of their own.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Family:
     numbers_of: Callable[[type], wp.Function]
     columns: int = 3
     stressed: bool = False
+    lawful: bool = False
 
     @property
     def massive(self) -> bool:
@@ -71,9 +73,12 @@ class Family:
         gradient: Gradients G of the shape functions at the points [m^-1], shape (worlds * count * points,).
         volume: Volumes V of the points of quadrature [m^3], shape (worlds * count * points,).
         nominal: Stiffness of an element in the matrix of the global step [N/m], shape (count,).
+        constants: Only of elements that follow laws of materials: the constants of the laws, in the order of each law,
+            shape (worlds * count, k); null if no law has any.
         """
         fields = {"place": Place, "node": wp.array[self.node], "gradient": wp.array[self.gradients]}
         own = {name: wp.array[kind] for name, kind in self.parameters.items()}
+        own |= {"constants": wp.array2d[real]} if self.lawful else {}
         return _struct(self.name, **fields, volume=wp.array[real], nominal=wp.array[real], **own)
 
     @functools.cached_property

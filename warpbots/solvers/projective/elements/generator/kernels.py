@@ -131,7 +131,7 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
 @functools.cache
 def energy_kernel(family: Family, energy: Energy) -> wp.Kernel:
     """Kernel over (worlds, elements of one energy) that writes element energies to the entries of first corners."""
-    Elements, deformed, numbers, density = family.arrays, family.deformed, family.numbers, energy.density
+    Elements, deformed, numbers, density = family.arrays, family.deformed, energy.numbers(family), energy.density
     nodes, points = family.nodes, family.points
 
     @wp.kernel(module=family.module(energy.name, "energy"))

@@ -1,5 +1,6 @@
 """Kinds of elements and of their dampers, from families and energies."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -45,7 +46,7 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
             for energy, first, count in runs(elements, model)
         ]
 
-    forces, stiffness = _launches(family, lambda _: elastic(family), runs)
+    forces, stiffness = _launches(family, functools.partial(elastic, family), runs)
     return Kind(
         name=family.name,
         arrays=family.arrays,
@@ -71,7 +72,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
             for energy, first, count in runs(elements, model)
         ]
 
-    forces, stiffness = _launches(family, lambda energy: damped(family, energy.linear), runs)
+    forces, stiffness = _launches(family, functools.partial(damped, family), runs)
     return Kind(
         name=f"damped_{family.name}",
         arrays=damper_arrays(family),

@@ -209,12 +209,12 @@ def _shape_kernel(
 
 
 @functools.cache
-def stiffness_at(family: Family, modulus: wp.Function) -> wp.Function:
+def stiffness_at(family: Family, modulus: wp.Function, numbers_type: type = real) -> wp.Function:
     """Warp function for the contribution of point q to k w sum V |G|^2, summed over all nodes but the first."""
     Elements = family.arrays
 
     @wp.func
-    def stiffness_at_point(elements: Elements, k: real, s: real, q: int):
+    def stiffness_at_point(elements: Elements, k: real, s: numbers_type, q: int):
         """k w V |G|^2."""
         G = elements.gradient[q]
         return k * modulus(s) * elements.volume[q] * (wp.ddot(G, G) - wp.dot(G[0], G[0]))
