@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw
 from warpbots.materials import FLUIDS
 from warpbots.numerics import struct_of
 from warpbots.renamed import FormerAttribute
@@ -180,6 +181,7 @@ class MPMModel(ArrayModel):
         geometry: The grid, as a Warp struct.
         contacts: Contacts of the grid nodes inside obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
+        active_laws: Laws of the stress actuators.
         cables: Cables, as a Warp struct.
         constraints: The constraints, with the particles that they hold.
         contact_interval: Time over which forces on obstacles are measured [s].
@@ -218,6 +220,7 @@ class MPMModel(ArrayModel):
     geometry: object
     contacts: GridContacts
     actuation: object
+    active_laws: tuple[ActiveLaw, ...]
     cables: object
     constraints: tuple[HeldRegion, ...]
     contact_interval: float
@@ -285,7 +288,7 @@ class MPMModel(ArrayModel):
 
     def kind(self, group: ParticleGroup) -> MatterKind:
         """Kind of matter of a group, which determines its kernels."""
-        return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite)
+        return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite, self.active_laws)
 
     @property
     def added_stress(self) -> wp.array | None:

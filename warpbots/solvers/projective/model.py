@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
@@ -117,6 +118,7 @@ class ProjectiveModel(ArrayModel):
         drag: Coefficients of drag at the angles of `Scene.fluid` [1], shape (worlds, n).
         thrust: Coefficients of thrust at the angles of `Scene.fluid` [1], shape (worlds, n).
         activation: Stress actuators of solid elements, as a Warp struct.
+        active_laws: Laws of the stress actuators.
         growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
             refer to `signals`.
         signals: The signals that the actuators of `growth` follow, as a Warp struct.
@@ -167,6 +169,7 @@ class ProjectiveModel(ArrayModel):
     drag: wp.array
     thrust: wp.array
     activation: object
+    active_laws: tuple[ActiveLaw, ...]
     growth: object
     signals: object
     solids: Solids

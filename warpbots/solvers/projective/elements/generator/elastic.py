@@ -4,22 +4,19 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.numerics import matrix, real
+from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress, active_work
+from warpbots.numerics import real
 from warpbots.solvers.projective.elements.generator.energy import Response
 from warpbots.solvers.projective.elements.generator.family import Family
 
 __all__ = ["elastic"]
 
-_mat = matrix(3)
-_ActivationArrays = activation_arrays(3)
-_active = active_stress(3)
-
 
 @functools.cache
-def elastic(family: Family) -> Response:
-    """The response of matter, as a `Response`."""
+def elastic(family: Family, laws: tuple[ActiveLaw, ...]) -> Response:
+    """The response of matter; `laws` are those of the stress actuators that drive it."""
     Elements, mat, numbers, stressed = family.arrays, family.deformation_gradient, family.numbers, family.stressed
+    active, work, varies = active_stress(3, laws), active_work(3, laws), len(laws) > 1
 
     @wp.struct
     class Numbers:
@@ -27,38 +24,58 @@ def elastic(family: Family) -> Response:
 
         k: Stiffness k of the energy [Pa].
         s: Second number s of the energy.
-        S: Stress S of actuators in the undeformed body [Pa].
         driven: 1 for an element with stress actuators, else 0.
         """
 
         k: real
         s: real
-        S: _mat
         driven: int
 
     @wp.func
     def constants(
-        own: Elements, elements: Elements, activation: _ActivationArrays, h: real, control: wp.array2d[real], w: int,
+        own: Elements, elements: Elements, activation: ActivationArrays, h: real, control: wp.array2d[real], w: int,
         e: int,
     ):  # fmt: skip
-        """k, s and S."""
+        """k, s, and whether actuators drive the element."""
         k, s = numbers(elements, control, w, e)
         c = Numbers()
         c.k = k
         c.s = s
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if activation.start[e] < activation.start[e + 1]:
-                c.S = _active(activation, e, w, control)
                 c.driven = 1
         return c
 
     @wp.func
-    def stress(own: Elements, P: mat, F: mat, c: Numbers, q: int):
+    def stress(
+        own: Elements, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, P: mat, F: mat,
+        c: Numbers, q: int,
+    ):  # fmt: skip
         """P + F S."""
         T = P
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if c.driven == 1:
-                T += F @ c.S
+                T += F @ active(activation, e, w, control, F)
         return T
 
-    return Response("elastic", Elements, constants, stress)
+    @wp.func
+    def change(
+        own: Elements, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, dP: mat, dF: mat,
+        F: mat, c: Numbers, q: int,
+    ):  # fmt: skip
+        """dP + dF S + F dS, where F dS is the gradient of F^T dF : S with respect to F."""
+        dT = dP
+        if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
+            if c.driven == 1:
+                if wp.static(varies):
+                    D = wp.transpose(F) @ dF
+                    for i in range(activation.start[e], activation.start[e + 1]):
+                        a = activation.actuator[i]
+                        u = control[w, activation.channel[a]]
+                        _activation, _a, F_adj, _u_adj, _D_adj = wp.grad(work)(activation, a, F, u, D)
+                        dT += F_adj
+                dT += dF @ active(activation, e, w, control, F)
+        return dT
+
+    name = "_".join(["elastic", *(law.name for law in laws[1:])])
+    return Response(name, Elements, constants, stress, change)

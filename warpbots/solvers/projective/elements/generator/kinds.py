@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw, active_laws
 from warpbots.numerics import real
 from warpbots.solvers.projective.elements.element import Kind, Point, scaling_by
 from warpbots.solvers.projective.elements.generator.damped import (
@@ -27,6 +28,10 @@ Runs = Callable[[object, object], list[tuple[Energy, int, int]]]
 """Function of (elements, model): energies, each with the first of the elements that have it, and their number."""
 
 
+ResponseOf = Callable[[Energy, tuple[ActiveLaw, ...]], Response]
+"""Function of an energy and of the laws of stress actuators: the response of elements."""
+
+
 def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Runs, **more: object) -> Kind:
     """The kind of the elements of a family.
 
@@ -45,7 +50,7 @@ def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Run
             for energy, first, count in runs(elements, model)
         ]
 
-    forces, stiffness = _launches(family, lambda _: elastic(family), runs)
+    forces, stiffness = _launches(family, lambda _, laws: elastic(family, laws), runs)
     return Kind(
         name=family.name,
         arrays=family.arrays,
@@ -71,7 +76,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
             for energy, first, count in runs(elements, model)
         ]
 
-    forces, stiffness = _launches(family, lambda energy: damped(family, energy.linear), runs)
+    forces, stiffness = _launches(family, lambda energy, _: damped(family, energy.linear), runs)
     return Kind(
         name=f"damped_{family.name}",
         arrays=damper_arrays(family),
@@ -92,14 +97,17 @@ def all_of(energy: Energy) -> Runs:
     return lambda elements, _model: [(energy, 0, elements.place.count)]
 
 
-def _launches(family: Family, response_of: Callable[[Energy], Response], runs: Runs) -> tuple[Callable, Callable]:
+def _launches(family: Family, response_of: ResponseOf, runs: Runs) -> tuple[Callable, Callable]:
     """`Kind.forces` and `Kind.stiffness`."""
+
+    def laws(model: object) -> tuple[ActiveLaw, ...]:
+        return model.active_laws if family.stressed else active_laws((), 3)
 
     def forces(own: object, model: object, point: Point) -> list[tuple]:
         elements, at = model.of_kind(family.name), [point.h, point.active, point.control, point.x, point.u]
         return [
             (
-                force_kernel(family, energy, response_of(energy)), (model.worlds, count),
+                force_kernel(family, energy, response_of(energy, laws(model))), (model.worlds, count),
                 [own, elements, model.activation, first, family.points, *at, model.workspace.force],
             )
             for energy, first, count in runs(elements, model)
@@ -109,7 +117,7 @@ def _launches(family: Family, response_of: Callable[[Energy], Response], runs: R
         elements, at = model.of_kind(family.name), [point.h, point.control, point.x, point.u]
         return [
             (
-                stiffness_kernel(family, energy, response_of(energy)), (model.worlds, count),
+                stiffness_kernel(family, energy, response_of(energy, laws(model))), (model.worlds, count),
                 [own, elements, model.activation, first, *at, model.workspace.block],
             )
             for energy, first, count in runs(elements, model)
