@@ -5,11 +5,13 @@ import functools
 import warp as wp
 
 from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress, active_work
-from warpbots.numerics import real
+from warpbots.numerics import matrix, real
 from warpbots.solvers.projective.elements.generator.energy import Response
 from warpbots.solvers.projective.elements.generator.family import Family
 
 __all__ = ["elastic"]
+
+_mat = matrix(3)
 
 
 @functools.cache
@@ -24,11 +26,13 @@ def elastic(family: Family, laws: tuple[ActiveLaw, ...]) -> Response:
 
         k: Stiffness k of the energy [Pa].
         s: Second number s of the energy.
+        S: Stress of actuators in the undeformed body [Pa], if it does not depend on F.
         driven: 1 for an element with stress actuators, else 0.
         """
 
         k: real
         s: real
+        S: _mat
         driven: int
 
     @wp.func
@@ -44,6 +48,8 @@ def elastic(family: Family, laws: tuple[ActiveLaw, ...]) -> Response:
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if activation.start[e] < activation.start[e + 1]:
                 c.driven = 1
+                if wp.static(not varies):
+                    c.S = active(activation, e, w, control, _mat())
         return c
 
     @wp.func
@@ -55,7 +61,10 @@ def elastic(family: Family, laws: tuple[ActiveLaw, ...]) -> Response:
         T = P
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if c.driven == 1:
-                T += F @ active(activation, e, w, control, F)
+                if wp.static(varies):
+                    T += F @ active(activation, e, w, control, F)
+                else:
+                    T += F @ c.S
         return T
 
     @wp.func
@@ -74,7 +83,9 @@ def elastic(family: Family, laws: tuple[ActiveLaw, ...]) -> Response:
                         u = control[w, activation.channel[a]]
                         _activation, _a, F_adj, _u_adj, _D_adj = wp.grad(work)(activation, a, F, u, D)
                         dT += F_adj
-                dT += dF @ active(activation, e, w, control, F)
+                    dT += dF @ active(activation, e, w, control, F)
+                else:
+                    dT += dF @ c.S
         return dT
 
     name = "_".join(["elastic", *(law.name for law in laws[1:])])
