@@ -185,7 +185,7 @@ def _shape_kernel(
         reference: wp.array[relative],
         weight: wp.array[real],
         share: wp.array[real],
-        growth: _ActivationArrays,
+        growth: ActivationArrays,
         # state
         control: wp.array2d[real],
         # out
