@@ -13,12 +13,14 @@ import numpy as np
 import torch
 import warp as wp
 
+from warpbots.actuation_laws import proportional, stress_law
 from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
     Cable,
     CamClay,
     Constraint,
+    DielectricElastomer,
     DruckerPrager,
     Expansion,
     Fibre,
@@ -34,6 +36,7 @@ from warpbots.scene import (
     Pressure,
     Scene,
     SoftBody,
+    StressActuator,
     VonMises,
     floor,
 )
@@ -131,6 +134,7 @@ WORKING = [(s, law, dim) for s, dim in SPACES for law in CONSTITUTIONS if s not 
 ACTUATORS = {
     "pressure": lambda dim: Pressure("pressure", "root", 500.0),
     "muscle": lambda dim: Muscle("muscle", "root", (1.0, 0.5, 0.25)[:dim], 500.0),
+    "dielectric": lambda dim: DielectricElastomer("dielectric", "root", (1.0, 0.5, 0.25)[:dim], 4e6, 4.7),
     "fibre": lambda dim: Fibre("fibre", "root", (1.0, 0.5, 0.25)[:dim], 2e3, 0.3),
     "pneumatic cell": lambda dim: PneumaticCell("pneumatic cell", "root", 2e3, 0.3),
     "cable": lambda dim: Cable("cable", ((0.28,) * dim, (0.34, 0.3, 0.32)[:dim], (0.47,) * dim), 200.0),
@@ -147,11 +151,19 @@ IDLE = {"body_friction"}
 
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver supports an actuator."""
+    made = ACTUATORS[actuator](3)
+    if isinstance(made, StressActuator):
+        return is_proportional(made) or solver in CONTINUA | ELEMENTS
     if solver in OWN:
-        return actuator in {"pressure", "muscle"}
+        return False
     if actuator in {"fibre", "pneumatic cell"}:
         return solver in ELEMENTS
     return solver in LATTICES | ELEMENTS or actuator not in {"expansion", "oscillation", "wave"}
+
+
+def is_proportional(actuator) -> bool:
+    """Whether an actuator is a stress that is proportional to its control."""
+    return isinstance(actuator, StressActuator) and stress_law(actuator, 3)[0] is proportional
 
 
 def least(solver: str) -> int:
@@ -183,13 +195,16 @@ def block(
 def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver: str = "mpm") -> Scene:
     """A block with every actuator that `solver` knows; it slides over a floor with friction into a slippery wall.
 
+    Stresses that are not proportional to a control have kernels of their own, and are left to `test_stress_laws`.
+
     Matter feels both through the grid. The outer masses of a lattice are inside of them, and slide so easily that none
     is about to stick. The surface of tetrahedra comes to both within a step.
     """
     up, left, mu = (0.23, 0.57, 0.3) if solver in CONTINUA else (0.262, 0.488, 0.1)
     if solver in ELEMENTS:
         up, left, mu = 0.245, 0.505, 0.3
-    actuators = tuple(actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name))
+    known = (actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name))
+    actuators = tuple(a for a in known if not isinstance(a, StressActuator) or is_proportional(a))
     if solver in OWN:
         return block(dim, law, incompressibility, actuators=actuators)
     return block(

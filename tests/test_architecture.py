@@ -142,7 +142,7 @@ def root_of(target):
 WRITES_NATIVELY = {"deposit": {0}, "fetch": set(), "index": set(), "item": set(), "within": set()}
 """Functions in C++ that take arrays, by name: the arguments that they write."""
 
-CALLED_OTHERWISE = {"active": "active_stress_of", "_active": "active_stress_of"}
+CALLED_OTHERWISE = {"active": "active_stress_of", "_active": "active_stress_of", "by_others": "by_law"}
 """Functions that take arrays and are called by another name than that of their definition."""
 
 WRITES = re.compile(r"wp\.(atomic_\w+|tile_store|tile_atomic_add)")

@@ -9,7 +9,7 @@ import warp as wp
 from cases import SOLVERS
 
 import warpbots as wb
-from warpbots.actuation_laws import pattern
+from warpbots.actuation_laws import proportional, stress_law
 from warpbots.materials import DIFFERENTIALS, LAWS, differential, elasticity, linear, neo_hookean
 from warpbots.scene import SceneError
 
@@ -99,7 +99,7 @@ def test_a_differential_that_is_registered_later_is_used(registered):
 
 
 @dataclasses.dataclass(frozen=True)
-class Twist(wb.actuators.StressActuator):
+class Shear(wb.actuators.StressActuator):
     """A stress actuator as a notebook defines it: shear in the plane of x and z."""
 
     max_stress: float
@@ -110,11 +110,11 @@ class Unknown(wb.actuators.StressActuator):
     """A stress actuator without a registered stress."""
 
 
-@pattern.register
-def _(actuator: Twist, dim: int) -> np.ndarray:
+@stress_law.register
+def _(actuator: Shear, dim: int):
     S = np.zeros((dim, dim))
     S[0, -1] = S[-1, 0] = actuator.max_stress
-    return S
+    return proportional, S
 
 
 def driven(actuator, name: str) -> wb.Simulation:
@@ -134,7 +134,7 @@ def test_a_stress_actuator_of_a_notebook_acts_under_every_solver(name):
     body = wb.SoftBody("b", BOX, wb.Material(1e4, 0.3, 1000.0), {"all": BOX})
     both = wb.Simulation(wb.Scene([body], pair, gravity=(0, 0, 0)), SOLVERS[name](1 / 8), 1e-3, None)
     expected = both.step(both.state(), torch.tensor([[1.0, -1.0]])).velocity
-    sim = driven(Twist("t", region, s), name)
+    sim = driven(Shear("t", region, s), name)
     found = sim.step(sim.state(), torch.ones(1, 1)).velocity
     assert expected.abs().max() > 1e-3
     torch.testing.assert_close(found, expected, rtol=0, atol=float(2e-3 * expected.abs().max()))
@@ -147,6 +147,6 @@ def test_an_actuator_that_a_solver_does_not_know_is_refused(name):
 
 
 def test_an_actuator_without_a_row_of_its_own_is_not_lost_in_a_file(tmp_path):
-    with pytest.raises((SceneError, TypeError), match="Twist"):
-        wb.usd.write(tmp_path / "twist.usda", driven(Twist("t", "all", 1.0), "mpm").scene)
+    with pytest.raises((SceneError, TypeError), match="Shear"):
+        wb.usd.write(tmp_path / "shear.usda", driven(Shear("t", "all", 1.0), "mpm").scene)
     assert not list(tmp_path.iterdir())

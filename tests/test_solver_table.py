@@ -14,6 +14,7 @@ BOX, UPPER = wb.shapes.Box((0, 0, 0), (0.2, 0.1, 0.1)), wb.shapes.Box((0, 0, 0.0
 ACTUATORS = {
     "Pressure": wb.actuators.Pressure("a", "upper", 1e3),
     "Muscle": wb.actuators.Muscle("a", "upper", (1, 0, 0), max_stress=1e3),
+    "DielectricElastomer": wb.actuators.DielectricElastomer("a", "upper", (0, 0, 1), 1e6, 3.0),
     "Cable": wb.actuators.Cable("a", ((0, 0.05, 0.05), (0.2, 0.05, 0.05)), 1e3, 0.3),
     "Expansion": wb.actuators.Expansion("a", "upper", 0.1),
     "Oscillation": wb.actuators.Oscillation("a", "upper", 0.1, 3.0),

@@ -1,31 +1,8 @@
 """Actuators, which act on soft matter, cavities, cables and joints according to a control signal in [-1, 1]."""
 
-from warpbots.scene import (
-    Cable,
-    Cavity,
-    Expansion,
-    Fibre,
-    Motor,
-    Muscle,
-    Oscillation,
-    PneumaticCell,
-    Pressure,
-    Servo,
-    StressActuator,
-    Torque,
-)
+from warpbots.scene.actuators import *  # noqa: F403 (all of them, so that a new one need not be named again)
+from warpbots.scene.actuators import __all__ as _SOFT
+from warpbots.scene.joint_motors import Servo, Torque
 
-__all__ = [
-    "StressActuator",
-    "Pressure",
-    "Muscle",
-    "Fibre",
-    "PneumaticCell",
-    "Cavity",
-    "Cable",
-    "Expansion",
-    "Oscillation",
-    "Motor",
-    "Torque",
-    "Servo",
-]
+__all__ = ["Torque", "Servo"]
+__all__ += [name for name in _SOFT if name != "Actuator"]

@@ -22,6 +22,8 @@ _NEW_NAMES = {
     **{f"warpbots.{name}": f"warpbots.optimize.{name}" for name in _RESULTS},
     **{f"warpbots.{name}": f"warpbots.shapes.{name}" for name in _SHAPES},
     "warpbots.Field": "warpbots.scene.Field",
+    "warpbots.actuation_laws.activation_arrays": "warpbots.actuation_laws.ActivationArrays",
+    "warpbots.actuation_laws.pattern": "warpbots.actuation_laws.stress_law",
     "warpbots.design.export.Measures": "warpbots.design.export.PartMeasures",
     "warpbots.hold_pose": "warpbots.robots.hold_pose",
     "warpbots.load_robot": "warpbots.robots.load",

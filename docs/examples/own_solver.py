@@ -6,7 +6,7 @@ from math import inf, sqrt
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation, activation_arrays, active_stress
+from warpbots.actuation_laws import ActivationArrays, activation, active_stress
 from warpbots.materials import elasticity, p_wave_modulus
 from warpbots.meshing import tetrahedra
 from warpbots.numerics import clear_gradients, launch_all, launch_own_adjoint, matrix, real, record, vector
@@ -16,7 +16,7 @@ from warpbots.solvers.projective import NodalState as State  # position and velo
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 vec, mat, piola = vector(3), matrix(3), elasticity("neo_hookean", 0, 3)[2]
-active, Muscles = active_stress(3), activation_arrays(3)
+active = active_stress(3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Model(ArrayModel):
 
 
 @wp.kernel
-def elastic(tets: wp.array[wp.vec4i], inverse: wp.array[mat], muscles: Muscles, E: wp.array2d[real], nu: real,
+def elastic(tets: wp.array[wp.vec4i], inverse: wp.array[mat], muscles: ActivationArrays, E: wp.array2d[real], nu: real,
             control: wp.array2d[real], x: wp.array2d[vec], force_out: wp.array2d[vec]):  # fmt: skip
     """(f_1, f_2, f_3) = -V (P(F) + F A) D^-T, F = (x_1 - x_0, x_2 - x_0, x_3 - x_0) D^-1, f_0 = -f_1 - f_2 - f_3."""
     w, e = wp.tid()
     t, B, o = tets[e], inverse[e], x[w, tets[e][0]]
     F = wp.matrix_from_cols(x[w, t[1]] - o, x[w, t[2]] - o, x[w, t[3]] - o) @ B
-    P = piola(F, E[w, e], nu) + F @ active(muscles, e, w, control)
+    P = piola(F, E[w, e], nu) + F @ active(muscles, e, w, control, F)
     f = -P @ wp.transpose(B) / (real(6.0) * wp.determinant(B))
     for a in range(3):
         wp.atomic_add(force_out, w, t[a + 1], vec(f[0, a], f[1, a], f[2, a]))

@@ -13,7 +13,6 @@ from warpbots import usd
 from warpbots.scene import SceneError, StressActuator
 from warpbots.scene.record import direction, record
 from warpbots.usd.stage import ledger, schema
-from warpbots.usd.stage.applied_schemas import PART_APIS
 from warpbots.usd.stage.codecs import CODECS
 from warpbots.usd.stage.schema import OWN, TABLE, Row, declare
 from warpbots.usd.stage.units import UNITS
@@ -45,10 +44,9 @@ class Twist(StressActuator):
 
 @pytest.fixture
 def twist(monkeypatch):
-    """The recipe: an applied schema, and a row for each field."""
+    """The recipe: a row for each field."""
     monkeypatch.setattr(schema, "TABLE", [*TABLE])
     monkeypatch.setattr(schema, "_ROWS", {**schema._ROWS})
-    monkeypatch.setitem(PART_APIS, "WarpbotsTwistAPI", Twist)
     declare(
         "stage.actuators_and_loads",
         Row("Twist.torque", "warpbots:torque", "double", "number", "N m", "WarpbotsTwistAPI", OWN),

@@ -21,6 +21,7 @@ from warpbots.scene import (
     Constraint,
     Contact,
     Cylinder,
+    DielectricElastomer,
     DistanceGrid,
     Expansion,
     Fibre,
@@ -188,6 +189,7 @@ def full_scene(dim):
     actuators = [
         Pressure("chamber 1", "left leg", 1e4 / 3.0),
         Muscle("muscle", "left leg", tuple(numbers(dim)), 2e4 / 7.0),
+        DielectricElastomer("dielectric", "up", tuple(numbers(dim, seed=7)), 1e7 / 3.0, 14.0 / 3.0),
         Fibre("fibre", "left leg", tuple(numbers(dim, seed=5)), 1e5 / 7.0, 1.0 / 3.0),
         PneumaticCell("cell", "up", 1e5 / 3.0, 1.0 / 7.0),
         Cavity("pump", "left leg", 1e4 / 7.0),

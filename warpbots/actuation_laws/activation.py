@@ -1,39 +1,64 @@
 """Actuators of matter on the device: the stress or strain that they give to each element."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws.stress import pattern
+from warpbots.actuation_laws.constants import constants_type, made, name_of
+from warpbots.actuation_laws.stress import StressFunction, proportional, stress_law
+from warpbots.actuation_laws.stress_checks import refuse_wrong_laws
 from warpbots.numerics import matrix, real
-from warpbots.scene import Actuator
+from warpbots.scene import Actuator, SceneError
 
-__all__ = ["active_stress", "activation", "activation_arrays"]
+__all__ = ["ActivationArrays", "ActiveLaw", "activation", "active_laws", "active_stress", "active_work"]
 
 
-@functools.cache
-def activation_arrays(dim: int) -> type:
-    """The Warp struct that assigns actuators to elements of matter, for vectors of `dim` components."""
-    mat = matrix(dim)
+@wp.struct
+class ActivationArrays:
+    """The actuators of each element of matter (a particle or a solid element), as compressed sparse rows.
 
-    @wp.struct
-    class ActivationArrays:
-        """The actuators of each element of matter (a particle or a tetrahedron), as compressed sparse rows.
+    start: Index of the first entry of each element, then the number of entries, shape (n + 1,).
+    actuator: Index of the actuator of each entry, shape (n_entries,).
+    channel: Control channel of each actuator, shape (n_actuators,).
+    law: Index of the law of each actuator among the laws of the scene, shape (n_actuators,).
+    first: Index of the first constant of each actuator, shape (n_actuators,).
+    constant: Constants of the laws of all actuators, matrices row by row, shape (n_constants,).
+    """
 
-        start: Index of the first entry of each element, then the number of entries, shape (n + 1,).
-        actuator: Index of the actuator of each entry, shape (n_entries,).
-        pattern: Stress [Pa] or strain [1] of each actuator at u = 1 in the undeformed body, shape (n_actuators,).
-        channel: Control channel of each actuator, shape (n_actuators,).
-        """
+    start: wp.array[int]
+    actuator: wp.array[int]
+    channel: wp.array[int]
+    law: wp.array[int]
+    first: wp.array[int]
+    constant: wp.array[real]
 
-        start: wp.array[int]
-        actuator: wp.array[int]
-        pattern: wp.array[mat]
-        channel: wp.array[int]
 
-    return ActivationArrays
+class ActiveLaw(NamedTuple):
+    """A law of stress actuators, for which kernels are made.
+
+    Attributes:
+        name: Part of the names of the modules of its kernels; different laws have different names.
+        definition: The function of the dimension that makes its Warp function.
+        shape: Shape of its constants: (), (n,) or (dim, dim).
+    """
+
+    name: str
+    definition: StressFunction
+    shape: tuple[int, ...]
+
+
+def _active_law(actuator: Actuator, dim: int) -> ActiveLaw:
+    definition, constants = stress_law(actuator, dim)
+    return ActiveLaw(name_of(definition), definition, np.shape(constants))
+
+
+def active_laws(actuators: Iterable[Actuator], dim: int) -> tuple[ActiveLaw, ...]:
+    """The laws of the stress actuators of a scene; the first law is always `proportional`, which costs no kernels."""
+    first = ActiveLaw(name_of(proportional), proportional, (dim, dim))
+    return (first, *sorted({_active_law(a, dim) for a in actuators} - {first}, key=lambda law: law.name))
 
 
 def activation(
@@ -42,9 +67,9 @@ def activation(
     count: int,
     dim: int,
     device: wp.Device,
-    of: Callable[[Actuator, int], np.ndarray] = pattern,
-) -> object:
-    """A Warp struct of actuators and of the elements that they drive.
+    laws: tuple[ActiveLaw, ...] | None = None,
+) -> ActivationArrays:
+    """Stress actuators and the elements that they drive, as a Warp struct.
 
     Args:
         actuators: Actuators by control channel.
@@ -52,32 +77,126 @@ def activation(
         count: Number of elements.
         dim: 2 or 3.
         device: Device of the arrays.
-        of: Function of (actuator, dim) that returns the stress or the strain of the actuator at u = 1.
+        laws: `active_laws` of the actuators, for which the kernels are made; None for kernels with `proportional` only.
+
+    Raises:
+        SceneError: The law of an actuator is not among `laws`, or its stress is not symmetric, finite and smooth.
     """
+    laws = active_laws((), dim) if laws is None else laws
     drives = np.array([regions[a.region] for a in actuators.values()], dtype=bool).reshape(len(actuators), count)
     element, actuator = np.nonzero(drives.T)
-    patterns = np.array([of(a, dim) for a in actuators.values()]).reshape(-1, dim, dim)
-    arrays = activation_arrays(dim)()
+    numbers, constants = [], []
+    for a in actuators.values():
+        law = _active_law(a, dim)
+        if law not in laws:
+            raise SceneError(
+                f"{type(a).__name__} {a.name!r}: this solver has actuators whose stress is proportional to their "
+                f"control only, such as Pressure and Muscle; use one of them, or MPM or ProjectiveDynamics"
+            )
+        refuse_wrong_laws(a, dim)
+        numbers.append(laws.index(law))
+        constants.append(np.ravel(stress_law(a, dim)[1]))
+    arrays = ActivationArrays()
     arrays.start = wp.array(np.searchsorted(element, np.arange(count + 1)), dtype=int, device=device)
     arrays.actuator = wp.array(actuator, dtype=int, device=device)
-    arrays.pattern = wp.array(patterns, dtype=matrix(dim), device=device)
     arrays.channel = wp.array(list(actuators), dtype=int, device=device)
+    arrays.law = wp.array(numbers, dtype=int, device=device)
+    arrays.first = wp.array(np.cumsum([0, *map(len, constants)])[:-1], dtype=int, device=device)
+    arrays.constant = wp.array(np.concatenate([np.zeros(0), *constants]), dtype=real, device=device)
     return arrays
 
 
 @functools.cache
-def active_stress(dim: int) -> wp.Function:
-    """Warp function A(activation, e, w, u): total stress [Pa] or strain [1] of element e in world w."""
-    mat = matrix(dim)
-    ActivationArrays = activation_arrays(dim)
+def _constants_of(shape: tuple[int, ...]) -> wp.Function:
+    """Warp function (activation, a) that loads the constants, of the given shape, of actuator a."""
+    kind, rows, columns = constants_type(shape), *(*shape, 1, 1)[:2]
 
     @wp.func
-    def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real]):
-        """A = sum_a u_a S_a over the actuators a of the element."""
+    def number(activation: ActivationArrays, a: int):
+        """The only constant."""
+        return activation.constant[activation.first[a]]
+
+    @wp.func
+    def numbers(activation: ActivationArrays, a: int):
+        """The constants as a vector."""
+        c = kind()
+        for i in range(rows):
+            c[i] = activation.constant[activation.first[a] + i]
+        return c
+
+    @wp.func
+    def table(activation: ActivationArrays, a: int):
+        """The constants as a matrix."""
+        c = kind()
+        for i in range(rows):
+            for j in range(columns):
+                c[i, j] = activation.constant[activation.first[a] + columns * i + j]
+        return c
+
+    return (number, numbers, table)[len(shape)]
+
+
+@functools.cache
+def _stress_of(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
+    """Warp function S(activation, a, F, u): stress of actuator a [Pa], by whichever of `laws` is its law."""
+    *others, last = laws
+    mat, stress, constants = matrix(dim), made(last.definition, dim), _constants_of(last.shape)
+
+    @wp.func
+    def by_last(activation: ActivationArrays, a: int, F: mat, u: real):
+        """S(F, u, c)."""
+        return stress(F, u, constants(activation, a))
+
+    if not others:
+        return by_last
+    by_others, number = _stress_of(dim, tuple(others)), len(others)
+
+    @wp.func
+    def by_law(activation: ActivationArrays, a: int, F: mat, u: real):
+        """S(F, u, c) by the last law or by another one."""
+        S = mat()
+        if activation.law[a] == number:
+            S = by_last(activation, a, F, u)
+        else:
+            S = by_others(activation, a, F, u)
+        return S
+
+    return by_law
+
+
+@functools.cache
+def active_stress(dim: int, laws: tuple[ActiveLaw, ...] | None = None) -> wp.Function:
+    """Warp function A(activation, e, w, u, F): total stress [Pa] of element e in world w; `laws` as in `activation`.
+
+    With the law `proportional` A may be a strain, and F has no effect.
+    """
+    mat, stress = matrix(dim), _stress_of(dim, active_laws((), dim) if laws is None else laws)
+
+    @wp.func
+    def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real], F: mat):
+        """A = sum_a S_a(F, u_a) over the actuators a of the element."""
         A = mat()
         for k in range(activation.start[e], activation.start[e + 1]):
             a = activation.actuator[k]
-            A += u[w, activation.channel[a]] * activation.pattern[a]
+            A += stress(activation, a, F, u[w, activation.channel[a]])
         return A
 
     return active_stress_of
+
+
+@functools.cache
+def active_work(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
+    """Warp function (activation, a, F, u, T): T : S(F, u, c) of actuator a, whose gradient is the adjoint of S.
+
+    Put wp.grad of this function above all calls of `active_stress` in a kernel: Warp 1.19 generates the adjoints of
+    functions that S calls only if they first occur below wp.grad, else they are silently 0. A function with wp.grad can
+    only be called by a kernel.
+    """
+    mat, stress = matrix(dim), _stress_of(dim, laws)
+
+    @wp.func
+    def work(activation: ActivationArrays, a: int, F: mat, u: real, T: mat):
+        """T : S(F, u, c)."""
+        return wp.ddot(T, stress(activation, a, F, u))
+
+    return work

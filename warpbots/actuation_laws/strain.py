@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from warpbots.actuation_laws.stress import pattern
+from warpbots.actuation_laws.stress import proportional, stress_law
 from warpbots.scene import Actuator, Expansion, Oscillation
 
 __all__ = ["rest_strain"]
@@ -17,9 +17,12 @@ def rest_strain(actuator: Actuator, dim: int) -> tuple[np.ndarray, np.ndarray]:
     The signal is the control u or, for an `Oscillation`, its oscillating factor, which contains the amplitude.
 
     Raises:
-        TypeError: The actuator acts neither by a stress nor by a strain.
+        TypeError: The actuator acts neither by a strain nor by a stress that is proportional to the signal.
     """
-    return pattern(actuator, dim), np.zeros((dim, dim))
+    law, stress = stress_law(actuator, dim)
+    if law is not proportional:
+        raise TypeError(f"{type(actuator).__name__} has a stress that is not proportional to the signal")
+    return np.asarray(stress, dtype=float), np.zeros((dim, dim))
 
 
 @rest_strain.register

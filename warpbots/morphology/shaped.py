@@ -10,7 +10,7 @@ from scipy.sparse import diags_array, spmatrix
 from scipy.spatial import cKDTree
 
 from warpbots.morphology.maps import Deformation, jacobian
-from warpbots.scene import Muscle, Pressure, RigidBody, Scene, SceneError, Servo, Torque, bars_of, sheets_of
+from warpbots.scene import RigidBody, Scene, SceneError, Servo, StressActuator, Torque, bars_of, sheets_of
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers.mass_spring import MassSpringModel
@@ -67,7 +67,7 @@ def _shaped(model: Any, design: Deformation) -> tuple[torch.Tensor, dict[str, to
 def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Each particle gets the volume V' = V det J, with the Jacobian J of the map at its rest position."""
     matter = model.matter
-    _refuse("MPM", model.scene, (Pressure, Muscle))
+    _refuse("MPM", model.scene, (StressActuator,))
     position, J = jacobian(design, _tensor(matter.position, model.device))
     det = _positive(torch.linalg.det(J), "particle")
     _refuse_torn(model, torch.linalg.matrix_norm(J.detach(), 2).cpu().numpy())
@@ -110,7 +110,7 @@ def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Rest positions of the nodes; the solver computes volumes and masses of its tetrahedra from them."""
     mesh = model.matter
-    _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle, Torque, Servo), bones=True)
+    _refuse("ProjectiveDynamics", model.scene, (StressActuator, Torque, Servo), bones=True)
     rest = _tensor(mesh.position, model.device)
     position = design(rest)
     _refuse_moved_bones(model, (position.detach() - rest).cpu().numpy())

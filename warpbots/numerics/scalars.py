@@ -44,8 +44,8 @@ atomics move at once.
 
 
 def vector(dim: int) -> type:
-    """Warp vector type with `dim` (2 or 3) components in the precision of this process."""
-    return _VECTORS[precision, dim]
+    """Warp vector type with `dim` components in the precision of this process."""
+    return _VECTORS.get((precision, dim)) or wp.types.vector(dim, real)
 
 
 def matrix(dim: int) -> type:

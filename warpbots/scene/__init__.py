@@ -1,18 +1,7 @@
 """Scenes: everything that is simulated, as plain data in SI units. This package imports only NumPy."""
 
-from warpbots.scene.actuators import (
-    Actuator,
-    Cable,
-    Cavity,
-    Expansion,
-    Fibre,
-    Motor,
-    Muscle,
-    Oscillation,
-    PneumaticCell,
-    Pressure,
-    StressActuator,
-)
+from warpbots.scene.actuators import *  # noqa: F403 (all of them, so that a new one need not be named again)
+from warpbots.scene.actuators import __all__ as _ACTUATORS
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import FREEDOMS, Constraint, Load
@@ -60,21 +49,16 @@ __all__ = [
     "JOINTS",
     "ElementaryJoint",
     "JointKind",
-    "Actuator",
     "Attachment",
     "Box",
-    "Cable",
     "CamClay",
     "Capsule",
-    "Cavity",
     "Cloud",
     "Constraint",
     "Contact",
     "Cylinder",
     "DistanceGrid",
     "DruckerPrager",
-    "Expansion",
-    "Fibre",
     "FibreReinforcement",
     "Field",
     "Fluid",
@@ -85,15 +69,10 @@ __all__ = [
     "Load",
     "Material",
     "MaxwellBranch",
-    "Motor",
-    "Muscle",
     "Obstacle",
-    "Oscillation",
     "Plasticity",
-    "PneumaticCell",
     "Points",
     "Posed",
-    "Pressure",
     "RigidBody",
     "Scene",
     "SceneError",
@@ -102,7 +81,6 @@ __all__ = [
     "Sheet",
     "Silhouette",
     "SoftBody",
-    "StressActuator",
     "Sphere",
     "Task",
     "Torque",
@@ -123,3 +101,4 @@ __all__ = [
     "sheets_of",
     "walls",
 ]
+__all__ += [name for name in _ACTUATORS]  # noqa: C416

@@ -8,6 +8,7 @@ __all__ = [
     "Actuator",
     "Cable",
     "Cavity",
+    "DielectricElastomer",
     "Expansion",
     "Fibre",
     "Motor",
@@ -28,10 +29,10 @@ _STIFFNESS = "without stiffness it does nothing: leave it out"
 
 @record
 class StressActuator:
-    """Base of `Pressure` and `Muscle`: an actuator that adds a stress to the matter of a region.
+    """Base of `Pressure`, `Muscle` and `DielectricElastomer`: actuators that add a stress to the matter of a region.
 
-    To add a stress actuator, derive a dataclass from this class and register a function of the actuator and the
-    dimension with `warpbots.actuation_laws.pattern`. The function returns the stress in the undeformed body at u = 1.
+    The stress may be any smooth function of the control signal and of the deformation gradient. To add a stress
+    actuator, derive a dataclass from this class, and register its law with `warpbots.actuation_laws.stress_law`.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -81,6 +82,46 @@ class Muscle(StressActuator):
     def __post_init__(self):
         _normalize_direction(self)
         _require_positive(self, "max_stress", "Pa", _SIGN)
+
+
+@record
+class DielectricElastomer(StressActuator):
+    """A soft dielectric between compliant electrodes: a voltage makes it thinner, and wider across.
+
+    The electrodes lie across the unit `direction` N in the undeformed body and deform with it, so that the field is
+    E = u max_field F^-T N: at a given voltage it grows as the layer becomes thinner. The actuator adds Maxwell's stress
+
+        tau = J eps (E E^T - |E|^2/2 I),   eps = 8.854e-12 F/m relative_permittivity,   J = det F
+
+    of an ideal dielectric (Suo 2010, "Theory of dielectric elastomers"). Incompressible matter is deformed as by the
+    pressure eps |E|^2 on the electrodes (Pelrine, Kornbluh and Joseph 1998). The stress is quadratic in the voltage:
+    both signs of u act alike, and at u = 0 the derivative with respect to u is zero.
+
+    Above a certain voltage there is no equilibrium: the layer thins until it breaks down (pull-in). Steps then fail. In
+    a layer of neo-Hookean matter that is free to widen, the largest eps (max_field)^2 is about 0.47 of its shear
+    modulus.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region of dielectric.
+        direction: Normal of the electrodes in the undeformed body, shape (dim,); normalised on construction.
+        max_field: Voltage at u = 1 over the undeformed thickness of a layer between electrodes [V/m], positive.
+        relative_permittivity: Permittivity relative to the vacuum [1], at least 1; about 3 for silicone, 4.7 for
+            acrylic tape.
+    """
+
+    direction: Sequence[float]
+    max_field: float
+    relative_permittivity: float
+
+    def __post_init__(self):
+        _normalize_direction(self)
+        _require_positive(self, "max_field", "V/m", "both signs of the control act alike")
+        if self.relative_permittivity < 1.0:
+            raise SceneError(
+                f"DielectricElastomer {self.name!r}: relative_permittivity must be at least 1, the vacuum's [1], got "
+                f"{self.relative_permittivity:g}; silicone has about 3"
+            )
 
 
 @record
@@ -333,7 +374,7 @@ Actuator = StressActuator | Fibre | PneumaticCell | Cavity | Cable | Expansion |
 """Any of the actuators of this module, and stress actuators of users."""
 
 
-def _normalize_direction(actuator: Muscle | Fibre | Expansion | Oscillation) -> None:
+def _normalize_direction(actuator: Muscle | DielectricElastomer | Fibre | Expansion | Oscillation) -> None:
     n = direction(actuator.direction, f"{type(actuator).__name__} {actuator.name!r}: direction")
     object.__setattr__(actuator, "direction", n)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from warpbots.actuation_laws import acts_as_stress, proportional, stress_law
 from warpbots.contact import signed_distance
 from warpbots.materials import FLUIDS
 from warpbots.scene import (
@@ -53,6 +54,11 @@ class _ScenePart:
 
 def _actuated(*kinds: type) -> Callable[[Scene], bool]:
     return lambda scene: any(isinstance(a, kinds) for a in scene.actuators)
+
+
+def _bent(scene: Scene) -> bool:
+    stresses = [a for a in scene.actuators if acts_as_stress(a)]
+    return any(stress_law(a, scene.dim)[0] is not proportional for a in stresses)
 
 
 def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
@@ -112,6 +118,7 @@ _PARTS = (
     _ScenePart("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE)),
     _ScenePart("cavities", _actuated(Cavity), (PROJECTIVE,)),
     _ScenePart("fibres and pneumatic cells", _actuated(Fibre, PneumaticCell), (PROJECTIVE,)),
+    _ScenePart("stresses that are not proportional to the control", _bent, (MPM, PROJECTIVE)),
     _ScenePart("expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE)),
 )
 

@@ -97,7 +97,7 @@ def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> Non
             taken = ", ".join(["Pressure", "Muscle", *(kind.__name__ for kind in others)])
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: {solver} has no such actuator; use one of {taken}, or "
-                f"register its stress with warpbots.actuation_laws.pattern"
+                f"register its law with warpbots.actuation_laws.stress_law"
             )
 
 

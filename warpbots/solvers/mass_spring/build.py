@@ -7,6 +7,7 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from warpbots.actuation_laws import acts_as_stress, proportional, stress_law
 from warpbots.contact import CODES, coefficients, extra_rest_friction, refuse_thin
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import closed_form, linear_samples, solid_arrays
@@ -189,6 +190,13 @@ def _refuse_actuators(scene: Scene) -> None:
                 f"{remedy(scene, 'MassSpring', 'take Pressure, for matter that swells,')}"
             )
     refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor))
+    for actuator in filter(acts_as_stress, scene.actuators):
+        if stress_law(actuator, scene.dim)[0] is not proportional:
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: springs have rest lengths that are linear in a control, "
+                f"and no deformation gradient, so that MassSpring takes only stresses that are proportional to the "
+                f"control; {remedy(scene, 'MassSpring', 'take Pressure or Muscle,')}"
+            )
 
 
 def _refuse_incompressibility(scene: Scene) -> None:

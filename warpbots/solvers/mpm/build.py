@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation
+from warpbots.actuation_laws import activation, active_laws
 from warpbots.contact import coefficients
 from warpbots.materials import FLUIDS
 from warpbots.numerics import real, vector
@@ -76,6 +76,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
+    laws = active_laws(stresses.values(), scene.dim)
     groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, device)
     at_rest = (
         particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping,
@@ -111,7 +112,8 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
-        actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
+        actuation=activation(stresses, particles.regions, len(particles), scene.dim, device, laws),
+        active_laws=laws,
         cables=cables,
         constraints=constraints,
         contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),

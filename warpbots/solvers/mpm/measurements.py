@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays
+from warpbots.actuation_laws import ActivationArrays
 from warpbots.numerics import launch, launch_adjoint, matrix, record, vector
 from warpbots.solvers.array_fields import Array, Other
 from warpbots.solvers.matter_readings import MatterReadings, matter_readings
@@ -110,7 +110,7 @@ def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: MPMR
     model.workspace.measures.adj_add_up(to)
     load_constituents(model, state)
     clear_load_gradients(model)
-    none, undriven = grid_geometry(model.dim)(), activation_arrays(model.dim)()
+    none, undriven = grid_geometry(model.dim)(), ActivationArrays()
     gradients = [[model.material_adj, none, model.gravity.grad, state.motion_adj]]
     added = [None if a is None else a.grad for a in _added(model)]
     of_group = [

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw
 from warpbots.materials import FLUIDS
 from warpbots.numerics import struct_of
 from warpbots.numerics.parameters import Parameter, parameters_of, parametric, shared
@@ -127,6 +128,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         geometry: The grid, as a Warp struct.
         contacts: Contacts of the grid nodes inside obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
+        active_laws: Laws of the stress actuators.
         cables: Cables, as a Warp struct.
         constraints: The constraints, with the particles that they hold.
         contact_interval: Time over which forces on obstacles are measured [s].
@@ -150,6 +152,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
     geometry: object
     contacts: GridContacts
     actuation: object
+    active_laws: tuple[ActiveLaw, ...]
     cables: object
     constraints: tuple[HeldRegion, ...]
     contact_interval: float
@@ -218,7 +221,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
 
     def kind(self, group: ParticleGroup) -> MatterKind:
         """Kind of matter of a group, which determines its kernels."""
-        return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite)
+        return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite, self.active_laws)
 
     @property
     def added_stress(self) -> wp.array | None:

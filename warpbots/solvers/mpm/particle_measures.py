@@ -4,7 +4,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
+from warpbots.actuation_laws import ActivationArrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import matrix, real, vector
 from warpbots.solvers.matter_readings import motion_terms, terms_type
@@ -71,13 +71,13 @@ def particle_motion_kernel(dim: int) -> wp.Kernel:
 @functools.cache
 def stress_kernel(kind: MatterKind) -> wp.Kernel:
     """Kernel over the particles of one kind: elastic energy, strain and stress; differentiated by Warp."""
-    law, incompressibility, dim, damped, composite = kind
+    law, incompressibility, dim, damped, composite, laws = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
-    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
+    GridGeometry = grid_geometry(dim)
     energy, stress, _ = elasticity(law, incompressibility, dim)
     numbers = law_numbers(law)
-    active, viscous = active_stress(dim), viscous_stress(incompressibility, dim)
+    active, viscous = active_stress(dim, laws), viscous_stress(incompressibility, dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.measures_{kind.module}"))
     def measure_stress(
@@ -105,7 +105,7 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
         F = motion.F[r]
         E = material.E[r]
         s = numbers(material, r)
-        S = active(actuation, p, w, u)
+        S = active(actuation, p, w, u, F)
         tau = stress(F, E, s) + F @ S @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(motion.C[r], E, material.nu[r], material.beta[r])

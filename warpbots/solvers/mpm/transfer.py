@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
+from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress
 from warpbots.materials import Law, elasticity, viscous_stress
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
@@ -40,6 +40,7 @@ class MatterKind(NamedTuple):
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
         composite: Whether matter has fibres or branches, whose stress is part of tau.
+        active: Laws of the stress actuators of the scene.
     """
 
     law: Law
@@ -47,6 +48,7 @@ class MatterKind(NamedTuple):
     dim: int
     damped: bool
     composite: bool
+    active: tuple[ActiveLaw, ...]
 
     @property
     def module(self) -> str:
@@ -55,6 +57,7 @@ class MatterKind(NamedTuple):
             self.law.module,
             self.incompressibility,
             "damped_" * self.damped + "composite_" * self.composite + f"{self.dim}d",
+            *(law.name for law in self.active[1:]),
         )
         return "_".join(map(str, words))
 
@@ -62,11 +65,11 @@ class MatterKind(NamedTuple):
 @functools.cache
 def p2g_kernel(kind: MatterKind) -> wp.Kernel:
     """Kernel over the particles of one kind: transfer of mass, momentum and impulse to the grid."""
-    law, incompressibility, dim, damped, composite = kind
+    law, incompressibility, dim, damped, composite, laws = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
-    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
-    s, active = stencil(dim), active_stress(dim)
+    GridGeometry = grid_geometry(dim)
+    s, active = stencil(dim), active_stress(dim, laws)
     _, stress, _ = elasticity(law, incompressibility, dim)
     numbers = law_numbers(law)
     viscous = viscous_stress(incompressibility, dim)
@@ -99,7 +102,7 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
         m = material.rho[r] * V
         tau = stress(F, material.E[r], numbers(material, r))
         if actuation.start[p] < actuation.start[p + 1]:
-            tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
+            tau += F @ active(actuation, p, w, u, F) @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(motion.C[r], material.E[r], material.nu[r], material.beta[r])
         if wp.static(composite):

@@ -17,7 +17,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
+from warpbots.actuation_laws import ActivationArrays, active_stress, active_work
 from warpbots.materials import elasticity, numbers_type, viscous_stress
 from warpbots.numerics import NODE, matrix, real
 from warpbots.solvers.mpm.arrays import (
@@ -73,11 +73,11 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
 @functools.cache
 def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
     """Kernel over the particles of one kind: adjoint of `p2g_kernel`."""
-    law, incompressibility, dim, damped, composite = kind
+    law, incompressibility, dim, damped, composite, laws = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
-    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
-    s, active = stencil(dim), active_stress(dim)
+    GridGeometry = grid_geometry(dim)
+    s, active, active_work_of = stencil(dim), active_stress(dim, laws), active_work(dim, laws)
     _, stress, _ = elasticity(law, incompressibility, dim)
     Numbers, numbers, poissons_ratio, count = (
         numbers_type(law), law_numbers(law), poissons_ratio_of(law), len(law.constants),
@@ -146,12 +146,25 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
             E_adj += damped_E_adj
             nu_adj += damped_nu_adj
 
-        tau = stress(F, E, own)
-        a = mat()
         driven = actuation.start[p] < actuation.start[p + 1]
         if driven:
-            a = active(actuation, p, w, u)
-            tau += F @ a @ wp.transpose(F)
+            S_adj = wp.transpose(F) @ tau_adj @ F
+            row = w * copies + (p & (copies - 1))
+            for k in range(actuation.start[p], actuation.start[p + 1]):
+                actuator = actuation.actuator[k]
+                channel = actuation.channel[actuator]
+                _actuation, _actuator, active_F_adj, signal_adj, _S_adj = wp.grad(active_work_of)(
+                    actuation, actuator, F, u[w, channel], S_adj
+                )
+                F_adj += active_F_adj
+                if u_adj_out:
+                    wp.atomic_add(u_adj_out, row, channel, signal_adj)
+
+        tau = stress(F, E, own)
+        if driven:
+            S = active(actuation, p, w, u, F)
+            tau += F @ S @ wp.transpose(F)
+            F_adj += tau_adj @ F @ wp.transpose(S) + wp.transpose(tau_adj) @ F @ S
         if wp.static(damped):
             tau += viscous(C, E, nu, beta)
         if wp.static(composite):
@@ -167,16 +180,6 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
             if material_adj_out.beta:
                 material_adj_out.beta[r] = material_adj_out.beta[r] + beta_adj
 
-        if driven:
-            F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a
-            a_adj = wp.transpose(F) @ tau_adj @ F
-            if u_adj_out:
-                row = w * copies + (p & (copies - 1))
-                for k in range(actuation.start[p], actuation.start[p + 1]):
-                    actuator = actuation.actuator[k]
-                    wp.atomic_add(
-                        u_adj_out, row, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
-                    )
         motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj
 
         m_adj = h_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)

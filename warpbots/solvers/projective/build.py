@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation, acts_as_stress
+from warpbots.actuation_laws import activation, active_laws, acts_as_stress, without_energy
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid_forms import solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
@@ -99,6 +99,7 @@ def build(
     solids = mesh.of(mesh.solid.name)
     groups = _groups(scene, mesh)
     stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
+    laws = active_laws(stresses.values(), 3)
     oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
@@ -157,7 +158,8 @@ def build(
         fluid_velocity=constant(fluid["velocity"], vec),
         drag=constant(fluid["drag"]),
         thrust=constant(fluid["thrust"]),
-        activation=activation(stresses, driven, len(mesh.solids), 3, device),
+        activation=activation(stresses, driven, len(mesh.solids), 3, device, laws),
+        active_laws=laws,
         growth=growth_of(scene, mesh.position[mesh.solids].mean(axis=1), driven, device),
         signals=signals(scene, device),
         solids=model_solids,
@@ -350,6 +352,8 @@ def _refuse_direct(scene: Scene, topology: MeshTopology) -> None:
     if not is_symmetric(scene):
         bones = [body.name for body in scene.rigid]
         what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"
+        for actuator in without_energy(scene):
+            what = f"the stress of {type(actuator).__name__} {actuator.name!r}, which derives from no energy, makes"
         raise SceneError(
             f"ProjectiveDynamics: {what} the systems of adjoints unsymmetric, and linear_solver='direct' factors "
             f"symmetric ones; use linear_solver='adaptive' or 'iterative'"

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from warpbots.actuation_laws import without_energy
 from warpbots.scene import Scene
 from warpbots.solvers.projective.assemble import mean_length
 from warpbots.solvers.projective.bones.torn_bodies import skeletons_of
@@ -30,14 +31,17 @@ def components_of(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> Component
     of_bound = skeleton[bone[bound]]
     trees = [bound[of_bound == tree] for tree in np.unique(of_bound)]
     count, label = _connected(mesh, len(bone), trees)
-    held = np.zeros(count, dtype=bool)
-    held[label[bound]] = True
+    unsymmetric = np.zeros(count, dtype=bool)
+    unsymmetric[label[bound]] = True
+    for actuator in without_energy(scene):
+        driven = mesh.element_regions[actuator.region][mesh.of(mesh.solid.name)]
+        unsymmetric[label[mesh.solids[driven].reshape(-1)]] = True
     thin = np.zeros(count, dtype=bool)
     thin[label[mesh.triangles.reshape(-1)]] = True
     of_tree = np.array([label[tree[0]] for tree in trees], dtype=int)
     return Components(
         of=label.astype(int), bones=of_tree[skeleton] if trees else np.zeros(0, dtype=int),
-        length=_lengths(mesh, label, count), symmetric=~held & (mesh.faces.size == 0), thin=thin,
+        length=_lengths(mesh, label, count), symmetric=~unsymmetric & (mesh.faces.size == 0), thin=thin,
     )  # fmt: skip
 
 

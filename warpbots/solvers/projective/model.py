@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
@@ -58,6 +59,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
         law_constants: Constants of the laws by name [1, or the unit that the law declares], each of shape (worlds,
             n_elements).
         activation: Stress actuators of solid elements, as a Warp struct.
+        active_laws: Laws of the stress actuators.
         growth: Actuators that change rest lengths of solid elements, as a Warp struct; with oscillations, its channels
             refer to `signals`.
         signals: The signals that the actuators of `growth` follow, as a Warp struct.
@@ -113,6 +115,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     )  # fmt: skip
     law_constants: Mapping[str, wp.array]
     activation: object
+    active_laws: tuple[ActiveLaw, ...]
     growth: object
     signals: object
     solids: Solids

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import warp as wp
 
+from warpbots.actuation_laws import without_energy
 from warpbots.numerics import NODE, if_then, launch
 from warpbots.numerics.simd import fetch
 from warpbots.scene import Scene
@@ -18,8 +19,11 @@ __all__ = ["SecondDerivative", "is_symmetric"]
 
 
 def is_symmetric(scene: Scene) -> bool:
-    """Whether the second derivative of a scene is symmetric: whether the scene has neither bones nor a fluid."""
-    return not scene.rigid and scene.fluid is None
+    """Whether the second derivative of a scene is symmetric.
+
+    It is if the scene has neither bones nor a fluid, and the stresses of all actuators derive from energies.
+    """
+    return not scene.rigid and scene.fluid is None and not without_energy(scene)
 
 
 class SecondDerivative:

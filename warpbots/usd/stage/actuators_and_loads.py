@@ -8,30 +8,16 @@ parts are prims of type `Scope`. The control channels have the order of the actu
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from warpbots.scene import (
-    Actuator,
-    Attachment,
-    Cable,
-    Constraint,
-    Contact,
-    Load,
-    SceneError,
-    Servo,
-    Torque,
-)
-from warpbots.usd.stage.applied_schemas import PART_APIS
+from warpbots.scene import Cable, SceneError
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
 from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.prim_roles import kind_of, part_api
+from warpbots.usd.stage.prim_roles import Part, kind_of, part_api, part_classes
 from warpbots.usd.stage.schema import attributes_of, rows
 from warpbots.usd.stage.units import START, StageUnits
 
 __all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
-
-Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
-"""Anything that acts on regions, bodies or joints."""
 
 
 def read_parts(found: Inventory, frame: StageUnits, faults: Faults) -> dict[str, list]:
@@ -55,7 +41,7 @@ def read_part(prim: Usd.Prim, name: str, frame: StageUnits) -> Part:
         SceneError: An attribute is missing or outside its range; the message names the prim.
     """
     api = part_api(schemas(prim))
-    cls = PART_APIS[api]
+    cls = part_classes()[api]
     attributes = attributes_of(cls, "name")
     found = {field: get(prim, sets, frame) for field, sets in attributes.items()}
     names = [rows(attributes[field])[0].name for field, value in found.items() if value is ...]
@@ -69,11 +55,12 @@ def read_part(prim: Usd.Prim, name: str, frame: StageUnits) -> Part:
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
     """Author `part`; arguments and result are as for `warpbots.usd.soft.soft_bodies.write_body`."""
-    api = next((api for api, cls in PART_APIS.items() if type(part) is cls), None)
-    if api is None:
+    known = part_classes()
+    api = f"Warpbots{type(part).__name__}API"
+    if api not in known:
         raise SceneError(
             f"{type(part).__name__} {part.name!r}: a file has no schema for this class; replace it by "
-            f"{', '.join(cls.__name__ for cls in PART_APIS.values())}, or leave it out of the scene that is written"
+            f"{', '.join(cls.__name__ for cls in known.values())}, or leave it out of the scene that is written"
         )
     if existing is not None and api not in existing.GetPrimTypeInfo().GetAppliedAPISchemas():
         remove_part(existing)

@@ -1,25 +1,6 @@
 """Names of applied schemas and of prim types, and what each of them marks."""
 
-from warpbots.scene import (
-    Attachment,
-    Cable,
-    CamClay,
-    Cavity,
-    Constraint,
-    Contact,
-    DruckerPrager,
-    Expansion,
-    Fibre,
-    Load,
-    Motor,
-    Muscle,
-    Oscillation,
-    PneumaticCell,
-    Pressure,
-    Servo,
-    Torque,
-    VonMises,
-)
+from warpbots.scene import CamClay, DruckerPrager, VonMises
 
 __all__ = [
     "BODY_APIS",
@@ -28,7 +9,6 @@ __all__ = [
     "MATERIAL_APIS",
     "MOTION_API",
     "OBSTACLE_API",
-    "PART_APIS",
     "PLASTICITY",
     "POINTS_API",
     "REGION_API",
@@ -91,25 +71,6 @@ MOTION_API = "WarpbotsMotionAPI"
 """Applied schema of prims whose motion is in the file; rigid bodies are kinematic for players, but read as moving."""
 
 FIELD_API = "WarpbotsFieldAPI"
-
-PART_APIS = {
-    "WarpbotsPressureAPI": Pressure,
-    "WarpbotsMuscleAPI": Muscle,
-    "WarpbotsFibreAPI": Fibre,
-    "WarpbotsPneumaticCellAPI": PneumaticCell,
-    "WarpbotsCavityAPI": Cavity,
-    "WarpbotsCableAPI": Cable,
-    "WarpbotsExpansionAPI": Expansion,
-    "WarpbotsOscillationAPI": Oscillation,
-    "WarpbotsMotorAPI": Motor,
-    "WarpbotsAttachmentAPI": Attachment,
-    "WarpbotsConstraintAPI": Constraint,
-    "WarpbotsLoadAPI": Load,
-    "WarpbotsTorqueAPI": Torque,
-    "WarpbotsServoAPI": Servo,
-    "WarpbotsContactAPI": Contact,
-}
-"""Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
 
 UNSUPPORTED_APIS = {
     "PhysicsRigidBodyAPI": "a rigid body that is also marked as a soft body; remove one of the two schemas",

@@ -9,7 +9,6 @@ from pxr import Usd, UsdGeom, UsdPhysics
 from warpbots.usd.stage.applied_schemas import (
     FIELD_API,
     OBSTACLE_API,
-    PART_APIS,
     REGION_API,
     RESULT_API,
     ROD_API,
@@ -29,6 +28,7 @@ from warpbots.usd.stage.prim_roles import (
     is_soft,
     kind_of,
     part_api,
+    part_classes,
 )
 from warpbots.usd.stage.schema import rows
 
@@ -182,7 +182,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     if FIELD_API in applied:
         return "fields", None, True
     if part_api(applied):
-        return kind_of(PART_APIS[part_api(applied)]), None, True
+        return kind_of(part_classes()[part_api(applied)]), None, True
     if prim.IsA(UsdPhysics.Scene):
         return "settings", None, False
     if prim.IsA(UsdPhysics.Joint):

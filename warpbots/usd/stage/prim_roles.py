@@ -4,14 +4,15 @@ warpbots writes a body or an obstacle as an Xform, with the solid as child ``Sha
 In files of other programs the prim may be the geometry itself, or have the geometry anywhere below.
 """
 
+import typing
+
 from pxr import Usd, UsdGeom
 
-from warpbots.scene import Attachment, Constraint, Contact, Load
+from warpbots.scene import Actuator, Attachment, Constraint, Contact, Load, Servo, StressActuator, Torque
 from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
     GEOMETRY_TYPES,
     MOTION_API,
-    PART_APIS,
     REGION_API,
     RESULT_API,
     SIM_APIS,
@@ -21,8 +22,11 @@ from warpbots.usd.stage.schema import rows
 
 __all__ = [
     "prims_of_body", "body_of", "is_collider", "geometry_of", "is_geometry", "is_moving", "is_ours", "is_rigid",
-    "is_shape", "is_soft", "kind_of", "part_api",
+    "is_shape", "is_soft", "kind_of", "Part", "part_api", "part_classes",
 ]  # fmt: skip
+
+Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
+"""Anything that acts on regions, bodies or joints."""
 
 _SHAPE = rows("shape")[0].name
 
@@ -117,6 +121,20 @@ def kind_of(cls: type) -> str:
     return others.get(cls, "actuators")
 
 
+def part_classes() -> dict[str, type]:
+    """Classes of parts by their applied schemas, ``Warpbots<class>API``; stress actuators of users are included.
+
+    Of several classes with one name, such as those of a notebook cell that ran twice, the last one counts.
+    """
+    kinds = [kind for kind in typing.get_args(Part) if kind is not StressActuator]
+    return {f"Warpbots{kind.__name__}API": kind for kind in (*kinds, *_below(StressActuator))}
+
+
+def _below(cls: type) -> list[type]:
+    """All classes that derive from `cls`."""
+    return [found for child in cls.__subclasses__() for found in (child, *_below(child))]
+
+
 def part_api(applied: set[str]) -> str | None:
     """The schema among `applied` that makes a prim an actuator, constraint, load, attachment or contact, or None."""
-    return next((api for api in PART_APIS if api in applied), None)
+    return next((api for api in part_classes() if api in applied), None)

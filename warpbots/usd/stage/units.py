@@ -36,10 +36,11 @@ UNITS = {
     "Pa/m": (1, -2),
     "Pa s/m": (1, -2),
     "Pa s/m^2": (1, -3),
+    "V/m": (0, -1),
     "kg": (1, 0),
     "kg m^2": (1, 2),
 }
-"""Exponents of kilogram and metre in each unit; time is in seconds everywhere."""
+"""Exponents of kilogram and metre in each unit; time is in seconds and voltage in volts everywhere."""
 
 _Y_UP_TO_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 

@@ -7,8 +7,8 @@ signals, a quarter of a period apart; the strain of each element is their sum wi
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, rest_strain
-from warpbots.numerics import matrix, real
+from warpbots.actuation_laws import ActivationArrays, rest_strain
+from warpbots.numerics import real
 from warpbots.scene import Expansion, Oscillation, Scene
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.actuation import drive_of, signal_kernel, signals_of
@@ -66,7 +66,7 @@ def signal_launches(model: object, point: Point) -> tuple[list[tuple], wp.array]
 
 
 def growth_of(scene: Scene, center: np.ndarray, driven: dict[str, np.ndarray], device: wp.Device) -> object:
-    """Actuators that strain tetrahedra at rest, as a Warp struct of `activation_arrays`.
+    """Actuators that strain tetrahedra at rest, as a Warp struct of `active_stress`, with strains as constants.
 
     A wave strains an element with the centre X in proportion to sin(a - b), with the phase b = wave . X. This is cos b
     times the signal of the oscillation, sin a, minus sin b times the signal that is a quarter of a period ahead, cos a.
@@ -93,9 +93,11 @@ def growth_of(scene: Scene, center: np.ndarray, driven: dict[str, np.ndarray], d
             channel.append(np.full(len(inside), n))
     element, pattern, channel = (np.concatenate(a) for a in (element, pattern, channel))
     order = np.argsort(element, kind="stable")
-    arrays = activation_arrays(3)()
+    arrays = ActivationArrays()
     arrays.start = device_array(np.searchsorted(element[order], np.arange(len(center) + 1)), device, int)
     arrays.actuator = device_array(np.arange(len(order)), device, int)
-    arrays.pattern = device_array(pattern[order], device, matrix(3))
+    arrays.law = device_array(np.zeros(len(order)), device, int)
+    arrays.first = device_array(9 * np.arange(len(order)), device, int)
+    arrays.constant = device_array(pattern[order].reshape(-1), device)
     arrays.channel = device_array(channel[order], device, int)
     return arrays

@@ -100,7 +100,7 @@ def solid_kinds(reference: ReferenceElement) -> tuple[Kind, Kind]:
         at = [point.h, point.control, point.x, point.u, *written]
         return [
             (
-                measure_kernel(family, energy, elastic(family, energy)), (model.worlds, count),
+                measure_kernel(family, energy, elastic(family, energy, model.active_laws)), (model.worlds, count),
                 [solids, model.activation, first, *at],
             )
             for energy, first, count in _runs(solids, model)

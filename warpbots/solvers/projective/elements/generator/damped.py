@@ -15,7 +15,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays
+from warpbots.actuation_laws import ActivationArrays
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.elements.element import Place, element, raise_to
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response
@@ -25,7 +25,6 @@ from warpbots.solvers.projective.elements.generator.rest import inverse_of, stif
 __all__ = ["begin_kernel", "carried_type", "damped", "damper_arrays", "damper_scaling_kernel"]
 
 _vec = vector(3)
-_ActivationArrays = activation_arrays(3)
 
 
 def carried_type(family: Family) -> type:
@@ -119,7 +118,7 @@ def damped(family: Family, energy: Energy) -> Response:
 
     @wp.func
     def constants(
-        own: Dampers, elements: Elements, activation: _ActivationArrays, h: real, control: wp.array2d[real], w: int,
+        own: Dampers, elements: Elements, activation: ActivationArrays, h: real, control: wp.array2d[real], w: int,
         e: int,
     ):  # fmt: skip
         """k, s and beta/h."""
@@ -131,11 +130,25 @@ def damped(family: Family, energy: Energy) -> Response:
         return c
 
     @wp.func
-    def stress(own: Dampers, P: mat, F: mat, c: DampedNumbers, q: int):
+    def stress(
+        own: Dampers, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, P: mat, F: mat,
+        c: DampedNumbers, q: int,
+    ):  # fmt: skip
         """P_v = beta/h P - F beta/h S_0."""
         return c.rate * P - on(F, own.carried[q])
 
-    return Response("damped", Dampers, constants, stress)
+    @wp.func
+    def change(
+        own: Dampers, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, dP: mat, dF: mat,
+        F: mat, c: DampedNumbers, q: int,
+    ):  # fmt: skip
+        """dP_v = beta/h dP - dF beta/h S_0, or beta/h dP for a linear P."""
+        dT = c.rate * dP
+        if wp.static(not energy.linear):
+            dT -= on(dF, own.carried[q])
+        return dT
+
+    return Response("damped", Dampers, constants, stress, change)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
+from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress, active_work
 from warpbots.numerics import matrix, real
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response
 from warpbots.solvers.projective.elements.generator.family import Family
@@ -12,15 +12,14 @@ from warpbots.solvers.projective.elements.generator.family import Family
 __all__ = ["elastic"]
 
 _mat = matrix(3)
-_ActivationArrays = activation_arrays(3)
-_active = active_stress(3)
 
 
 @functools.cache
-def elastic(family: Family, energy: Energy) -> Response:
-    """The response of matter with an energy, as a `Response`."""
+def elastic(family: Family, energy: Energy, laws: tuple[ActiveLaw, ...]) -> Response:
+    """The response of matter with an energy; `laws` are those of the stress actuators that drive the matter."""
     Elements, mat, stressed = family.arrays, family.deformation_gradient, family.stressed
     numbers, Second = energy.numbers(family), energy.numbers_type
+    active, work, varies = active_stress(3, laws), active_work(3, laws), len(laws) > 1
 
     @wp.struct
     class Numbers:
@@ -28,7 +27,7 @@ def elastic(family: Family, energy: Energy) -> Response:
 
         k: Stiffness k of the energy [Pa].
         s: Second number s of the energy.
-        S: Stress S of actuators in the undeformed body [Pa].
+        S: Stress of actuators in the undeformed body [Pa], if it does not depend on F.
         driven: 1 for an element with stress actuators, else 0.
         """
 
@@ -39,27 +38,56 @@ def elastic(family: Family, energy: Energy) -> Response:
 
     @wp.func
     def constants(
-        own: Elements, elements: Elements, activation: _ActivationArrays, h: real, control: wp.array2d[real], w: int,
+        own: Elements, elements: Elements, activation: ActivationArrays, h: real, control: wp.array2d[real], w: int,
         e: int,
     ):  # fmt: skip
-        """k, s and S."""
+        """k, s, and whether actuators drive the element."""
         k, s = numbers(elements, control, w, e)
         c = Numbers()
         c.k = k
         c.s = s
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if activation.start[e] < activation.start[e + 1]:
-                c.S = _active(activation, e, w, control)
                 c.driven = 1
+                if wp.static(not varies):
+                    c.S = active(activation, e, w, control, _mat())
         return c
 
     @wp.func
-    def stress(own: Elements, P: mat, F: mat, c: Numbers, q: int):
+    def stress(
+        own: Elements, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, P: mat, F: mat,
+        c: Numbers, q: int,
+    ):  # fmt: skip
         """P + F S."""
         T = P
         if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
             if c.driven == 1:
-                T += F @ c.S
+                if wp.static(varies):
+                    T += F @ active(activation, e, w, control, F)
+                else:
+                    T += F @ c.S
         return T
 
-    return Response("elastic", Elements, constants, stress)
+    @wp.func
+    def change(
+        own: Elements, activation: ActivationArrays, control: wp.array2d[real], w: int, e: int, dP: mat, dF: mat,
+        F: mat, c: Numbers, q: int,
+    ):  # fmt: skip
+        """dP + dF S + F dS, where F dS is the gradient of F^T dF : S with respect to F."""
+        dT = dP
+        if wp.static(stressed):  # noqa: SIM102 (pruned only where it stands alone)
+            if c.driven == 1:
+                if wp.static(varies):
+                    D = wp.transpose(F) @ dF
+                    for i in range(activation.start[e], activation.start[e + 1]):
+                        a = activation.actuator[i]
+                        u = control[w, activation.channel[a]]
+                        _activation, _a, F_adj, _u_adj, _D_adj = wp.grad(work)(activation, a, F, u, D)
+                        dT += F_adj
+                    dT += dF @ active(activation, e, w, control, F)
+                else:
+                    dT += dF @ c.S
+        return dT
+
+    name = "_".join(["elastic", *(law.name for law in laws[1:])])
+    return Response(name, Elements, constants, stress, change)

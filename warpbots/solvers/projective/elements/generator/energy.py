@@ -46,22 +46,23 @@ class Energy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Response:
-    """How the stress of elements follows from the stress P of an energy: an affine map T of P and F, as Warp functions.
-
-    The change of T(P, F) with dP and dF is T(dP, dF) - T(0, 0).
+    """How the stress T of elements follows from the stress P of an energy and from F, as Warp functions.
 
     Attributes:
         name: Part of the names of Warp modules.
         arrays: Type of the struct `own`: the elements, or the dampers of the elements.
         constants: Function (own, elements, activation, h, control, w, e): a struct of numbers that are the same at all
             points of an element, with k and s of its energy.
-        stress: Function (own, P, F, constants, q): T at point q [Pa].
+        stress: Function (own, activation, control, w, e, P, F, constants, q): T at point q [Pa].
+        change: Function (own, activation, control, w, e, dP, dF, F, constants, q): change dT of T with dP and dF [Pa].
+            If dT/dF is not symmetric, it is the product with the transpose, which adjoints need.
     """
 
     name: str
     arrays: type
     constants: wp.Function
     stress: wp.Function
+    change: wp.Function
 
 
 @wp.func

@@ -4,7 +4,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays
+from warpbots.actuation_laws import ActivationArrays
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements.element import add_block, corner, row
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response, derivative_of
@@ -14,7 +14,6 @@ from warpbots.solvers.projective.islands import Islands, island_of
 __all__ = ["energy_kernel", "forbid_kernel", "force_kernel", "measure_kernel", "stiffness_kernel"]
 
 _vec, _mat = vector(3), matrix(3)
-_ActivationArrays = activation_arrays(3)
 
 
 @functools.cache
@@ -30,7 +29,7 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
         # model
         own: Own,
         elements: Elements,
-        activation: _ActivationArrays,
+        activation: ActivationArrays,
         first: int,
         count: int,
         # step
@@ -54,13 +53,15 @@ def force_kernel(family: Family, energy: Energy, response: Response) -> wp.Kerne
             q = row(elements.place, w, e)
             G = elements.gradient[q]
             F = deformed(elements.place, elements.node[e], G, x, u, w)
-            f = -elements.volume[q] * G @ wp.transpose(stress(own, piola(F, c.k, c.s), F, c, q))
+            P = stress(own, activation, control, w, e, piola(F, c.k, c.s), F, c, q)
+            f = -elements.volume[q] * G @ wp.transpose(P)
         else:
             for i in range(count):
                 q = point_of_quadrature(elements.place, points, w, e, i)
                 G = elements.gradient[q]
                 F = deformed(elements.place, elements.node[e], G, x, u, w)
-                f -= elements.volume[q] * G @ wp.transpose(stress(own, piola(F, c.k, c.s), F, c, q))
+                P = stress(own, activation, control, w, e, piola(F, c.k, c.s), F, c, q)
+                f -= elements.volume[q] * G @ wp.transpose(P)
         for a in range(nodes):
             force_out[corner(own.place, w, nodes * e + a)] = f[a]
 
@@ -76,8 +77,8 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
     Own, Elements, deformed, nodes, points = (
         response.arrays, family.arrays, family.deformed, family.nodes, family.points,
     )  # fmt: skip
-    constants, stress, (_, point, differential) = (
-        response.constants, response.stress, derivative_of(energy, family.columns),
+    constants, change, (_, point, differential) = (
+        response.constants, response.change, derivative_of(energy, family.columns),
     )  # fmt: skip
     m, mat, stack = family.columns, family.deformation_gradient, rows(3 * family.columns, family.columns)
     module = family.module(energy.name, response.name, "stiffness")
@@ -89,7 +90,7 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
         # model
         own: Own,
         elements: Elements,
-        activation: _ActivationArrays,
+        activation: ActivationArrays,
         first: int,
         # step
         h: real,
@@ -107,14 +108,14 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
         for i in range(points):
             q = point_of_quadrature(elements.place, points, w, e, i)
             G = elements.gradient[q]
-            p = point(deformed(elements.place, elements.node[e], G, x, u, w), c.k, c.s)
-            still = stress(own, mat(), mat(), c, q)
+            F = deformed(elements.place, elements.node[e], G, x, u, w)
+            p = point(F, c.k, c.s)
             for b in range(3):
                 A = stack()  # V dP(e_b e_d^T) for all d, below one another
                 for d in range(m):
                     dF = mat()
                     dF[b, d] = real(1.0)
-                    dP = stress(own, differential(p, dF), dF, c, q) - still
+                    dP = change(own, activation, control, w, e, differential(p, dF), dF, F, c, q)
                     for r in range(3):
                         A[3 * d + r] = elements.volume[q] * dP[r]
                 for k in range(nodes):
@@ -171,7 +172,7 @@ def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Ker
     def measure(
         # model
         elements: Elements,
-        activation: _ActivationArrays,
+        activation: ActivationArrays,
         first: int,
         # step
         h: real,
@@ -199,7 +200,8 @@ def measure_kernel(family: Family, energy: Energy, response: Response) -> wp.Ker
             whole += V
             total += V * density(F, c.k, c.s)
             strain += V * real(0.5) * (wp.transpose(F) @ F - wp.identity(n=3, dtype=real))
-            mean += V / wp.determinant(F) * (stress(elements, piola(F, c.k, c.s), F, c, q) @ wp.transpose(F))
+            P = stress(elements, activation, control, w, e, piola(F, c.k, c.s), F, c, q)
+            mean += V / wp.determinant(F) * (P @ wp.transpose(F))
         energy_out[corner(elements.place, w, nodes * e)] = total
         strain_out[w, e] = strain / whole
         stress_out[w, e] = mean / whole

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import ActiveLaw, active_laws
 from warpbots.numerics import real
 from warpbots.solvers.projective.elements.element import Kind, Point, scaling_by
 from warpbots.solvers.projective.elements.generator.damped import (
@@ -26,6 +27,10 @@ __all__ = ["all_of", "blocks_of", "damper_kind", "element_kind"]
 
 Runs = Callable[[object, object], list[tuple[Energy, int, int]]]
 """Function of (elements, model): energies, each with the first of the elements that have it, and their number."""
+
+
+ResponseOf = Callable[[Energy, tuple[ActiveLaw, ...]], Response]
+"""Function of an energy and of the laws of stress actuators: the response of elements."""
 
 
 def element_kind(family: Family, modulus: wp.Function, rest: Callable, runs: Runs, **more: object) -> Kind:
@@ -72,7 +77,7 @@ def damper_kind(family: Family, blocks: Callable, runs: Runs) -> Kind:
             for energy, first, count in runs(elements, model)
         ]
 
-    forces, stiffness = _launches(family, functools.partial(damped, family), runs)
+    forces, stiffness = _launches(family, lambda energy, _laws: damped(family, energy), runs)
     return Kind(
         name=f"damped_{family.name}",
         arrays=damper_arrays(family),
@@ -93,14 +98,17 @@ def all_of(energy: Energy) -> Runs:
     return lambda elements, _model: [(energy, 0, elements.place.count)]
 
 
-def _launches(family: Family, response_of: Callable[[Energy], Response], runs: Runs) -> tuple[Callable, Callable]:
+def _launches(family: Family, response_of: ResponseOf, runs: Runs) -> tuple[Callable, Callable]:
     """`Kind.forces` and `Kind.stiffness`."""
+
+    def laws(model: object) -> tuple[ActiveLaw, ...]:
+        return model.active_laws if family.stressed else active_laws((), 3)
 
     def forces(own: object, model: object, point: Point) -> list[tuple]:
         elements, at = model.of_kind(family.name), [point.h, point.active, point.control, point.x, point.u]
         return [
             (
-                force_kernel(family, energy, response_of(energy)), (model.worlds, count),
+                force_kernel(family, energy, response_of(energy, laws(model))), (model.worlds, count),
                 [own, elements, model.activation, first, family.points, *at, model.workspace.force],
             )
             for energy, first, count in runs(elements, model)
@@ -110,7 +118,7 @@ def _launches(family: Family, response_of: Callable[[Energy], Response], runs: R
         elements, at = model.of_kind(family.name), [point.h, point.control, point.x, point.u]
         return [
             (
-                stiffness_kernel(family, energy, response_of(energy)), (model.worlds, count),
+                stiffness_kernel(family, energy, response_of(energy, laws(model))), (model.worlds, count),
                 [own, elements, model.activation, first, *at, model.workspace.block],
             )
             for energy, first, count in runs(elements, model)

@@ -13,16 +13,15 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.numerics import real, vector
+from warpbots.actuation_laws import ActivationArrays, active_stress
+from warpbots.numerics import matrix, real, vector
 from warpbots.solvers.projective.elements.element import Place, corner, element, raise_to
 from warpbots.solvers.projective.elements.generator.family import Family, point_of_quadrature, rows
 from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
 
 __all__ = ["inverse_of", "rest_of", "scaling_kernel", "stiffness_at"]
 
-_vec = vector(3)
-_ActivationArrays = activation_arrays(3)
+_vec, _mat = vector(3), matrix(3)
 _active = active_stress(3)
 
 
@@ -147,7 +146,7 @@ def _shape_kernel(
         elements: Elements,
         N: relative,
         weight: real,
-        growth: _ActivationArrays,
+        growth: ActivationArrays,
         control: wp.array2d[real],
         w: int,
         e: int,
@@ -164,7 +163,7 @@ def _shape_kernel(
             before *= size(elements, w, e)
         V = before
         if wp.static(grows):
-            A = wp.identity(n=3, dtype=real) + _active(growth, e, w, control)
+            A = wp.identity(n=3, dtype=real) + _active(growth, e, w, control, _mat())
             R = A @ R
             V *= wp.determinant(A)
         q = point_of_quadrature(elements.place, points, w, e, i)
@@ -186,7 +185,7 @@ def _shape_kernel(
         reference: wp.array[relative],
         weight: wp.array[real],
         share: wp.array[real],
-        growth: _ActivationArrays,
+        growth: ActivationArrays,
         # state
         control: wp.array2d[real],
         # out
