@@ -122,7 +122,10 @@ def _said(option: Any, default: Any) -> Any:
 
 
 def _springs(scene: wb.Scene, spacing: float | None) -> wb.MassSpring:
-    """A mass-spring solver whose vibrations decay within milliseconds unless the materials have damping."""
+    """A mass-spring solver; it adds damping only if no material of the scene has damping.
+
+    With the added damping, vibrations decay within milliseconds.
+    """
     damped = any(m.damping for body in scene.soft for m in body.materials)
     return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
 

@@ -132,9 +132,10 @@ def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:
-    """Fraction of the surface of a shape that is lost: the interpolated distance behind the surface is not negative.
+    """Fraction of the surface of a shape behind which the interpolated distance is nowhere negative.
 
-    A wall that is thinner than the distance between samples is lost in some places, and no contact is detected there.
+    The depths tested are at most the distance between samples. A wall that is thinner than this distance is lost in
+    some places, and no contact is detected there.
 
     Args:
         grid: Grid of the samples.

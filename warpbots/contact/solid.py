@@ -149,7 +149,7 @@ def _spline(t: _scalar):
 
 @wp.func
 def _cell(solids: Solids, s: int, y: _vec3):
-    """Sample nearest to y, position of y relative to it [samples], distance of y from the space of the splines [m]."""
+    """Sample nearest to y, position of y relative to it [samples], distance of y from the box of the splines [m]."""
     h = solids.size[s]
     top = solids.resolution[s]
     cell = wp.vec3i()
@@ -246,9 +246,9 @@ def shape_distance(solids: Solids, w: int, s: int, y: _vec3, curved: int):
 
     The Hessian is computed only if `curved` is 1. The gradient is the outward unit normal; for a sampled solid it is
     close to a unit vector if the samples are fine. On edges, axes and centres, at which the distance is not
-    differentiable, the gradient is one-sided. Outside of the space of the splines, the distance is a lower bound and
-    the gradient is zero; outside of linear samples, the distance is the distance at the nearest point between the
-    samples.
+    differentiable, the gradient is one-sided. Outside of the box in which the splines are defined, the distance to this
+    box is returned, a lower bound, with a gradient of zero. Outside of the box of linear samples, the values at the
+    nearest point of this box are returned.
     """
     kind = solids.kind[s]
     size = solids.size[s]

@@ -129,7 +129,7 @@ def knuckle(
 
 
 def _block(what: str, section: Section, length: float, cells: tuple[int, int, int], detail: int) -> np.ndarray:
-    """Nodes of the grid of a box that lies along x [m], shape (i, j, k, 3)."""
+    """Positions of the nodes of a grid in a box whose length is parallel to x [m], shape (i, j, k, 3)."""
     check_grid(what, length, detail)
     size = (length, section.width, section.height)
     start = (0.0, -section.width / 2.0, -section.height / 2.0)

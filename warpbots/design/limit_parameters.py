@@ -20,7 +20,9 @@ __all__ = ["limit_parameters", "matrices"]
 def limit_parameters(
     sim: Simulation[Any], found: Mapping[str, torch.Tensor], changed: Iterable[int]
 ) -> dict[str, torch.Tensor]:
-    """Limit parameters that joints do not specify, for joints that carry a body whose shape has changed.
+    """Compute the stiffness and the damping of joint limits after the shapes of bodies have changed.
+
+    Only values that a joint does not specify are computed, and only for joints that carry a body in `changed`.
 
     Args:
         sim: A simulation with the solver `Articulated`.

@@ -32,8 +32,8 @@ class Marks:
 
         Args:
             device: Device of the arrays.
-            groups: Groups of arrays; one call of `look` checks the arrays of one group. There is a row of marks for
-                each array, in the order of the groups and of the arrays within each group.
+            groups: Groups of arrays; one call of `look` checks the arrays of one group. The table of marks has one row
+                for each array, in the order of the groups and of the arrays within each group.
         """
         self._device = device
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
@@ -79,12 +79,12 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
 
 
 def _row(array: wp.array, most: float, index: int) -> object:
-    """Build the row of an array in the table of the kernel; entries of any element type are viewed as scalars.
+    """Build the `Row` of an array for the kernel; entries of any element type are viewed as scalars.
 
     Args:
         array: The array.
         most: Largest allowed magnitude of an entry.
-        index: Index of the row of marks of the array.
+        index: Row of the array in the table of marks.
     """
     flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
@@ -118,7 +118,7 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.struct
     class Row:
-        """Row of a table: an array, the largest allowed magnitude of its entries, and the index of its row of marks."""
+        """An array, the largest allowed magnitude of its entries, and the index of its row in the table of marks."""
 
         value: wp.array[scalar]
         most: scalar

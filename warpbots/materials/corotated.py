@@ -53,10 +53,10 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class CorotatedPoint:
         """The terms of dP that depend on F.
 
-        R: R.
-        Y: Terms of `rotation_differential` at F.
-        mu: mu [Pa].
-        lam: lambda [Pa].
+        R: Rotation R of F.
+        Y: Matrix Y of `rotation_differential` at F.
+        mu: Lamé parameter mu [Pa].
+        lam: Lamé parameter lambda [Pa].
         across: lambda (R : F - d) - 2 mu [Pa].
         """
 
@@ -79,7 +79,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def corotated_differential(point: CorotatedPoint, dF: mat):
-        """dP = 2 mu (dF - dR) + lambda (R : dF) R + lambda (R : F - d) dR, as d(R : F) = R : dF."""
+        """dP = 2 mu (dF - dR) + lambda (R : dF) R + lambda (R : F - d) dR; d(R : F) = R : dF, because dR : F = 0."""
         dR = change_of_rotation(point.R, point.Y, dF)
         return real(2.0) * point.mu * dF + (point.lam * wp.ddot(point.R, dF)) * point.R + point.across * dR
 

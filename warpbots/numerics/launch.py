@@ -40,16 +40,16 @@ _missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
 
 @contextlib.contextmanager
 def preparing() -> Iterator[list[_Body]]:
-    """Context in which work runs once to prepare its capture, so that all its kernels are compiled and loaded.
+    """Context in which launches run once before they are captured, so that all kernels are compiled and loaded.
 
-    At the end of the context, the bodies of loops and branches that were not entered are loaded: their kernels are
-    loaded, and arrays that are created on first use are created. Bodies that come from the same place in the program
-    must launch the same kernels.
+    The bodies of loops and branches that were not entered are loaded at the end of the context: their kernels are
+    compiled and loaded without being run, and the arrays that they create on first use are created. Bodies that come
+    from the same place in the program must launch the same kernels.
 
     Yields:
         A list of the bodies that were not entered. The list is complete after the context, when the bodies have been
-        loaded. Loading executes the fills and copies of these bodies. So if the list is not empty, arrays that the work
-        writes are undefined until the work has run again.
+        loaded. Loading executes the fills and copies of these bodies. So if the list is not empty, the arrays that the
+        launches write are undefined until the launches have run again.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
@@ -62,17 +62,17 @@ def preparing() -> Iterator[list[_Body]]:
 
 
 def while_loop(condition: wp.array, body: _Body) -> None:
-    """Repeat `body` while `condition`, shape (1,), int, is not zero.
+    """Repeat `body` as long as the flag `condition`, shape (1,), int, is not zero.
 
-    In a captured graph the device tests the condition.
+    In a captured graph, the device tests the flag.
     """
     _enter(wp.capture_while, condition, body)
 
 
 def if_then(condition: wp.array, body: _Body) -> None:
-    """Run `body` if `condition`, shape (1,), int, is not zero.
+    """Run `body` if the flag `condition`, shape (1,), int, is not zero.
 
-    In a captured graph the device tests the condition.
+    In a captured graph, the device tests the flag.
     """
     _enter(wp.capture_if, condition, body)
 

@@ -108,7 +108,10 @@ def _rotation_differential_2d() -> tuple[wp.Function, wp.Function]:
 
     @wp.func
     def spin_2d(F: mat, R: mat):
-        """Diagonal matrix Y with the entries 1 / tr S; only Y_00 is used, because a 2D rotation has one component."""
+        """Multiple Y = 1 / tr S of the unit matrix, with the stretch S = R^T F.
+
+        Only Y_00 is used, because a 2D rotation has one component.
+        """
         return wp.identity(n=2, dtype=real) / wp.ddot(R, F)
 
     @wp.func

@@ -61,7 +61,7 @@ class Memory(Generic[_T]):
 class Recall:
     """Returns the values that were passed a fixed number of calls ago, separately for each world.
 
-    As long as there are fewer earlier calls, the values of the first call are returned.
+    If there were fewer earlier calls, the values of the first call are returned.
     """
 
     def __init__(self, simulation: "Simulation[Any]", calls: int):

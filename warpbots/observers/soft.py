@@ -170,8 +170,8 @@ class ObstacleForces:
 class Gyroscope:
     """Angular velocity of a region in the axes of the region, as a gyroscope inside the region would measure it.
 
-    It is the angular velocity of a rigid body with the inertia and the angular momentum of the region. At rest the
-    axes of the region are the axes of the world; they rotate with the region.
+    It is the angular velocity of a rigid body with the inertia and the angular momentum of the region. The axes of the
+    region coincide with the axes of the world at rest, and then rotate with the region.
 
     Attributes:
         region: Name of the region, or None for all matter.

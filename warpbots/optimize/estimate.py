@@ -85,7 +85,7 @@ class Estimate:
 
     @property
     def correlation(self) -> np.ndarray:
-        """Correlation of each pair of numbers, shape (n, n)."""
+        """Correlation coefficient of each pair of estimated numbers, shape (n, n)."""
         return self.covariance / np.outer(self.deviation, self.deviation)
 
     def interval(self, level: float = 0.95) -> np.ndarray:

@@ -150,7 +150,8 @@ class Run:
         """Search to the end, unless a resumed run has ended already, and set the unknowns to the best values.
 
         Raises:
-            RolloutError: A rollout failed and the method cannot go on; the error has the history.
+            RolloutError: A rollout failed and the method cannot go on; the attribute `history` of the error is the
+                history of the search.
         """
         try:
             if self._ended:

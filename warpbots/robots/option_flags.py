@@ -97,7 +97,7 @@ class FlaggedOptions(NamedTuple):
 
     Attributes:
         has_contact: Whether contact is enabled.
-        filters_parents: Whether bodies that a joint connects do not touch.
+        filters_parents: Whether contact between a body and its parent in the tree is disabled, as by default in MuJoCo.
         idle: Indices of the disabled actuators; a file can disable all actuators, or groups of them.
         named: Text lines for the user, one for every flag that is unknown or whose effect is not applied.
     """

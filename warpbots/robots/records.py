@@ -251,7 +251,7 @@ class RobotRecord:
         keyframes: The keyframes.
         pose: The default pose of the file, as a keyframe without controls.
         has_contact: Whether contact is enabled.
-        filters_parents: Whether bodies that a joint connects do not touch.
+        filters_parents: Whether contact between a body and its parent in the tree is disabled, as by default in MuJoCo.
         mended: Changes that were necessary to make the file readable, one line for each.
         unsupported: Parts of the file that are left out, one line for each.
         said: Warnings that MuJoCo gave while it read the file.

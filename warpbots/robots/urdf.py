@@ -49,7 +49,7 @@ def mimics(robot: Element) -> tuple[str, ...]:
 
 
 def normalised(robot: Element, path: Path) -> list[str]:
-    """Remove elements of a robot that MuJoCo would reject and other parsers ignore.
+    """Remove the elements of a robot because of which MuJoCo would reject the file, although other parsers ignore them.
 
     The removed elements are visuals, transmissions and elements of other simulators. If an element that may occur only
     once is repeated, the first one is used. An ``<axis>`` without numbers becomes x, the default of URDF; missing
@@ -60,7 +60,7 @@ def normalised(robot: Element, path: Path) -> list[str]:
         path: The file, for messages.
 
     Returns:
-        A line for every change that may differ from the intention of the file.
+        A line for every change that may alter the meaning of the file.
 
     Raises:
         SceneError: A number is invalid, a name is not unique, a joint has no parent or child, an inertia is incomplete,

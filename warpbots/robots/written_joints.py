@@ -121,7 +121,7 @@ class WrittenJoint:
         return own
 
     def from_file(self, piece: FileJoint, qpos: np.ndarray) -> np.ndarray:
-        """Coordinates of `piece` as in the scene, from its coordinates `qpos` in MuJoCo."""
+        """Coordinates of `piece` in the scene, converted from its coordinates `qpos` in MuJoCo."""
         if piece.kind == "ball":
             return np.concatenate([self.turn.T @ qpos[1:], qpos[:1]])
         if piece.kind == "free":

@@ -64,7 +64,7 @@ class Pressure(StressActuator):
 
 @record
 class Muscle(StressActuator):
-    """A stress along one material direction, which contracts the region for u > 0 and stretches the region for u < 0.
+    """A stress along one material direction; a control signal u > 0 contracts the region, u < 0 stretches it.
 
     The actuator adds u max_stress (F n)(F n)^T to the Kirchhoff stress tau, with n the unit `direction` in the
     undeformed body (ChainQueen eq. 15 with a single axis).

@@ -99,7 +99,7 @@ class JointKind:
 
     @property
     def has_axis(self) -> bool:
-        """Whether `Joint.axis` is the axis of an elementary joint of this kind."""
+        """Whether an elementary joint of this kind takes its axis from `Joint.axis`."""
         return any(joint.axis is None and joint.type != "ball" for joint in self.chain)
 
     @property

@@ -20,7 +20,7 @@ class CenterOfMass:
     """Computes the centre of mass of all bodies or of a region in a state; stores the masses of matter."""
 
     def __init__(self, scene: Scene, model: Model, region: Callable[[str], torch.Tensor], sense: Callable[..., Any]):
-        """Nothing is computed yet.
+        """Store the arguments; masses are computed when they are first needed.
 
         Args:
             scene: The scene, with its fields.

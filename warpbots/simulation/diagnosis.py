@@ -39,11 +39,11 @@ class Diagnosis:
         inputs: Inputs,
         single: Callable[[frozenset], Replay],
     ):
-        """Nothing runs yet.
+        """Store the arguments; substeps are replayed only after a fault.
 
         Args:
             scene: The scene.
-            solver: The method.
+            solver: The solver.
             time_step: The control interval and its substeps.
             inputs: Checks the inputs of the simulation.
             single: Makes a `Replay` of a single substep, given the names of the inputs of the replay.

@@ -32,10 +32,10 @@ class StaticEquilibrium:
     """
 
     def __init__(self, solver: Statics, model: Model, inputs: Inputs, bridge: Callable[[float], Bridge]):
-        """Nothing is computed yet.
+        """Store the arguments; `of` computes an equilibrium.
 
         Args:
-            solver: The method.
+            solver: The solver.
             model: The model of the scene.
             inputs: Checks controls and parameters.
             bridge: Makes a `Bridge` for one step of a given length [s].

@@ -28,16 +28,16 @@ class Measurement:
         inputs: Inputs,
         diagnosis: Diagnosis,
     ):
-        """Nothing is computed yet.
+        """Prepare the measurement; `of` computes the results at a state.
 
         Args:
-            solver: The method.
+            solver: The solver.
             model: The model of the scene.
             make: Allocates the arrays of the results, such as `Senses.readings`.
             measure: Writes the results to these arrays, such as `Senses.sense`.
             bridge: Makes a `Bridge` from the names of the results and a function that makes replays.
             inputs: Checks controls and parameters.
-            diagnosis: Raises an error if a control is out of range.
+            diagnosis: Raises the error with its message if a control is out of range.
         """
 
         def replay(names: frozenset, wanted: frozenset) -> Replay:

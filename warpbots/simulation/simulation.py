@@ -81,7 +81,7 @@ class Simulation(Generic[TensorState_co]):
 
         Args:
             scene: The scene to simulate.
-            solver: The method, such as ``MPM(dx=0.01)``; without a cell size the solver chooses one by the rule in the
+            solver: The solver, such as ``MPM(dx=0.01)``; without a cell size the solver chooses one by the rule in the
                 docstring of its `sized`.
             dt: Time between two control signals [s]; None for the interval of the scene's task, or else 0.01 s.
             substeps: Solver steps per control interval; None for the smallest number with which the step is well below
@@ -416,12 +416,13 @@ class Simulation(Generic[TensorState_co]):
         tolerance: float | None = None,
         **parameters: torch.Tensor,
     ) -> TensorState_co:
-        """Static equilibrium under loads, actuators and contacts: the limit of long steps that start without motion.
+        """Static equilibrium under loads, actuators and contacts: the state to which long steps from rest converge.
 
         Differentiable by torch with respect to `control` and `parameters`, by the implicit function theorem, at the
-        cost of a few backward steps. Statics and identification from static data need no simulated motion. If friction
-        allows several equilibria, the result is the equilibrium into which bodies creep from `state`; gradients do not
-        include its dependence on `state`. See `warpbots.solvers.projective.equilibrium`.
+        cost of a few backward steps. Every step starts with zero velocity. So statics, and the identification of
+        parameters from static measurements, need no simulation of motion. If friction allows several equilibria, the
+        result is the equilibrium into which bodies creep from `state`; gradients do not include its dependence on
+        `state`. See `warpbots.solvers.projective.equilibrium`.
 
         Args:
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.

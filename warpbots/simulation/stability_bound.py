@@ -32,7 +32,7 @@ class ControlInterval:
         """Choose `dt` and `substeps` if they are None, and check the solver step against its stability bound.
 
         Args:
-            solver: The method.
+            solver: The solver.
             model: The model of the scene.
             dt: Length of the control interval [s]; None for the interval of the scene's task, or else 0.01 s.
             substeps: Number of solver steps in a control interval; None for the smallest safe number. If `dt` is None

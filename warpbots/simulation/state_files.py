@@ -24,7 +24,7 @@ def save(path: str | Path, state: Any, rest: Any, scene: Scene, solver: object) 
         state: The state to write.
         rest: The state of the simulation at rest.
         scene: The scene of the state.
-        solver: The method.
+        solver: The solver.
 
     Raises:
         ValueError: The state is not a state of this simulation.
@@ -44,7 +44,7 @@ def load(path: str | Path, rest: Any, scene: Scene, solver: object) -> Any:
         path: The file.
         rest: The state of the simulation at rest.
         scene: The scene to which the state must belong.
-        solver: The method.
+        solver: The solver.
 
     Raises:
         FileNotFoundError: There is no such file.

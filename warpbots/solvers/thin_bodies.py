@@ -41,7 +41,7 @@ def warn_of_thin_bodies(
 
 
 def _slender_width(body: SoftBody) -> float | None:
-    """Width of the thin part of a body [m]; None if it is not slender, or not an elastic solid."""
+    """Width of a slender elastic body (`width`) [m]; None for other bodies, points, sheets and trusses."""
     soft = any(m.law in FLUIDS or m.plasticity is not None for m in body.materials)
     if soft or any(isinstance(part, Points | Sheet | Truss) for part in parts_of(body.shape)):
         return None

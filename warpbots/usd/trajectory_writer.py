@@ -171,6 +171,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s], rounded to a whole number if it differs from one only by a rounding error."""
+    """Time code of `time` [s]; a code within 1e-6 of a whole number is rounded to this number."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

@@ -114,7 +114,7 @@ def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
 def radii(particles: object) -> np.ndarray:
     """Radii of the balls (discs in 2D) that represent particles [m], shape (n_particles,).
 
-    Together they cover the matter.
+    Together the balls cover the matter without gaps.
     """
     dim = particles.position.shape[1]
     volume = np.asarray(particles.volume)

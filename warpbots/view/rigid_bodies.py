@@ -139,10 +139,10 @@ def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
 
 
 def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> np.ndarray:
-    """Points of rigid bodies that must be in view, at one moment or at several moments [m], shape (n, dim).
+    """Points of rigid bodies that the view must contain [m], shape (n, dim).
 
-    Bodies in contact sink into a floor a little. Points slightly below the floor are moved onto the floor, so that the
-    view ends there.
+    `poses` holds the poses at one moment or at several moments. Bodies in contact sink into a floor a little. Points
+    slightly below the floor are moved onto the floor, so that the view ends there.
     """
     points = [np.zeros((0, scene.dim))]
     for k, solid in enumerate(solids):

@@ -17,11 +17,13 @@ __all__ = ["Topology"]
 class Topology:
     """A tree of components, given by its derivation.
 
-    The text of a topology is the text of its term, such as ``palm(out: knuckle joint phalanx tip)``.
+    ``str(topology)`` is the tree of the names of the components in the notation of the grammar, such as ``palm(out:
+    knuckle joint phalanx tip)``.
 
     Attributes:
-        derivation: Pairs of the name of a rule and the text of the production that replaces this name; each pair
-            replaces the first occurrence of the name in the term so far.
+        derivation: Pairs of the name of a rule and the text of the production that replaces this name. The derivation
+            begins with the rule name of the first pair; each pair then replaces the first rule name in the text derived
+            so far.
         components: Components by name.
 
     Raises:

@@ -38,9 +38,9 @@ class SciPy:
     tenth of the step; trust-constr receives an infinite loss, and shrinks its trust region. L-BFGS-B cannot compute
     with infinities. It receives the value of a parabola along the step. At the start of the step, the parabola has the
     loss and the derivative of the last iteration; its minimum is at a tenth of the step, so that L-BFGS-B tries this
-    point next. The gradient that L-BFGS-B and trust-constr receive is the last gradient, scaled to the derivative of
-    the parabola at the end of the step. ``History.failures`` counts failed rollouts. If the first rollout fails, or
-    derivatives are not finite, the search ends.
+    point next. L-BFGS-B and trust-constr receive the gradient of the last iteration times -9, whose derivative along
+    the step is the derivative of the parabola at the end of the step. ``History.failures`` counts failed rollouts. If
+    the first rollout fails, or derivatives are not finite, the search ends.
     """
 
     @checked
@@ -152,8 +152,8 @@ class _SciPySearch:
         """Gradients of loss and constraints at `z`, as a copy that SciPy may change.
 
         The result has shape (1 + n_equality + n_inequality, n). If the rollout at `z` has failed, it contains the
-        gradients of the last iteration, with the gradient of the loss scaled to the derivative of the parabola. SLSQP
-        never requests gradients at failed trials.
+        gradients of the last iteration, but the gradient of the loss is multiplied by -9: its derivative along the step
+        is then the derivative of `_parabola` at the end of the step. SLSQP never requests gradients at failed trials.
         """
         if self._evaluations.at(z).failed and self._method.name != "SLSQP":
             rows = self._noted.jacobian.numpy().copy()

@@ -27,11 +27,11 @@ _WORLD = -1
 
 @dataclasses.dataclass(frozen=True)
 class PointRange:
-    """A group of contact points of a body; the points have consecutive numbers, starting with `first`.
+    """A group of contact points of a body; the points have consecutive indices, starting with `first`.
 
     Attributes:
         body: Index of the body, or -1 for the world, because obstacles may also have contact points.
-        first: Number of the first point of this group in the list of the points of all groups.
+        first: Index of the first point of this group in the list of the points of all groups.
         points: The points of the group.
     """
 
@@ -45,18 +45,18 @@ class CandidatePair:
     """A group of points and a solid that may be in contact under a contact law.
 
     Attributes:
-        group: Number of the group of points.
-        solid: Number of the solid.
-        law: Number of the contact law.
-        count: Number of points of the group, counted from the first point, that may be in contact.
-        felt: Number of a group of points on the body of the solid, or -1. The point of this group nearest to a contact
-            reports the reaction force.
-        lent: Whether the contact has the area of a point of the group `felt`, because the law names only the points of
-            that group.
-        crossed: For a pair of edges of two boxes, the number of the solid that is the box of the group; its edges touch
-            the edges of `solid`. -1 for a pair with points. A contact of edges has the area of the first point of the
-            group, and the point of the group nearest to the contact reports the force.
-        beside: For a pair with points of two boxes, the number of the pair of edges of these boxes under the same law;
+        group: Index of the group of points.
+        solid: Index of the solid.
+        law: Index of the contact law.
+        count: Number of points that may be in contact; these are the first points of the group.
+        felt: Index of the group of points on the body of the solid to which the reaction force is assigned, or -1. The
+            force of a contact is assigned to the point of this group nearest to the contact.
+        lent: Whether a contact has the area of the first point of the group `felt`, because the law names only the
+            points of that group.
+        crossed: For a pair of edges of two boxes, the index of the solid that is the box of `group`; an edge of this
+            box may touch an edge of the box `solid`. -1 for a pair with points. A contact of edges has the area of the
+            first point of the group, and its force is assigned to the point of the group nearest to the contact.
+        beside: For a pair with points of two boxes, the index of the pair of edges of these boxes under the same law;
             -1 for any other pair.
     """
 
@@ -78,7 +78,7 @@ class Touching:
         groups: Groups of contact points.
         solids: For each solid its body (-1 for the world), its shape in the frame of that body, and its name.
         pairs: Pairs of a group and a solid that may be in contact.
-        sharp: Numbers of those solids that are boxes with sharp edges, because their edges may touch edges of other
+        sharp: Indices of the solids that are boxes with sharp edges, because their edges may touch edges of other
             boxes.
     """
 
@@ -94,7 +94,7 @@ class Touching:
 
 
 _Place = tuple[int, int]
-"""A body and one of its parts; for the world -1 and the number of a part among the parts of all obstacles."""
+"""Index of a body and index of one of its parts; for the world, -1 and the index among the parts of all obstacles."""
 
 _Points = tuple[int, int, bool]
 """A body, one of its parts and whether its points have a closed form; part -1 for a cloud given by the user."""

@@ -194,7 +194,11 @@ def _lever(a: mat33, b: mat33, p: vec3, q: vec3, n: vec3, number: int):
 
 @wp.func
 def displaced_crossing(a: mat33, b: mat33, p: vec3, q: vec3):
-    """Contact of the edges of two boxes with the centres p and q, as a `Crossing`; `d` is 1 m if no edges touch."""
+    """Contact of the edges of two boxes with the centres p and q, as a `Crossing`.
+
+    The rows of a and b are the half edges of the boxes. If no edges touch, `d` is set to 1 m, which is out of contact,
+    and all fields except `d` and `n` are zero.
+    """
     out = Crossing()
     k, m = greatest(a, b, p - q)
     s_k, n = separation(a, b, p - q, k)

@@ -102,7 +102,7 @@ def solve_stages_adjoint(
 
 
 def _power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.array) -> None:
-    """Add the gradients of the virtual power of a stage with respect to the inputs of the stage (`virtual_power`)."""
+    """Add the derivatives of the virtual power of a stage (`virtual_power`) to the gradients of its inputs."""
     workspace, device = model.workspace, model.device
     clear_gradients(workspace.gradients())
     launch_all(sweeps(model, stage), device)

@@ -241,7 +241,7 @@ class ArticulatedModel(ArrayModel):
 
 
 def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
-    """`robot` with its joints as `scene` gives them: free joints without a frame keep the default frame."""
+    """Copy of `robot` with the joints of `scene`, in which free joints without a frame have the default frame."""
     given = {joint.name: joint for joint in scene.joints}
     return dataclasses.replace(robot, joints=tuple(given.get(j.name, j) for j in robot.joints))
 

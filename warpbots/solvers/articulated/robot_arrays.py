@@ -115,22 +115,22 @@ class ContactLaws:
     candidates: Number of candidates, which is the sum of `pair_count`.
     group_kind: For each group, the code of its kind (`rolling_points`), shape (groups,).
     group_body: For each group, the body of its points, or -1 for points of obstacles, shape (groups,).
-    group_first: For each group, the number of its first point, shape (groups,).
+    group_first: For each group, the index of its first point, shape (groups,).
     group_count: For each group, the number of its points, shape (groups,).
-    pair_group: For each pair, its group, shape (pairs,).
-    pair_solid: For each pair, its solid, shape (pairs,).
-    pair_law: For each pair, its contact law, shape (pairs,).
-    pair_count: For each pair, the number of points of the group, counted from the first point, that may be in contact,
+    pair_group: For each pair, the index of its group, shape (pairs,).
+    pair_solid: For each pair, the index of its solid, shape (pairs,).
+    pair_law: For each pair, the index of its contact law, shape (pairs,).
+    pair_count: For each pair, the number of points that may be in contact; these are the first points of the group,
         shape (pairs,).
-    pair_candidate: For each pair, the number of its first candidate, shape (pairs,).
+    pair_candidate: For each pair, the index of its first candidate, shape (pairs,).
     pair_lent: 1 for a pair whose contacts have the area of the first point of the group `pair_felt`, else 0, shape
         (pairs,).
-    pair_felt: For each pair, a group of points on the body of the solid, or -1; the point of this group nearest to a
-        contact reports the reaction force, shape (pairs,).
-    pair_crossed: For a pair of edges, the solid that is the box of the group; its edges touch the edges of the box
-        `pair_solid`. -1 for a pair of points and a solid, shape (pairs,).
-    pair_beside: For a pair with points of two boxes, the pair of edges of these boxes under the same law; -1 for any
-        other pair, shape (pairs,).
+    pair_felt: For each pair, the index of the group of points on the body of the solid to which the reaction force is
+        assigned, or -1; the force of a contact is assigned to the nearest point of this group, shape (pairs,).
+    pair_crossed: For a pair of edges, the index of the solid that is the box of the group; an edge of this box may
+        touch an edge of the box `pair_solid`. -1 for a pair of points and a solid, shape (pairs,).
+    pair_beside: For a pair with points of two boxes, the index of the pair of edges of these boxes under the same law;
+        -1 for any other pair, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, else 0, shape (laws,).
     instant: 1 for a law with instant impacts, else 0, shape (laws,).
     point: Position of each point in the frame of its body [m], shape (worlds * points,).

@@ -265,7 +265,7 @@ class Articulated:
     ) -> None:
         """Adjoint of `step`: propagate the gradients of `state_out` to the state, the control and the model.
 
-        The method goes backwards through the end of the step and then through its stages, the last stage first.
+        The adjoint of the end of the step comes first, then the adjoints of the stages, the last stage first.
         """
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
         if model.impacts:

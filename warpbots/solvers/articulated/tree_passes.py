@@ -36,9 +36,10 @@ def pose_kernel(
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
-    """List for each launch the number of threads of a world, the index of the first element and elements per thread.
+    """List the tuple (threads, first, count) of each launch over all elements.
 
-    The index refers to `tree.order`.
+    Each world has `threads` threads. Thread i processes `count` elements of `tree.order`, starting at index `first` +
+    `count` i.
     """
     if not parallel(model.device):
         return [(1, 0, model.tree.elements)]

@@ -240,7 +240,7 @@ class ArticulatedWorkspace:
         return stage
 
     def gradients(self) -> list[wp.array]:
-        """Arrays to whose gradients several adjoints of a stage add; these gradients must be cleared before."""
+        """Arrays to whose gradients several adjoints of a stage add, so that they must be set to zero before."""
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
 
     def _factors(self) -> Factors:

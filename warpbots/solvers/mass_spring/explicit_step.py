@@ -73,7 +73,7 @@ class ExplicitStep:
     def adjoint(self) -> None:
         """Adjoint of `run`: propagate the gradients of `state_out` to the state, the control and the model.
 
-        The method goes backwards through the end of the step and then through its stages, the last stage first.
+        The adjoint of the end of the step comes first, then the adjoints of the stages, the last stage first.
         """
         model, state, work = self.model, self.state, self.model.workspace
         force, force_adj = work.stage.force(self.state_out), work.stage.force_adj

@@ -92,8 +92,8 @@ class StageWorkspace:
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
 
-        In a step with gradients the array is kept together with `state_out`, so that the adjoint of the step can read
-        the forces.
+        In a step with gradients the array belongs to `state_out` alone, so that the adjoint of the step can read the
+        forces.
         """
         if not state_out.position.requires_grad:
             return self.scratch
@@ -163,7 +163,7 @@ class EndWorkspace:
 
 @dataclasses.dataclass(frozen=True)
 class RestLengthWorkspace:
-    """Rest lengths of the springs at a stage, and the signals that they follow.
+    """Rest lengths of the springs at a stage, and the actuator signals from which they are computed.
 
     Attributes:
         sizes: Sizes of the arrays.

@@ -23,7 +23,7 @@ def retention_time(safe_step: float) -> float:
 
 
 def added_viscosity(dx: float, safe_step: float) -> float:
-    """Kinematic viscosity that the transfers add to fluids [m^2/s]: nu = dx^2 / (8 T).
+    """Kinematic viscosity that the transfers add to fluids [m^2/s]: nu = dx^2 / (8 T), with T from `retention_time`.
 
     Args:
         dx: Size of a grid cell [m].

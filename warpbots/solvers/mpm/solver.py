@@ -67,11 +67,11 @@ class MPM:
         return OVERFLOW
 
     def sized(self, scene: Scene) -> "MPM":
-        """The solver with a value of `dx`: its own, else the value of the task of the scene, else one from the bodies.
+        """The solver with `dx` set: its own, else the cell size in the task of the scene, else a size from the bodies.
 
-        The value from the bodies is 1/4 of the width of the thinnest body (`warpbots.contact.width`). It is larger if
-        more than 5,000 cells in 2D, or 2,500 cells in 3D, would be necessary to fill all bodies; these numbers of cells
-        contain 20,000 particles.
+        The size from the bodies is 1/4 of the width of the thinnest body (`warpbots.contact.width`). It is larger if
+        more than 5,000 cells in 2D, or 2,500 cells in 3D, would be necessary to fill all bodies; with two particles per
+        axis, these cells contain 20,000 particles.
         """
         return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
 

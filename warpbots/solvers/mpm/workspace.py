@@ -134,9 +134,9 @@ class MPMWorkspace:
     def gathered(self, state_out: State) -> Gathered:
         """Momentum and mass on the grid in the step that ends in `state_out`.
 
-        For a step with gradients the arrays are kept together with `state_out`, so that the adjoint of the step can use
-        their content. If the arrays are larger than the state, as in a wide domain, all steps share one pair of arrays;
-        see `keeps`.
+        If `keeps(state_out)`, the arrays belong to this step alone, so that the adjoint of the step can read their
+        content. Otherwise all steps share one pair of arrays: if no gradients are required, or if the arrays are larger
+        than the state, as in a wide domain.
         """
         if not self.keeps(state_out):
             return self._shared

@@ -54,7 +54,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
         prim: The prim.
         name: Name of the body.
         frame: Units and axes of the stage.
-        note: Receives a note on anything that is read differently from the file.
+        note: Called with a prim and a description of anything that is left out or read differently.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.

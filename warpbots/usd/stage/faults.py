@@ -74,7 +74,7 @@ def explained(location: str | os.PathLike | Sdf.Path, prim: Usd.Prim | None = No
 def attempt(faults: Faults, reader: Callable, *args: Any, **values: Any) -> Any:
     """Result of `reader`, or None if `reader` fails; its error is then added to `faults`.
 
-    If the first argument of `reader` is a prim, unexpected errors get this prim as location.
+    If the first argument of `reader` is a prim, the message of an unexpected error names this prim.
     """
     prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
     try:

@@ -85,7 +85,7 @@ def _refuse_without_stage(path: Path) -> None:
 
 
 def open_again(path: str | os.PathLike) -> Usd.Stage:
-    """The stage in a file that the user has read before; as `open_stage`, but without limits on location and size."""
+    """The stage in a file that the user has read before; like `open_stage`, but without limits on location and size."""
     return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
