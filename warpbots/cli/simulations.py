@@ -82,7 +82,7 @@ def add_motion(command: argparse.ArgumentParser) -> None:
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:
-    """Read the scene in a file: a robot file if its ending or its content is that of a robot file, else a USD stage."""
+    """Read the scene in a file: a robot file if the ending or the content of the file says so, else a USD stage."""
     if is_robot(path):
         return wb.robots.load(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)

@@ -163,7 +163,7 @@ def launch_lanes(
 ) -> None:
     """Launch a kernel with `lanes` threads (on a CPU one thread) for each index.
 
-    The last result of `wp.tid` is the number of the thread. The threads of an index share Warp tiles, with which they
+    The last result of `wp.tid` is the index of the thread. The threads of an index share Warp tiles, with which they
     compute joint results such as sums.
     """
     with_own_settings(

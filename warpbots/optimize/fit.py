@@ -43,7 +43,7 @@ def fit(
         parameters: The parameters to optimise, changed in place; parameters that require no gradient are left out.
         loss: Function that computes the scalar to minimise; it is called at least once per iteration.
         optimizer: Class (or function) that makes a torch optimiser from the parameters and `options`.
-        iterations: Number of iterations, including those of a resumed run.
+        iterations: Number of iterations, including the iterations of a resumed run.
         max_norm: Gradients are clipped to this norm before each step; None for no clipping.
         progress: Whether to show a progress bar with the loss and the remaining time.
         project: Function that projects the parameters back into their bounds; it is called after every step.

@@ -66,7 +66,7 @@ def minimize(
         unknowns: The unknowns to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds
             and scale, an iterable of such objects, or a mapping from names to such objects.
         method: A method of `warpbots.methods`.
-        iterations: Largest number of iterations, including those of a resumed run. Depending on the method, an
+        iterations: Largest number of iterations, including the iterations of a resumed run. Depending on the method, an
             iteration is a step, a major iteration or a generation.
         episodes: Largest number of rollouts, at which the search ends even within an iteration; None for no limit. A
             resumed run that ended at this limit continues from its last complete iteration.

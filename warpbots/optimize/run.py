@@ -134,7 +134,7 @@ class Run:
         callback: Callable[[History], bool | None] | None = None,
         loggers: Sequence[Logger] = (),
     ):
-        """Begin with the current values of the unknowns; the options are those of `warpbots.minimize`."""
+        """Begin with the current values of the unknowns; `warpbots.minimize` describes the options."""
         self.problem, self.search, self.iterations, self.history = problem, search, iterations, history
         self.about = {**plain(about), "warpbots": version()}
         if problem.processes.count > 1:

@@ -65,7 +65,7 @@ def _cell(scene: Scene) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class _BodySurface:
-    """The surface of a body; its fields are those of `warpbots.solvers.matter.Surface`."""
+    """The surface of a body; it has the fields of `warpbots.solvers.matter.Surface`."""
 
     body: int
     nodes: slice

@@ -300,8 +300,8 @@ def point_contact(
     """Write the wrench of point i of a pair and its derivatives to index `place`, if the point is in contact.
 
     The contact force is f(d, n, u). A displacement eta of the body of the point relative to the solid changes the force
-    by G eta. A common displacement zeta of both bodies rotates the force and, because the twists of the bodies stay
-    constant, changes the force by H zeta in addition.
+    by G eta. A common displacement zeta of both bodies changes the force by H zeta: the force rotates with the bodies,
+    and the relative velocity u changes in the frame of the bodies, because their twists stay constant.
     """
     g = contacts.pair_group[pair]
     pairs.in_contact[place] = 0

@@ -50,7 +50,7 @@ class ContactList:
     A candidate is a pair and one point of the group of the pair.
 
     pair: For each candidate, its pair, shape (candidates,); the same in all worlds.
-    point: For each candidate, the number of its point, shape (candidates,); the same in all worlds.
+    point: For each candidate, the index of its point, shape (candidates,); the same in all worlds.
     count: Number of contacts in each world, shape (worlds,).
     candidate: Candidates that are in contact, shape (worlds * candidates,); only the first `count` entries of each
         world are meaningful.

@@ -17,9 +17,9 @@ greatest separation s_k along normals of two edges, and from s_m, the greatest s
 
 So d is continuous: d is 0 when another axis gets the greatest separation. d is also 0 for edges that lie in a face (n
 is then the normal of the face), for parallel edges, and at the ends of edges. No point of a box is deeper inside the
-other box than the depth along any axis. The forces at the contact points of a pair of boxes are multiplied by 1 - S, so
-that a contact does not count twice and a corner takes over as the force of the edges fades. The force of edges acts
-midway between their closest points. While S changes, this force has no potential.
+other box than the depth along any axis. The signed distances of the contact points of a pair of boxes are multiplied by
+1 - S, so that a contact does not count twice and a corner takes over as the force of the edges fades. The force of
+edges acts midway between their closest points. While S changes, this force has no potential.
 """
 
 import warp as wp
@@ -43,7 +43,7 @@ def _sign(t: scalar):
 
 @wp.func
 def _axis(a: mat33, b: mat33, number: int):
-    """Direction, of any length, of the axis with the given number: a face normal of a box or the normal of two edges.
+    """Direction, of any length, of the axis with the given index: a face normal of a box or the normal of two edges.
 
     The direction is 0 if the two edges are parallel. The rows of a and b are the half edges of the two boxes.
     """
@@ -63,13 +63,13 @@ def _axis(a: mat33, b: mat33, number: int):
 
 @wp.func
 def separation(a: mat33, b: mat33, r: vec3, number: int):
-    """Separation s of two boxes along an axis [m], and the unit vector n along this axis, towards the first box.
+    """Separation s of two boxes along an axis [m], and the unit vector n along this axis towards the first box.
 
     Args:
         a: Half edges of the first box, as rows [m].
         b: Half edges of the second box, as rows [m].
         r: Vector from the centre of the second box to the centre of the first box [m].
-        number: Number of the axis.
+        number: Index of the axis (`_axis`).
     """
     n = wp.normalize(_axis(a, b, number))
     n = _sign(wp.dot(n, r)) * n
@@ -81,9 +81,9 @@ def separation(a: mat33, b: mat33, r: vec3, number: int):
 
 @wp.func
 def greatest(a: mat33, b: mat33, r: vec3):
-    """Numbers k and m of two axes, found by their separations.
+    """Indices k and m of the two axes whose separations decide about the contact of edges.
 
-    k is the axis of two edges with the greatest separation among all axes of two edges; m is the axis with the greatest
+    k is the axis with the greatest separation among the normals of two edges; m is the axis with the greatest
     separation among all axes except k.
     """
     k = int(_FACES)
@@ -130,7 +130,7 @@ def crossing_share(s_k: scalar, s_m: scalar):
 def _support(a: mat33, n: vec3, skipped: int):
     """Corner of a box that is farthest along n, relative to the centre of the box.
 
-    If `skipped` is the number of a half edge, the result is the midpoint of the farthest edge parallel to it; -1 skips
+    If `skipped` is the index of a half edge, the result is the midpoint of the farthest edge parallel to it; -1 skips
     none.
     """
     x = vec3()

@@ -1,6 +1,7 @@
 """The adjoint of an impact, computed by virtual power like the adjoint of a stage (`virtual_power`).
 
-The equations of an impact, weighted with virtual velocities l and weights y, give the scalar
+The equations of an impact, weighted with virtual velocities l and weights y (here with the negative sign that
+`weigh_impact_kernel` includes), give the scalar
 
     l . (M (v+ - v-) - sum J^T p) + sum y . r,
 
@@ -129,7 +130,7 @@ def impulse_power_kernel(
     # out
     power_out: wp.array[scalar],
 ):
-    """Write y . r - l . J^T p of each contact of the impact to `power_out`."""
+    """Write y . r - l . J^T p of each contact of the impact that carries an impulse to `power_out`."""
     w, i = wp.tid()
     at = w * CONTACTS + i
     if i >= impact.count[w]:

@@ -45,7 +45,7 @@ NONE, IN_TIME, AT_ONCE = (wp.constant(k) for k in range(3))
 """Event that ends a part: the end of the step, an impact at a root of the gap, or an impact at its start."""
 
 CONTACTS = wp.constant(8)
-"""Largest number of contacts of an impact. Those farthest apart are taken, such as the corners of a flat face."""
+"""Largest number of contacts of an impact. Contacts far apart are chosen, such as the corners of a flat face."""
 
 CLOSE = wp.constant(scalar(1e-9))
 """Distance at which contacts take part in an impact [m]."""
@@ -68,7 +68,7 @@ class Impact:
     event: Code of the event that ends the part, shape (worlds,).
     count: Number of contacts of the impact, shape (worlds,).
     candidate: For each contact of the impact, its candidate, shape (worlds * CONTACTS,); the first is the candidate
-        whose gap vanishes.
+        whose gap vanishes, if the event is `IN_TIME`.
     impulse: For each contact of the impact, its impulse [N s], shape (worlds * CONTACTS,).
     mode: For each contact of the impact, 0 if it carries no impulse, 1 if it sticks and 2 if it slides, shape (worlds *
         CONTACTS,).

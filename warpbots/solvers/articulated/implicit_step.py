@@ -53,7 +53,7 @@ def kept_stages(model: ArticulatedModel, q: wp.array, end: StoredStep) -> list[I
 
 
 def _numbers(past: Past) -> tuple[int, ...]:
-    """Numbers of the stages of a step; the only stage of BDF1 has number 1, like the last stage of SDIRK2."""
+    """Indices of the stages of a step; the only stage of BDF1 has index 1, like the last stage of SDIRK2."""
     return (1,) if past.method == BDF1 else (0, 1)
 
 

@@ -7,9 +7,9 @@ and u+ = u- + W p after the impact, with W = J M^-1 J^T. The impulse p of the co
     r = u+ + e min(n . u-, 0) n                           if the contact sticks,
     r = (n . u+ + e min(n . u-, 0)) n + T p + mu p_n e_t  if the contact slides, e_t = u_t+ / |u_t+|.
 
-The equations are solved for the impulse of one contact after the other, with the impulses of all other contacts given,
-until no impulse changes (Jean 1999, "The non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+
-with the matrices P and B from `impulse_tangents`.
+The impulse of one contact after the other is improved, with the impulses of all other contacts given, until no impulse
+changes (Jean 1999, "The non-smooth contact dynamics method"). The derivative of r is dr = P dp + B du+ with the
+matrices P and B from `impulse_tangents`.
 """
 
 import warp as wp
@@ -41,7 +41,8 @@ class Strike:
     """Quantities of an impact, with all worlds in one row; the module docstring defines the symbols.
 
     mass: Memory for the factors of the mass matrix M.
-    system: Factors of the derivative of all residuals r with respect to all impulses, shape (worlds * ROWS^2,).
+    system: Factors of the transposed derivative G^T of all residuals r with respect to all impulses, shape (worlds *
+        ROWS^2,).
     row: Jacobian J, with one row for each component of the velocity of each contact, shape (worlds * ROWS * freedom,).
     response: Changes M^-1 J^T of the joint velocities by unit impulses [rad/s or m/s per N s], shape (worlds * ROWS *
         freedom,).
@@ -144,9 +145,10 @@ def impulse_responses(
 
 @wp.func
 def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
-    """List the contacts of an impact: first the contact whose gap vanishes, then other contacts that touch.
+    """List the contacts of an impact, at most `CONTACTS`: first the contact whose gap vanishes, if the list has it.
 
-    Each further contact is the contact that is farthest from all contacts listed so far.
+    All other contacts have a gap of at most `CLOSE` and a law with instant impacts. The next contact is always the
+    contact whose distance to the nearest contact in the list is greatest.
     """
     contacts = robot.contacts
     count = impact.count[w]
@@ -195,9 +197,10 @@ def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
 
 @wp.func
 def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Solve for the impulse of contact i with the impulses of all other contacts given.
+    """Improve the impulse of contact i once, with the impulses of all other contacts given.
 
-    Returns the impulse and the mode of the contact (`Impact.mode`).
+    The normal impulse solves the equation of the normal velocity. The tangential impulse changes by -u_t / tr(T W), and
+    is then limited to mu p_n. Returns the impulse and the mode of the contact (`Impact.mode`).
     """
     contacts = robot.contacts
     at = w * CONTACTS + i
@@ -291,7 +294,11 @@ def strike_kernel(
 
 @wp.func
 def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
-    """Derivatives of the residual r of contact i: P with respect to its impulse p, and B with respect to its u+."""
+    """Derivatives of the residual r of contact i: P with respect to its impulse p, and B with respect to its u+.
+
+    If the contact carries an impulse, a small multiple of the unit matrix is added to P, because impulses are not
+    unique if several contacts share a load.
+    """
     contacts = robot.contacts
     at = w * CONTACTS + i
     one = wp.identity(n=3, dtype=scalar)

@@ -16,7 +16,7 @@ __all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transpo
 
 @wp.func
 def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
-    """Number of the row with the largest absolute entry in column k, among row k and all rows below it."""
+    """Index of the row with the largest absolute entry in column k, among row k and all rows below it."""
     best = k
     most = wp.abs(A[a + k * n + k])
     for i in range(k + 1, n):

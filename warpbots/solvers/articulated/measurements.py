@@ -130,7 +130,7 @@ def torque_kernel(
 
 @wp.func
 def nearest_point(contacts: ContactLaws, w: int, group: int, x: vec3):
-    """Number of the point of a group that is nearest to x, with x in the frame of the body of the group."""
+    """Index of the point of a group that is nearest to x, with x in the frame of the body of the group."""
     first = contacts.group_first[group]
     nearest = first
     least = scalar(wp.inf)

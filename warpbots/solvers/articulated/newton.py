@@ -62,7 +62,7 @@ class Factors:
     """LU factors of a matrix J of each world, such as the Jacobian at the end of a stage.
 
     matrix: L and U of P J = L U in one array, row by row, shape (worlds * freedom * freedom,).
-    pivot: Number of the row with which each row was exchanged, shape (worlds * freedom,).
+    pivot: Index of the row with which each row was exchanged, shape (worlds * freedom,).
     """
 
     matrix: wp.array[scalar]

@@ -32,7 +32,7 @@ class Signal(NamedTuple):
     spring has a gain for either signal, and the two gains contain the phase lag b of the spring.
 
     Attributes:
-        channel: Number of the control channel.
+        channel: Index of the control channel.
         oscillation: Index of the oscillation among all oscillations of the scene, or -1 for a control signal.
         ahead: Phase lead of this signal over the oscillation [rad].
     """
@@ -65,10 +65,10 @@ def drive_arrays() -> type:
 
         All worlds share the rows.
 
-        spring: Numbers of the springs that follow signals, shape (n_driven,).
+        spring: Indices of the springs that follow signals, shape (n_driven,).
         start: Index of the first entry of the row of each driven spring, followed by the total number of entries, shape
             (n_driven + 1,).
-        signal: For each entry, the number of the signal, shape (n_entries,).
+        signal: For each entry, the index of the signal, shape (n_entries,).
         gain: For each entry, the relative change of the rest length that a signal of 1 causes [1], shape (n_entries,).
         stressed: For each entry, 1 if the actuator prescribes a stress and 0 if it prescribes a strain, shape
             (n_entries,).

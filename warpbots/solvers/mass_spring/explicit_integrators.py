@@ -19,7 +19,7 @@ __all__ = ["SCHEMES", "Scheme"]
 
 @dataclasses.dataclass(frozen=True)
 class Scheme:
-    """An explicit scheme of at most four stages; the symbols are those of the formulas in this module's docstring.
+    """An explicit scheme of at most four stages; the module docstring defines the symbols.
 
     Attributes:
         c: Time from the start of the step to each stage, divided by the length of the step [1], shape (n,).

@@ -24,7 +24,7 @@ def spring_constants(model: MassSpringModel, world: int = 0) -> tuple[np.ndarray
 
     Args:
         model: Model of the springs.
-        world: Number of the world.
+        world: Index of the world.
     """
     arrays = model.stiffness, model.rest_length, model.damping
     k, l0, c = (a.numpy()[world].astype(np.float64) for a in arrays)
@@ -37,7 +37,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
 
     Args:
         model: Model to analyse.
-        world: Number of the world.
+        world: Index of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
     """
     x = model.lattice.position if position is None else position
@@ -91,7 +91,7 @@ def natural_modes(
     Args:
         model: Model to analyse.
         count: Number of modes to compute; an unconstrained body has 3 (2D) or 6 (3D) modes of frequency 0.
-        world: Number of the world.
+        world: Index of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for positions at rest.
 
     Returns:

@@ -24,13 +24,13 @@ def motor_arrays() -> type:
 
         start: Index in `mass` of the first entry of each side, followed by the total number of entries,
             shape (2 n_motors + 1,).
-        mass: Numbers of the masses of the sides, side after side, shape (n_entries,).
-        driven: Numbers of the masses that belong to at least one side, shape (n_driven,).
+        mass: Indices of the masses of the sides, side after side, shape (n_entries,).
+        driven: Indices of the masses that belong to at least one side, shape (n_driven,).
         row: Index in `side` of the first entry of each driven mass, followed by the total number of entries, shape
             (n_driven + 1,).
-        side: Numbers of the sides to which each driven mass belongs, driven mass after driven mass, shape
+        side: Indices of the sides to which each driven mass belongs, driven mass after driven mass, shape
             (n_entries,).
-        axis: Numbers of the masses at the start and the end of each axis, shape (n_motors, 2); in 2D both numbers are
+        axis: Indices of the masses at the start and the end of each axis, shape (n_motors, 2); in 2D both indices are
             equal.
         channel: Control channel of each motor, shape (n_motors,).
         masses: Number of masses of one world.

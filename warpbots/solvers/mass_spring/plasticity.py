@@ -29,7 +29,7 @@ def fracture_arrays() -> type:
     class FractureArrays:
         """Ends and breaking strains of the springs; all worlds share the arrays.
 
-        ends: Numbers of the masses that each spring joins, shape (n_springs,), vec2i.
+        ends: Indices of the masses that each spring joins, shape (n_springs,), vec2i.
         breaking_strain: Strain at which each spring breaks [1], shape (n_springs,).
         masses: Number of masses of one world.
         """

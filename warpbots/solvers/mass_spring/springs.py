@@ -15,7 +15,7 @@ spring exerts (1 - b) f, with b = 1 for a broken spring and b = 0 for any other;
 -m . f.
 
 Both kernels run over rows; each mass has a row of springs. On a CPU, where a launch is one thread, a row holds only the
-springs to masses of higher number, and each spring is visited once and adds to both its ends. On a GPU a row holds all
+springs to masses of higher index, and each spring is visited once and adds to both its ends. On a GPU a row holds all
 springs of its mass, and each spring is visited from both ends. So no two threads write to the same place: there are no
 atomics, and every run gives the same bits.
 """
@@ -44,8 +44,8 @@ def row_arrays() -> type:
 
         start: Index of the first entry of the row of each mass, followed by the total number of entries, shape
             (n_masses + 1,).
-        other: For each entry, the number of the mass at the other end of the spring, shape (n_entries,).
-        spring: For each entry, the number of the spring, shape (n_entries,); an empty array if entry i is spring i.
+        other: For each entry, the index of the mass at the other end of the spring, shape (n_entries,).
+        spring: For each entry, the index of the spring, shape (n_entries,); an empty array if entry i is spring i.
         masses: Number of masses of one world.
         springs: Number of springs of one world.
         """
@@ -83,12 +83,12 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
     """List the springs at each mass in a Warp struct (`row_arrays`).
 
     Args:
-        ends: Numbers of the two masses that each spring joins, the lower number first, shape (n_springs, 2). The
+        ends: Indices of the two masses that each spring joins, the lower index first, shape (n_springs, 2). The
             springs are sorted by their first mass.
         masses: Number of masses.
         device: Device of the arrays.
         gather: If true, the row of a mass holds all springs of the mass; if false, only its springs to masses with a
-            higher number.
+            higher index.
     """
     row, other, spring = ends[:, 0], ends[:, 1], np.zeros(0, dtype=int)
     if gather:

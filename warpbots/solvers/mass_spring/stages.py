@@ -46,7 +46,7 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def _world(i: int, count: int, total: int):
-    """Number of the world of mass i, with `count` masses in each world and `total` masses in all worlds.
+    """Index of the world of mass i, with `count` masses in each world and `total` masses in all worlds.
 
     With a single world the function returns 0 without a division.
     """
@@ -64,7 +64,7 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
 
     Args:
         dim: 2 or 3.
-        number: Number of the stage, from 0.
+        number: Index of the stage, from 0.
     """
     vec = vector(dim)
     node, components = _lift(dim)

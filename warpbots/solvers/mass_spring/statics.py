@@ -24,7 +24,7 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
     Args:
         model: Model of the springs.
         position: Positions of the masses [m], shape (n_masses, dim).
-        world: Number of the world.
+        world: Index of the world.
     """
     i, j = model.lattice.ends.T
     k, l0, _ = spring_constants(model, world)
@@ -42,7 +42,7 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
 
     Args:
         model: Model with loads and gravity.
-        world: Number of the world.
+        world: Index of the world.
         parts: Number of load increments; slender bodies that bend far need more increments.
 
     Raises:

@@ -45,7 +45,7 @@ def read_shape(prim: Usd.Prim, frame: StageUnits) -> Shape:
 
 
 def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: StageUnits) -> Shape:
-    """The shape at `prim`, for a given transform `parent` from coordinates of the parent prim to those of the shape."""
+    """The shape at `prim`; `parent` transforms coordinates of the parent prim to coordinates of the shape."""
     try:
         return _read(prim, parent, frame)
     except SceneError as error:

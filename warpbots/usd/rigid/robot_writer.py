@@ -1,7 +1,7 @@
 """Writes robots as prims of UsdPhysics: an Xform at the initial pose for each body, and a prim for each joint.
 
-Robots written by other programs are not changed: a scene whose rigid bodies, joints, drives or contacts differ from
-those of its source file can only be written without that file (`source=None`).
+Robots written by other programs are not changed: a scene whose rigid bodies, joints, drives or contacts differ from the
+source file can only be written without that file (`source=None`).
 """
 
 import dataclasses

@@ -13,7 +13,7 @@ _LISTED = 3
 
 
 def note_friction(soft: Iterable[SoftPrim | None], obstacles: list[Obstacle], note: Note) -> None:
-    """Note the friction coefficients of soft bodies that differ from those of obstacles.
+    """Note the friction coefficients of soft bodies that differ from the coefficients of obstacles.
 
     Contact with an obstacle uses the coefficient of the obstacle.
     """

@@ -49,13 +49,13 @@ class Lattice(Matter, LatticeConstants[np.ndarray]):
     The masses are listed body after body. The springs are sorted by their first mass, then by their second mass.
 
     Attributes:
-        ends: Numbers of the two masses that each spring joins, the lower number first, shape (n_springs, 2), int.
+        ends: Indices of the two masses that each spring joins, the lower index first, shape (n_springs, 2), int.
         spring_body: For each spring, the index of its body in the scene, shape (n_springs,), int.
         breaking_strain: Strain at which each spring breaks [1], or `plasticity.NEVER` for a spring that cannot break,
             shape (n_springs,).
         cells: Matter at rest that viewers draw: the cells of the bodies, with each bar divided into several pieces.
         carry: Sparse matrix that maps positions of the masses to positions of `cells` [1], shape (n_cells, n).
-        drive: Table of the signals that springs follow. Each row has the number of the spring, the number of the signal
+        drive: Table of the signals that springs follow. Each row has the index of the spring, the index of the signal
             (`warpbots.solvers.mass_spring.actuation.signals_of`), the strain of the rest length that a signal of 1
             causes [1], and 1 if the actuator prescribes a stress or 0 if it prescribes a strain; shape (n_drives, 4).
     """
@@ -79,7 +79,7 @@ class Lattice(Matter, LatticeConstants[np.ndarray]):
 
     @property
     def springs(self) -> np.ndarray:
-        """Numbers of the masses that each spring joins, shape (n_springs, 2), int."""
+        """Indices of the masses that each spring joins, shape (n_springs, 2), int."""
         return self.ends
 
     @property
@@ -202,7 +202,7 @@ def _driven(
     stiffness: np.ndarray,
     ends: np.ndarray,
 ) -> Iterator[tuple[int, np.ndarray, bool]]:
-    """Yield for each signal that acts on the body: its number, the strain of each spring, and a flag.
+    """Yield for each signal that acts on the body: its index, the strain of each spring, and a flag.
 
     The strain is the relative change of the rest length that a signal of 1 causes. The flag is true if the actuator
     prescribes a stress. If cells inside and outside of the actuated region share a spring, its strain is multiplied by

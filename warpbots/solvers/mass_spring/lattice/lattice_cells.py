@@ -31,7 +31,7 @@ class Cells:
 
     Attributes:
         node: Positions of the nodes [m], shape (n_nodes, dim).
-        corner: Numbers of the nodes at the corners of each cell, shape (n_cells, n_corners).
+        corner: Indices of the nodes at the corners of each cell, shape (n_cells, n_corners).
         pair: For each spring of a cell, the columns of `corner` that hold its two ends, shape (n_pairs, 2); the same
             for all cells.
         weight: Stiffness that each cell contributes to each of its springs, divided by Young's modulus [m, in 2D 1],
@@ -55,7 +55,7 @@ class Cells:
 
     @property
     def ends(self) -> np.ndarray:
-        """Numbers of the nodes at the two ends of each spring of each cell, shape (n_cells, n_pairs, 2)."""
+        """Indices of the nodes at the two ends of each spring of each cell, shape (n_cells, n_pairs, 2)."""
         return self.corner[:, self.pair]
 
     @property
@@ -66,7 +66,7 @@ class Cells:
 
     @property
     def piece(self) -> np.ndarray:
-        """Number of the cell to which each drawn piece belongs, shape (n_pieces,)."""
+        """Index of the cell to which each drawn piece belongs, shape (n_pieces,)."""
         return np.repeat(np.arange(len(self.volume)), 1 if self.pieces is None else self.pieces)
 
     @property

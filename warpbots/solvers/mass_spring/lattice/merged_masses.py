@@ -38,7 +38,7 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
 
 
 def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) -> np.ndarray:
-    """Number of the mass of the body `name` that is nearest to each point of the attachment, shape (n_points,)."""
+    """Index of the mass of the body `name` that is nearest to each point of the attachment, shape (n_points,)."""
     body = [b.name for b in scene.bodies].index(name)
     own = np.flatnonzero(lattice.body == body)
     inside = lattice.body[lattice.ends[:, 0]] == body
