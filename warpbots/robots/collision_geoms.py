@@ -126,7 +126,7 @@ def _posed(geom: GeomRecord, meshes: dict[int, MeshRecord], what: str, unknown: 
     """Shape of a geom, in the frame of its body.
 
     Raises:
-        SceneError: The geom is of a kind that is not supported, or too small.
+        SceneError: The geom is of a kind that is not supported, too small, or a mesh without a convex hull.
     """
     shape = _shape(geom, meshes)
     if min(geom.radius, geom.size[0] / _FINEST) < _SMALL and not _has_surface(shape):
@@ -161,7 +161,7 @@ def _shape(geom: GeomRecord, meshes: dict[int, MeshRecord]) -> Shape:
     """Shape of a geom, in the frame of the geom.
 
     Raises:
-        SceneError: The geom is of a kind that is not supported.
+        SceneError: The geom is of a kind that is not supported, or a mesh without a convex hull.
     """
     kind, size = geom.kind, geom.size
     if kind == "plane":

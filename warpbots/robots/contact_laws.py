@@ -69,7 +69,7 @@ def with_contact(
     contact: Filter, solids: list[CollisionSolid], bodies: list[RigidBody], joints: list[Joint],
     more: Sequence[Obstacle], points: int, overlaps: Overlaps, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
-    """The bodies with contact points and surfaces, and the laws between surfaces, and between surfaces and obstacles.
+    """The bodies with contact points and surfaces, and the laws between surfaces, obstacles and neighbouring bodies.
 
     Args:
         contact: The rules that decide which geoms touch each other.

@@ -96,7 +96,7 @@ class GeomRecord:
     """A geom of a body; a geom with ``contype`` and ``conaffinity`` 0 is only visual.
 
     Attributes:
-        name: Name of the geom, or its number if it has no name.
+        name: Name of the geom, or ``"geom <index>"`` if it has no name.
         kind: Kind of the geom: ``"sphere"``, ``"box"``, ``"mesh"``, ...
         body: Index of the body to which the geom belongs.
         position: Origin of the geom in the frame of its body [m], shape (3,).
@@ -146,7 +146,7 @@ class ActuatorRecord:
     """An actuator of a robot file.
 
     Attributes:
-        name: Name of the actuator, or its number if it has no name.
+        name: Name of the actuator, or ``"actuator <index>"`` if it has no name.
         index: Index of the actuator, which is also the index of its control.
         drives: Kind of the target that the actuator drives: ``"joint"``, ``"jointinparent"``, ``"tendon"``, ...
         target: Index of the target among all targets of its kind.

@@ -43,7 +43,10 @@ def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]
 
 
 def _frame(written: WrittenJoint) -> JointFrame:
-    """The frame of a link: it has the axes of the body, and its origin is the origin of the joint."""
+    """The frame of a link, which has the axes of the body.
+
+    Its origin is the origin of the joint, or the origin of the body if the joint is fixed.
+    """
     place = written.child if written.joint.kind == "fixed" else written.joint
     return JointFrame(np.array(place.position), np.array(written.child.rotation))
 

@@ -37,8 +37,9 @@ class ArticulatedReadings(ArrayFields[Array]):
         angular_momentum: Angular momentum of each body about the origin of the world [kg m^2/s], shape (worlds,
             n_bodies), vector.
         torque: Torque or force of each motor [N m or N], shape (worlds, channels).
-        contact_force: Force on each contact point [N], shape (worlds, n_points), vector. If a point of another body
-            touches a solid of this body, the reaction counts for the nearest contact point of this body.
+        contact_force: Force on each contact point [N], shape (worlds, n_points), vector. If the contact law names the
+            points of this body, but the contact is at a point in closed form of the other shape, the reaction counts
+            for the nearest contact point of this body.
         contact_normal: Component of `contact_force` along the normal of the contact, positive in compression [N], shape
             (worlds, n_points).
         contact_shear: Component of `contact_force` tangential to the contact, in the axes of the body of the point [N],
@@ -162,7 +163,8 @@ def contact_kernel(
 ):
     """Add the force of each contact to the readings of its contact point.
 
-    If the body of the solid has contact points, the reaction is added to the readings of the nearest of these points.
+    If the pair has a group `pair_felt` on the body of the solid, the reaction is added to the readings of the nearest
+    point of this group.
     """
     w, slot = wp.tid()
     if slot >= contact_list.count[w]:

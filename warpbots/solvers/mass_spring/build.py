@@ -277,8 +277,9 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     """Lower and upper corner of the box in which an obstacle is sampled [m], each of shape (dim,).
 
     The box is the domain of the scene if the scene has a domain. Otherwise the box is the bounding box of the obstacle,
-    so that the samples do not depend on the positions of the bodies. In a direction in which the obstacle is unbounded,
-    the box ends with the bounding box of the bodies, extended by its largest edge.
+    so that the samples do not depend on the positions of the bodies, extended by two spacings on all sides. In a
+    direction in which the obstacle is unbounded, the box contains the bounding box of the bodies, extended by its
+    largest edge.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])

@@ -189,9 +189,10 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
     ):
         """x_j* += dL/dx_j and x_i* -= dL/dx_j for each spring, with dL/dx_j from the module docstring.
 
-        An asterisk marks the gradient with respect to a quantity. The gradients with respect to the velocities follow
-        in the same way. With `constants` the kernel also adds to the gradients with respect to k, l0 and c, and with
-        `breaks` to the gradient with respect to `broken`.
+        An asterisk marks the gradient with respect to a quantity. If rows hold all springs of a mass, the kernel adds
+        to x_i* only. The gradients with respect to the velocities follow in the same way. With `constants` the kernel
+        also adds to the gradients with respect to k, l0 and c, and with `breaks` to the gradient with respect to
+        `broken`.
         """
         i = wp.tid()
         w = i // rows.masses

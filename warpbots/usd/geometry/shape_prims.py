@@ -1,10 +1,10 @@
 """Shapes as prims: standard geometry for all programs, and exact values in attributes of warpbots.
 
 A shape is a geometric prim; a `Union` or `Posed` shape is an Xform with other shapes below it. If reading the prim
-would not give the shape to the last bit (as with a silhouette, a terrain or a distance grid), the fields that differ
-are stored on the prim as ``warpbots:exact:<field>`` in SI units. These exact values are used as long as the geometry of
-the prim agrees with them. If the prim was moved, the shape moves with it; if the geometry was edited, the geometry
-takes precedence over the exact values.
+would not give the shape to the last bit (as with a silhouette, a terrain or a distance grid), exact values of its
+fields are stored on the prim as ``warpbots:exact:<field>`` in SI units. These exact values are used as long as the
+geometry of the prim agrees with them. If the prim was moved, the shape moves with it; if the geometry was edited, the
+geometry takes precedence over the exact values.
 """
 
 from typing import Any
@@ -173,7 +173,11 @@ def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: StageUnits) ->
 
 
 def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: StageUnits) -> dict[str, str]:
-    """Names and kinds of the fields of `shape` that reading `prim` does not reproduce to the last bit."""
+    """Names and kinds of the fields of `shape` that must be stored, because reading `prim` would change the shape.
+
+    For a shape with large arrays, these are the fields that reading does not reproduce to the last bit; for any other
+    shape, all fields if reading does not reproduce one of them.
+    """
     kinds = SHAPE_FIELDS[type(shape)]
     if not kinds or type(shape).__name__ in _NUMBERS_ONLY:
         return kinds
@@ -211,7 +215,7 @@ def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
     """The exact value of one field of a shape, as written by `_store`, or None if it is not authored.
 
     Raises:
-        SceneError: A grid has the wrong number of values.
+        SceneError: A grid has the wrong number of values, or rows differ in length.
     """
     name = EXACT + field
     if not authored(prim, name):

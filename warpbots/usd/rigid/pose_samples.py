@@ -34,8 +34,8 @@ class _MovingBody(NamedTuple):
         index: Index of the rigid body in `Scene.rigid`.
         prim: The prim.
         scale: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Transform from coordinates of the parent prim to the frame of the body `above`, or to scene coordinates
-            if `above` is None [m], shape (4, 4).
+        parent: Transform from coordinates of the parent prim to local coordinates of the prim of `above`, or to scene
+            coordinates if `above` is None [m], shape (4, 4).
         above: Index, in the list of moving bodies, of the nearest moving body above the prim; None if there is none.
         stretch: Scale factors along the axes of the local transform of the prim, shape (3,); None if the transform
             shears.

@@ -59,8 +59,7 @@ def write_colors(prim: Usd.Prim, color_map: ColorMap, values: np.ndarray, code: 
         prim: The prim, with points.
         color_map: Map from the values to colours, and the name of the quantity.
         values: Values of the points, shape (n,).
-        code: Time code; None to write default values, which apply at all times if there are no time samples, else
-            before the first one.
+        code: Time code; None to write default values, which USD uses at all times if the primvars have no time samples.
 
     Returns:
         The number of bytes.
