@@ -20,7 +20,7 @@ __all__ = ["ActivationArrays", "ActiveLaw", "activation", "active_laws", "active
 class ActivationArrays:
     """The actuators of each element of matter (a particle or a solid element), as compressed sparse rows.
 
-    start: Index of the first entry of each element, then the number of entries, shape (n + 1,).
+    start: Index of the first entry of each element, followed by the total number of entries, shape (n + 1,).
     actuator: Index of the actuator of each entry, shape (n_entries,).
     channel: Control channel of each actuator, shape (n_actuators,).
     law: Index of the law of each actuator among the laws of the scene, shape (n_actuators,).
@@ -40,9 +40,9 @@ class ActiveLaw(NamedTuple):
     """A law of stress actuators, for which kernels are made.
 
     Attributes:
-        name: Part of the names of the modules of its kernels; different laws have different names.
-        definition: The function of the dimension that makes its Warp function.
-        shape: Shape of its constants: (), (n,) or (dim, dim).
+        name: Part of the names of the Warp modules with the kernels of the law; different laws have different names.
+        definition: The function of the dimension that makes the Warp function of the law.
+        shape: Shape of the constants of the law: (), (n,) or (dim, dim).
     """
 
     name: str

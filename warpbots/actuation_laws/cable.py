@@ -24,7 +24,8 @@ def cable_arrays() -> type:
     class CableArrays:
         """Cables of a scene.
 
-        start: Index of the first waypoint of each cable, then the number of waypoints, shape (n_cables + 1,).
+        start: Index of the first waypoint of each cable, followed by the total number of waypoints, shape (n_cables +
+            1,).
         particle: Index of the particle at each waypoint, shape (n_waypoints,).
         cable: Index of the cable of each waypoint, shape (n_waypoints,).
         channel: Control channel of each cable, shape (n_cables,).

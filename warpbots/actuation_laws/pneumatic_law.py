@@ -81,7 +81,7 @@ def cell_functions() -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def frame(F: mat, a: real):
-        """U, s, r and V."""
+        """The factors U, s and V of F = U diag(s) V^T, and the values r of R, in the order U, s, r, V."""
         U = mat()
         s = vec()
         V = mat()

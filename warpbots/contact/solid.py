@@ -84,7 +84,7 @@ class Solids:
 def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
     """Cell of samples around y, position of y in the cell from 0 to 1, and per axis 1 if y is between samples, else 0.
 
-    A point outside of the samples has the position of the nearest point between them.
+    For a point outside of the box of the samples, cell and position belong to the nearest point of the box.
     """
     cell = wp.vec3i()
     t = _vec3()
@@ -101,7 +101,7 @@ def _linear_cell(top: wp.vec3i, h: _vec3, y: _vec3):
 
 @wp.func
 def _corner(top: wp.vec3i, cell: wp.vec3i, t: _vec3, k: int):
-    """Index of the sample at corner k of a cell, its weight at t, gradient and Hessian of the weight per spacing."""
+    """Index of the sample at corner k of a cell, its weight at t, and gradient and Hessian of the weight by t."""
     number = int(0)
     value = _vec3()
     side = _vec3()
@@ -278,9 +278,9 @@ def solid_distance_adjoint(
     solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3, d_adj: _scalar, n_adj: _vec3,
     sample_adj: wp.array2d[_scalar],
 ):  # fmt: skip
-    """Adjoints of x and R from the adjoints of `solid_distance`; the adjoint of p is minus the adjoint of x.
+    """Adjoints of x and R from the adjoints of distance and gradient; the adjoint of p is minus the adjoint of x.
 
-    Also adds to `sample_adj`, unless it is empty.
+    The function also adds to `sample_adj`, unless this array is empty.
     """
     y = wp.transpose(R) @ (x - p)
     _d, n, C = shape_distance(solids, w, s, y, 1)
@@ -296,7 +296,7 @@ def solid_distance_adjoint(
 
 @wp.func
 def _plane(R: _mat33, p: _vec3, x: _vec3):
-    """Distance of x from a plane through p with the normal z of the axes R, and the normal: no frame is needed."""
+    """Distance of x from a plane through p whose normal is the z axis of R, and this normal."""
     n = _vec3(R[0, 2], R[1, 2], R[2, 2])
     return wp.dot(n, x - p), n
 
@@ -340,7 +340,7 @@ def may_touch(kind: int, reach: _scalar, R: _mat33, p: _vec3, x: _vec3):
 
 @wp.func
 def solid_curvature(solids: Solids, w: int, s: int, R: _mat33, p: _vec3, x: _vec3):
-    """As `solid_distance`, with the Hessian of the distance [1/m] as a third result."""
+    """Like `solid_distance`, with the Hessian of the distance [1/m] as a third result."""
     Rt = wp.transpose(R)
     d, n, C = shape_distance(solids, w, s, Rt @ (x - p), 1)
     return d, R @ n, R @ C @ Rt

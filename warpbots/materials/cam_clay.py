@@ -83,7 +83,7 @@ def ellipse(x: real, shear: real, D: real, a: real, b: real):
 
 @wp.func
 def root_of(shear: real, D: real, a: real, b: real, r: real):
-    """x >= 0 with ellipse(x) = r^2."""
+    """The root x >= 0 at which the first result of `ellipse` is r^2."""
     x = real(0.0)
     for _ in range(_ITERATIONS):
         value, slope = ellipse(x, shear, D, a, b)
@@ -108,7 +108,7 @@ def is_beyond(s: Clay, p_c: real):
 
 @wp.func
 def equations(s: Clay, x: real, y: real):
-    """h and g for x and v' = y, and their partial derivatives h_x, h_y, g_x, g_y."""
+    """The residuals h and g at x and v' = y, and their partial derivatives h_x, h_y, g_x, g_y."""
     p_c = strength_of(s, y)
     center = real(0.5) * (real(1.0) - s.beta) * p_c
     r = real(0.5) * (real(1.0) + s.beta) * p_c
@@ -136,7 +136,7 @@ def root_at(s: Clay, y: real):
 
 @wp.func
 def flow_of(s: Clay):
-    """x and v' with h = g = 0, for a trial state outside the ellipse; the gradient does not pass through them."""
+    """The solution x and v' of h = g = 0 for a trial state outside the ellipse; its adjoint does nothing."""
     y = s.v
     x, g, slope = root_at(s, y)
     low = y

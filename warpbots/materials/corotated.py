@@ -55,8 +55,8 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
         R: Rotation R of F.
         Y: Matrix Y of `rotation_differential` at F.
-        mu: Lamé parameter mu [Pa].
-        lam: Lamé parameter lambda [Pa].
+        mu: Lamé's constant mu [Pa].
+        lam: Lamé's constant lambda [Pa].
         across: lambda (R : F - d) - 2 mu [Pa].
         """
 

@@ -15,8 +15,9 @@ __all__ = ["differential"]
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     """A Warp struct of the terms of dP at F, the function of (F, E, s) that fills it, and dP(point, dF) [Pa].
 
-    The numbers s are those of `elasticity`. P is the first Piola-Kirchhoff stress. A law without a closed form of dP is
-    differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
+    The argument s is explained at `elasticity`. P is the first Piola-Kirchhoff stress. A law without a closed form of
+    dP is
+    differentiated by Warp: because dP/dF is symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
 
     Args:
         law: The law, or its name; a name means the law that was registered last under this name.
@@ -97,11 +98,11 @@ def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Fun
 
     @wp.struct
     class GeneratedPoint:
-        """The arguments of the stress, which Warp differentiates.
+        """The arguments of the stress; Warp differentiates the stress.
 
-        F: F.
-        E: E [Pa].
-        s: nu [1], or (nu, c).
+        F: Deformation gradient F.
+        E: Young's modulus E [Pa].
+        s: Poisson's ratio nu [1], or the vector (nu, c).
         """
 
         F: mat

@@ -45,12 +45,12 @@ class Law(NamedTuple):
     """A snapshot of a registered law. Kernels are made for a snapshot: a later registration leads to new kernels.
 
     Attributes:
-        name: Its name, a key of `LAWS`.
-        module: Part of the names of the modules of its kernels; it differs between laws that were registered under one
-            name.
-        definition: Its entry in `LAWS`, the function that makes its Warp functions.
-        differential: Its entry in `DIFFERENTIALS`; None for a law without a closed form of dP.
-        constants: Constants of its own besides E and nu.
+        name: Name of the law, a key of `LAWS`.
+        module: Part of the names of the Warp modules with the kernels of the law; laws that were registered under the
+            same name differ in it.
+        definition: Entry of the law in `LAWS`: the function that makes the Warp functions of the law.
+        differential: Entry of the law in `DIFFERENTIALS`; None for a law without a closed form of dP.
+        constants: Constants of the law in addition to E and nu.
     """
 
     name: str

@@ -6,7 +6,7 @@ Equation 12 of the ChainQueen paper.
     P   = 2 mu (F - R) + lambda (J - 1) J F^-T
     tau = P F^T = 2 mu (F - R) F^T + lambda (J - 1) J I
 
-with R the rotation of F. For inverted matter, too, the stress is finite and restores the shape.
+with R the rotation of F. The stress of inverted matter is finite, too, and restores the shape.
 """
 
 import warp as wp
@@ -53,12 +53,12 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class FixedCorotatedPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         C: cof F.
-        R: R.
-        Y: Terms of `rotation_differential` at F.
-        mu: mu [Pa].
-        lam: lambda [Pa].
+        R: Rotation R of F.
+        Y: Matrix Y of `rotation_differential` at F.
+        mu: Lamé's constant mu [Pa].
+        lam: Lamé's constant lambda [Pa].
         across: lambda (J - 1) [Pa].
         """
 

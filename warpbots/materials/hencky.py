@@ -6,8 +6,9 @@
     P   = tau F^-T
 
 with the singular values s_i of F. The Kirchhoff stress is linear in the strain, which makes return mappings of plastic
-matter as simple as for small strains (`warpbots.materials.von_mises`). In 2D it is plane strain. Valid while
-J = det F > 0; ln J makes inverted matter NaN, which stops the run. The force on a bar falls with a stretch above 2.718.
+matter as simple as for small strains (`warpbots.materials.von_mises`). In 2D the law describes plane strain. Valid
+while J = det F > 0; ln J makes inverted matter NaN, which stops the run. The force on a bar decreases beyond a stretch
+of 2.718.
 """
 
 import functools
@@ -68,13 +69,13 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class HenckyPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         inverse: Transposed inverse F^-T.
-        tau: tau [Pa].
+        tau: Kirchhoff stress tau [Pa].
         Q: Eigenvectors of F F^T.
         G: Divided differences of the logarithm at the eigenvalues of F F^T.
-        mu: mu [Pa].
-        lam: lambda [Pa].
+        mu: Lamé's constant mu [Pa].
+        lam: Lamé's constant lambda [Pa].
         """
 
         F: mat

@@ -63,7 +63,7 @@ def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Funct
     class IncompressiblePoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         C: cof F.
         along: K p (p - 1) (J - 1)^(p - 2) [Pa].
         across: K p (J - 1)^(p - 1) [Pa].

@@ -52,8 +52,8 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class LinearPoint:
         """Lamé's constants: dP does not depend on F.
 
-        mu: mu [Pa].
-        lam: lambda [Pa].
+        mu: Lamé's constant mu [Pa].
+        lam: Lamé's constant lambda [Pa].
         """
 
         mu: real

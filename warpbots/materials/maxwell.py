@@ -15,8 +15,8 @@ is
 
 so a step multiplies the strain of the spring by a, adds the strain of the motion, and multiplies the sum by b. This is
 exact for small strains at every constant rate, including zero. For large strains it is a symmetric splitting with an
-error of second order. Because the relaxed strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation
-and the determinant of G. The dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is the deviator in the plane.
+error of second order. Relaxation of the strain e to c e keeps the axes of e: G' = exp((c - 1) e) G, which has the
+rotation and the determinant of G. The dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is the deviator in the plane.
 """
 
 import functools
@@ -104,7 +104,7 @@ def maxwell_step(dim: int) -> wp.Function:
 
     @wp.func
     def moved_and_relaxed(G: mat, M: mat, T: real, dt: real):
-        """G' = relaxed by b (M relaxed by a (G))."""
+        """G': G with the strain relaxed by the factor a, moved by M, and with the strain relaxed by the factor b."""
         x = dt / T
         return relaxed(M @ relaxed(G, lost_before(x)), lost_after(x))
 

@@ -4,8 +4,8 @@
     P   = mu (F - F^-T) + lambda ln(J) F^-T
     tau = P F^T = mu (F F^T - I) + lambda ln(J) I
 
-In 2D (d = 2) it is plane strain. Valid while J = det F > 0; ln J makes inverted matter NaN,
-which stops the run.
+In 2D (d = 2) the law describes plane strain. Valid while J = det F > 0; ln J makes inverted matter NaN, which stops the
+run.
 """
 
 import warp as wp
@@ -49,9 +49,9 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class NeoHookeanPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         C: cof F.
-        mu: mu [Pa].
+        mu: Lamé's constant mu [Pa].
         along: Derivative of (lambda ln(J) - mu) / J with respect to J [Pa].
         across: (lambda ln(J) - mu) / J [Pa].
         """

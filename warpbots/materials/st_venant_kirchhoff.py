@@ -52,10 +52,10 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class StVenantKirchhoffPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         S: Second Piola-Kirchhoff stress 2 mu G + lambda tr(G) I [Pa].
-        mu: mu [Pa].
-        lam: lambda [Pa].
+        mu: Lamé's constant mu [Pa].
+        lam: Lamé's constant lambda [Pa].
         """
 
         F: mat

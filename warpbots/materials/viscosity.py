@@ -1,4 +1,4 @@
-"""Kelvin-Voigt damping: a relaxation time times the elastic stress that the strain rate would cause as a strain.
+"""Kelvin-Voigt damping: a time beta, multiplied by the elastic stress for the strain rate in place of the strain.
 
     d     = (L + L^T)/2, the rate of deformation, with L = dv/dx
     tau_v = beta (2 mu d + lambda' tr(d) I)

@@ -86,7 +86,10 @@ class Search(Protocol):
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """All data except the unknowns that the rest of the search depends on, in types that `torch.save` can write."""
+        """All data on which the rest of the search depends, except the unknowns.
+
+        The data have types that `torch.save` can write.
+        """
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned."""
@@ -202,7 +205,7 @@ class Run:
         return fault
 
     def keep(self) -> None:
-        """Store the current values of the unknowns as the best ones."""
+        """Store the current values of the unknowns as the best values."""
         self.best = self.problem.kept()
 
     def restore(self) -> None:

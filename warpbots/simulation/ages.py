@@ -43,7 +43,7 @@ def age(time: Any, worlds: int, device: torch.device, what: str) -> float | torc
 
 
 def ages(time: Any, worlds: int, device: torch.device, what: str) -> torch.Tensor:
-    """As `age`, but always one age for each world [s], shape (worlds,)."""
+    """Like `age`, but always one age for each world [s], shape (worlds,)."""
     found = age(time, worlds, device, what)
     if isinstance(found, float):
         return torch.full((worlds,), found, dtype=torch.float64, device=device)

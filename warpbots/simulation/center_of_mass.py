@@ -73,7 +73,10 @@ class CenterOfMass:
     def _sensed(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `_matter`, from momenta: the total momentum is Σ m if all velocities are 1, and Σ m x if they are x."""
+        """Like `_matter`, but computed from momenta.
+
+        The total momentum is Σ m if all velocities are 1, and Σ m x if the velocity of each point is its position x.
+        """
         still = {} if self._model.robot is None else {"qd": torch.zeros_like(state.qd)}
         inside = torch.ones_like(state.position)
         if region is not None:

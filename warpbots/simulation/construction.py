@@ -32,13 +32,13 @@ def build(
 
     Args:
         scene: The scene.
-        solver: The method, with its cell size.
+        solver: The solver, with its cell size.
         worlds: Number of independent copies of the scene.
         device: Device of the arrays.
 
     Returns:
-        The model; the arrays of the initial state that the scene has, by name, each of shape (...) as in one world; the
-        names of the fields of a state.
+        The model; the arrays of the initial state that the scene prescribes, by name, each with the shape of one world;
+        the names of the fields of a state.
 
     Raises:
         SceneError: The solver cannot simulate the scene, or a number of the scene does not fit into the arrays.

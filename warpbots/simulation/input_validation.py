@@ -23,14 +23,14 @@ The time is a number, or a tensor of shape (worlds,) if a rollout was started wi
 
 
 class Seen:
-    """Tensors that were checked before, identified by their memory and the number of writes to it."""
+    """Tensors that were checked before, identified by their memory and the number of writes to this memory."""
 
     def __init__(self):
         """Begin without any tensors."""
         self._known: dict[str, tuple[torch.Tensor, float]] = {}
 
     def unchanged(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether `tensor` is the tensor last added under this name, not written to since then."""
+        """Whether `tensor` is the tensor that was last added under this name, and has not been written to since."""
         if name not in self._known:
             return False
         other, version = self._known[name]
@@ -38,11 +38,11 @@ class Seen:
         return now == (other.data_ptr(), other.stride(), version)
 
     def all_unchanged(self, tensors: Tensors) -> bool:
-        """Whether `tensors` are all tensors that were added, under the same names, and unchanged."""
+        """Whether `tensors` are exactly the tensors added so far, under the same names and unchanged."""
         return self._known.keys() == tensors.keys() and all(self.unchanged(n, t) for n, t in tensors.items())
 
     def add(self, tensors: Tensors) -> None:
-        """Remember `tensors` in addition to those remembered before."""
+        """Remember `tensors` in addition to all earlier tensors."""
         self._known |= {name: (tensor.detach(), _version(tensor)) for name, tensor in tensors.items()}
 
     def replace(self, tensors: Tensors) -> None:

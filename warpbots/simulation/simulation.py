@@ -215,7 +215,7 @@ class Simulation(Generic[TensorState_co]):
         return region(self.model, name)
 
     def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
-        """A tensor for a parameter, made from values for regions, as steps and rollouts accept it; differentiable.
+        """A tensor of a parameter, made from values for regions, for steps and rollouts; differentiable.
 
         Example: ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle,
         a mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is in the
@@ -294,7 +294,7 @@ class Simulation(Generic[TensorState_co]):
         return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
 
     def save_state(self, path: str | Path, state: TensorState_co) -> None:
-        """Write a state to a file, from which `load_state` continues bit for bit.
+        """Write a state to a file, from which `load_state` restores the state bit for bit.
 
         Args:
             path: The file, which is replaced if it exists.
@@ -482,10 +482,11 @@ class Simulation(Generic[TensorState_co]):
                 (worlds, steps, channels), or None for no control.
             steps: Number of control intervals.
             state: State at the start; None for `state()`.
-            observe: A function of the state, called after each interval; the trajectory has its values, differentiably.
-            time: Age of the worlds at the start [s]: a number, or a tensor of shape (worlds,) if worlds were reset
-                at different times. The controller gets this age plus the time since the start of the rollout, as a
-                number or as a tensor, like `time`. A table of controls begins with its first row at any age.
+            observe: A function of the state, called after each interval; the trajectory holds its values, which are
+                differentiable.
+            time: Age of the worlds at the start [s]: a number, or a tensor of shape (worlds,) if worlds were reset at
+                different times. The controller gets this age plus the time since the start of the rollout, as a number
+                or as a tensor, like `time`. A table of controls begins with its first row, whatever the age is.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:

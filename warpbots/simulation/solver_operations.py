@@ -22,7 +22,7 @@ _ALL = sys.maxsize
 
 
 class SolverOperations:
-    """Differentiable computations of a solver; each one is prepared when it is used first.
+    """Differentiable computations of a solver; each computation is prepared when it is first used.
 
     Attributes:
         inputs: Checks controls and parameters; has the model.
@@ -38,7 +38,7 @@ class SolverOperations:
 
         Args:
             scene: The scene.
-            solver: The method.
+            solver: The solver.
             time_step: The control interval and its substeps.
             inputs: Checks controls and parameters; has the model.
             fields: Names of the fields of a state.

@@ -112,7 +112,7 @@ class ControlInterval:
             )
 
     def _refuse_with(self, model: Model, parameters: Tensors) -> None:
-        """Raise if the step is over the stability bound of `model`, which has `parameters` in place of its own."""
+        """Raise if the step is over the stability bound of `model`, whose `parameters` have been replaced."""
         dt = self.length
         bound = self._solver.max_time_step(model, enough=dt)
         if dt > bound:

@@ -86,7 +86,7 @@ def _fields(state: Any) -> dict[str, torch.Tensor]:
 
 
 def _origin(rest: Any, scene: Scene, solver: object) -> dict[str, str]:
-    """What a state belongs to: name of the solver, hash of the scene, and hash of the state `rest`."""
+    """Origin of a state: name of the solver, hash of the scene, and hash of the first world of the state `rest`."""
     bits = hashlib.sha256()
     for field in _fields(rest).values():
         bits.update(field[:1].cpu().numpy().tobytes())

@@ -41,10 +41,10 @@ class States:
 
         Args:
             scene: The scene.
-            solver: The method.
+            solver: The solver.
             time_step: The control interval and its substeps.
             inputs: Fits values to the shapes of fields; has the model.
-            start: Arrays of the start that differ from the state at rest, by name, each of shape (...) as in one world.
+            start: Arrays of the initial state that the scene prescribes, by name, each with the shape of one world.
 
         Raises:
             ValueError: Matter is so far from the origin that rounding of positions is too coarse.

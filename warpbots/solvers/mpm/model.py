@@ -103,11 +103,11 @@ class MPMState(ArrayFields[Array]):
 
 @parametric
 class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
-    """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+    """The scene as arrays; `dataclasses.replace` makes a changed copy.
 
-    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay` (the
-    four after these) have no effect on other matter. Entries beyond the number of fibre families or Maxwell branches of
-    the particle's own material have no effect.
+    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay`
+    (`preconsolidation_pressure`, `stress_ratio`, `cohesion`, `hardening_coefficient`) have no effect on other matter.
+    Entries beyond the number of fibre families or Maxwell branches of the particle's own material have no effect.
 
     Attributes:
         scene: The scene that was built.
@@ -239,7 +239,10 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         return self.load is not self.workspace.no_load
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with gravity, friction, and materials that are uniform in a body or region, from `values`."""
+        """The scene with gravity, friction and materials from `values`.
+
+        The materials of a body are changed only if their values are uniform in each region of the body.
+        """
         scene = with_friction(super().recorded(values), values)
         return with_materials(scene, self.matter.body, self.matter.regions, values)
 
@@ -253,7 +256,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
 
     @functools.cached_property
     def material_adj(self) -> object:
-        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
+        """Gradients with respect to the arrays of `material` as a Warp struct; null for arrays without gradient."""
         struct = struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
         if self.workspace.n_constants:
             struct.c = self.workspace.law_constants.grad
@@ -270,7 +273,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
 
     @functools.cached_property
     def strength_adj(self) -> object:
-        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
+        """Gradients with respect to the arrays of `strength` as a Warp struct; null for arrays without gradient."""
         return struct_of(strength_arrays(), [None if a is None else a.grad for a in self._strength()])
 
     def _strength(self) -> list[wp.array | None]:
@@ -283,7 +286,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
 
     @functools.cached_property
     def constituents_adj(self) -> object:
-        """Gradients with respect to these constants as a Warp struct; null for arrays without gradient."""
+        """Gradients with respect to the arrays of `constituents` as a Warp struct; null for arrays without gradient."""
         return struct_of(constituent_arrays(self.dim), [None if a is None else a.grad for a in self._constituents()])
 
     def _constituents(self) -> list[wp.array | None]:

@@ -18,7 +18,11 @@ _ZERO, _QUARTER, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 0.25, 0.5))
 
 @functools.cache
 def _affine_terms(dim: int) -> wp.Function:
-    """Warp function from a second moment of mass m I and an affine field C to the terms of the velocities C r."""
+    """Warp function of a second moment of mass m I and an affine field C to the terms (T, U, p, L).
+
+    The terms are energies and momenta of mass with the velocities C r, where r is the position relative to the
+    particle.
+    """
     mat, terms = matrix(dim), terms_type(dim)
 
     if dim == 2:
@@ -42,7 +46,7 @@ def _affine_terms(dim: int) -> wp.Function:
 
 @functools.cache
 def particle_motion_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles): terms of each particle and of its affine field; differentiated by Warp."""
+    """Kernel over (worlds, particles): energies and momenta of each particle; differentiated by Warp."""
     vec, terms, motion_terms_of, affine_terms = vector(dim), terms_type(dim), motion_terms(dim), _affine_terms(dim)
     MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
 
@@ -57,7 +61,10 @@ def particle_motion_kernel(dim: int) -> wp.Kernel:
         # out
         terms_out: wp.array2d[terms],
     ):
-        """(T, U, p, L) of the mass m, plus T and L of the field C with the second moment of mass m dx^2/4."""
+        """Kinetic energy T, energy U in gravity, momentum p and angular momentum L of each particle.
+
+        The affine field C contributes to T and L with the second moment of mass m dx^2/4.
+        """
         w, p = wp.tid()
         r = w * grid.particles + p
         m = wp.float64(material.rho[r]) * wp.float64(material.V[r])

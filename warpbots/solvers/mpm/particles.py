@@ -41,9 +41,9 @@ _FAMILIES, _BRANCHES = "n_particles, n_families", "n_particles, n_branches"
 class ParticleConstants(Generic[Array]):
     """Constants of particles: NumPy arrays in `Particles`, and Warp arrays with an axis for the worlds in a model.
 
-    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay` (the
-    four after these) have no effect on other matter. Entries beyond the number of fibre families or Maxwell branches of
-    the particle's own material have no effect.
+    The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay`
+    (`preconsolidation_pressure`, `stress_ratio`, `cohesion`, `hardening_coefficient`) have no effect on other matter.
+    Entries beyond the number of fibre families or Maxwell branches of the particle's own material have no effect.
     """
 
     youngs_modulus: Array = shared(YOUNGS_MODULUS, "particle")

@@ -9,8 +9,8 @@ is the slope of the pairing. The particle-to-grid transfer is the pairing of the
 gradients of the nodes. So q* and A* are a gather, and the gradient of the position is again a slope. In both, dL/dx_p
 has one more term, -A^T sum_i w_i h_i, because d_i = x_i - x_p.
 
-Appendix A.2 of the ChainQueen paper prints the same chain with misprints (A95, A100); this one is tested against
-float64 differences and against Warp's generated adjoint.
+Appendix A.2 of the ChainQueen paper prints the same chain with misprints (A95, A100); the formulas here are tested
+against float64 differences and Warp's generated adjoint.
 """
 
 import functools
