@@ -138,7 +138,7 @@ def _constants_of(shape: tuple[int, ...]) -> wp.Function:
 
 @functools.cache
 def _stress_of(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
-    """Warp function S(activation, a, F, u): stress of actuator a [Pa], by whichever of `laws` is its law."""
+    """Warp function S(activation, a, F, u): stress of actuator a [Pa] by the law of the actuator, one of `laws`."""
     *others, last = laws
     mat, stress, constants = matrix(dim), made(last.definition, dim), _constants_of(last.shape)
 
@@ -153,7 +153,7 @@ def _stress_of(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
 
     @wp.func
     def by_law(activation: ActivationArrays, a: int, F: mat, u: real):
-        """S(F, u, c) by the last law or by another one."""
+        """S(F, u, c) by the law of actuator a."""
         S = mat()
         if activation.law[a] == number:
             S = by_last(activation, a, F, u)
@@ -189,8 +189,8 @@ def active_work(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
     """Warp function (activation, a, F, u, T): T : S(F, u, c) of actuator a, whose gradient is the adjoint of S.
 
     Put wp.grad of this function above all calls of `active_stress` in a kernel: Warp 1.19 generates the adjoints of
-    functions that S calls only if they first occur below wp.grad, else they are silently 0. A function with wp.grad can
-    only be called by a kernel.
+    functions that S calls only if they first occur below wp.grad, otherwise these adjoints are silently 0. A function
+    with wp.grad can only be called by a kernel.
     """
     mat, stress = matrix(dim), _stress_of(dim, laws)
 

@@ -15,7 +15,7 @@ _DEFINED: dict[str, list[StressFunction]] = {}
 
 
 def name_of(definition: StressFunction) -> str:
-    """Part of the names of Warp modules with kernels of a law; laws that are defined under one name have their own."""
+    """Part of the names of the Warp modules with kernels of a law; it differs even between laws of the same name."""
     word = re.sub(r"\W", "_", definition.__name__)
     known = _DEFINED.setdefault(word, [])
     if definition not in known:
@@ -30,7 +30,7 @@ def made(definition: StressFunction, dim: int) -> wp.Function:
 
 
 def constants_type(shape: tuple[int, ...]) -> type:
-    """Type of the constants of a law: `real`, a vector, or a matrix with as many rows as columns."""
+    """Type of the constants of a law: `real`, a vector, or a square matrix."""
     if len(shape) > 2 or len(set(shape)) > 1:
         raise TypeError(f"stress_law: constants must be a number, a vector or a square matrix, got the shape {shape}")
     return {0: lambda: real, 1: lambda: vector(*shape), 2: lambda: matrix(shape[0])}[len(shape)]()

@@ -11,7 +11,7 @@ __all__ = ["contraction"]
 def contraction(actuator: Actuator, signal: float) -> float:
     """Contraction of `actuator` at a control signal, in [-1, 1]: 1 is full contraction, -1 full expansion.
 
-    It is the signal itself, unless a function is registered for the class of the actuator.
+    The contraction is the signal itself, unless a function is registered for the class of the actuator.
     """
     return signal
 

@@ -26,10 +26,10 @@ _STRAIN = 0.2
 
 _STEP = {"float32": 1e-2, "float64": 1e-4}[precision]
 _ALLOWED = 0.02
-"""Relative error of differences and of symmetry that is put down to rounding and to the curvature of S [1]."""
+"""Relative error of differences and of symmetry that is attributed to rounding and to the curvature of S [1]."""
 
 _KINK = 0.2
-"""Relative change of a derivative within two steps that is put down to a kink [1]."""
+"""Relative change of a derivative within two steps that is attributed to a kink [1]."""
 
 
 class _Samples(NamedTuple):
@@ -102,7 +102,7 @@ def _stress_faults(S: np.ndarray) -> str:
 def _derivative_faults(found: _Samples) -> str:
     """Text that says what is wrong with the gradients by Warp, or "" if nothing is.
 
-    A difference across a kink of the law says nothing.
+    Differences across a kink of the law are ignored.
     """
     T, (F_adj, u_adj) = found.T, (found.F_adj, found.u_adj)
     by_F, by_u = np.einsum("nij,nijkl->nkl", T, found.by_F), np.einsum("nij,nij->n", T, found.by_u)

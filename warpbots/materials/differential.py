@@ -15,8 +15,7 @@ __all__ = ["differential"]
 def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     """A Warp struct of the terms of dP at F, the function of (F, E, s) that fills it, and dP(point, dF) [Pa].
 
-    The argument s is explained at `elasticity`. P is the first Piola-Kirchhoff stress. A law without a closed form of
-    dP is
+    `elasticity` explains the argument s. P is the first Piola-Kirchhoff stress. A law without a closed form of dP is
     differentiated by Warp: because dP/dF is symmetric, dP/dF : dF is the gradient of dF : P with respect to F.
 
     Args:

@@ -22,14 +22,16 @@ Differential = Callable[[int], tuple[type, wp.Function, wp.Function]]
 LAWS: dict[str, Definition] = {}
 """The laws by name: each is a function of the dimension that returns Psi, tau and P as functions of (F, mu, lambda).
 
-A law with constants of its own declares them (`with_constants`); its functions take a vector of them as last argument.
+A law with constants of its own declares these constants (`with_constants`); the functions of the law take a vector of
+the constants as last argument.
 """
 
 DIFFERENTIALS: dict[Definition, Differential] = {}
 """Closed forms of dP, by value of `LAWS`.
 
 Each is a function of the dimension that returns a Warp struct of the terms of dP at F, the function of (F, mu, lambda)
-that fills it, and dP(point, dF). For a law with constants of its own the function that fills it takes them, too.
+that fills it, and dP(point, dF). For a law with constants of its own, the function that fills the struct takes the
+vector of the constants, too.
 """
 
 FLUIDS = ("weakly_compressible",)
@@ -77,7 +79,7 @@ def law_of(name: str) -> Law:
 
 
 def numbers_type(law: Law) -> type:
-    """Warp type of the numbers s of a law besides E: nu, or the vector (nu, c) if it has constants c of its own."""
+    """Warp type of the argument s of a law: Poisson's ratio nu, or the vector (nu, c) if the law has constants c."""
     return wp.types.vector(1 + len(law.constants), real) if law.constants else real
 
 
@@ -88,7 +90,7 @@ def constants_of(law: Law) -> wp.Function:
 
     @wp.func
     def own_constants(s: Numbers):
-        """c."""
+        """The constants c of s = (nu, c)."""
         c = Constants()
         for k in range(count):
             c[k] = s[k + 1]
@@ -98,7 +100,7 @@ def constants_of(law: Law) -> wp.Function:
 
 
 def of_poissons_ratio(law: Law, function: wp.Function, dim: int) -> wp.Function:
-    """`function` (F, E, nu) as a function of (F, E, s)."""
+    """Turn `function`, with the arguments (F, E, nu), into a function of (F, E, s)."""
     if not law.constants:
         return function
     mat, Numbers = matrix(dim), numbers_type(law)
@@ -114,7 +116,7 @@ def of_poissons_ratio(law: Law, function: wp.Function, dim: int) -> wp.Function:
 def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Energy density Psi(F, E, s), Kirchhoff stress tau = dPsi/dF F^T, first Piola-Kirchhoff stress P = dPsi/dF [Pa].
 
-    The numbers s are Poisson's ratio nu; for a law with constants c of its own they are the vector (nu, c), see
+    The argument s is Poisson's ratio nu or, for a law with constants c of its own, the vector (nu, c), see
     `numbers_type`.
 
     Args:

@@ -6,12 +6,12 @@
     P   = mu g (F - F^-T) + lambda ln(J) F^-T
     tau = mu g (F F^T - I) + lambda ln(J) I
 
-The invariant x >= 0 is that of the law `neo_hookean`, which is the limit of large J_m. Without change of volume x is
-I_1 - 3, and Psi is Gent's energy; the term -2 ln J (compare Horgan & Saccomandi 2004) keeps the state at rest free of
-stress, and mu and lambda Lamé's constants at small strains for every J_m. In 2D it is plane strain.
+x >= 0 is the invariant in the law `neo_hookean`; this law is the limit of large J_m. Without change of volume x is I_1
+- 3, and Psi is Gent's energy; the term -2 ln J (compare Horgan & Saccomandi 2004) keeps the state at rest free of
+stress, and mu and lambda Lamé's constants at small strains for every J_m. In 2D the law describes plane strain.
 
-Valid while J = det F > 0 and x < J_m. Stiffness grows without bound as x approaches J_m. Beyond, the formula of the
-stress would push matter further apart; there energy and stress are NaN, which stops the run.
+Valid while J = det F > 0 and x < J_m. Stiffness grows without bound as x approaches J_m. For x > J_m the formula of the
+stress would push matter further apart; energy and stress are therefore NaN, which stops the run.
 """
 
 import warp as wp
@@ -81,9 +81,9 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class GentPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         inverse: Transposed inverse F^-T.
-        J: J.
+        J: Determinant J of F.
         stiff: mu g [Pa].
         slope: 2 mu dg/dx = 2 mu g^2 / J_m [Pa].
         along: Derivative of (lambda ln(J) - mu g) / J with respect to J, at constant g, times J^2 [Pa].

@@ -1,4 +1,4 @@
-"""Constants that a constitutive law has besides E and nu: their declaration, and their values in a material."""
+"""Constants of a constitutive law in addition to E and nu: their declaration, and their values in a material."""
 
 import dataclasses
 import math
@@ -17,17 +17,17 @@ class LawConstant:
     """A constant of a constitutive law: a key of `Material.constants`, and a parameter of solvers with a gradient.
 
     Attributes:
-        name: Its name, a Python identifier; no other parameter of a solver may have this name.
-        symbol: Its symbol in the equations of the law.
-        unit: SI unit, as text; "1" for none.
+        name: Name of the constant, a Python identifier; no other parameter of a solver may have this name.
+        symbol: Symbol of the constant in the equations of the law.
+        unit: SI unit, as text; "1" for a dimensionless constant.
         doc: Meaning of the constant, in one line.
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
-        default: Value in materials that give none; None for a constant that every material has to give.
+        default: Value for materials that do not specify the constant; None if every material must specify it.
 
     Raises:
-        ValueError: The name is no identifier, the range is empty, or the default is outside of it.
+        ValueError: The name is not an identifier, the range is empty, or the default is outside the range.
     """
 
     name: str
@@ -61,15 +61,15 @@ class LawConstant:
 
 
 CONSTANTS: dict[Callable, tuple[LawConstant, ...]] = {}
-"""The constants of laws that have any, in the order of their vector c, by value of `LAWS`; see `with_constants`."""
+"""Constants of each law that has any, in the order of the vector c, by value of `LAWS`; see `with_constants`."""
 
 
 def with_constants(*constants: LawConstant) -> Callable[[_Definition], _Definition]:
     """Decorator that declares the constants of a law.
 
-    The Warp functions that the decorated function returns take a vector c of these constants as their last argument,
-    of the type ``wp.types.vector(len(constants), real)``: Psi(F, mu, lambda, c), tau(F, mu, lambda, c) and P(F, mu,
-    lambda, c). At small strains the law must agree with mu and lambda, for all values of its constants.
+    The Warp functions that the decorated function returns take a vector c of these constants as their last argument, of
+    the type ``wp.types.vector(len(constants), real)``: Psi(F, mu, lambda, c), tau(F, mu, lambda, c) and P(F, mu,
+    lambda, c). At small strains mu and lambda must be Lamé's constants of the law, for all values of its constants.
 
     Args:
         *constants: The constants, in the order of c.

@@ -7,8 +7,8 @@
 
 With the stretches s_i this is Ogden's compressible form (Ogden 1972) with the exponents 2 and -2. Without change of
 volume F^-1 : F^-1 is the second invariant of B, so that Psi = C_1 (I_1 - 3) + C_2 (I_2 - 3) with 2 C_1 = mu (1 - q) and
-2 C_2 = mu q. At small strains mu and lambda are Lamé's constants for every q; q = 0 is the law `neo_hookean`. In 2D it
-is plane strain. Valid while J = det F > 0; ln J makes inverted matter NaN, which stops the run.
+2 C_2 = mu q. At small strains mu and lambda are Lamé's constants for every q; q = 0 is the law `neo_hookean`. In 2D the
+law describes plane strain. Valid while J = det F > 0; ln J makes inverted matter NaN, which stops the run.
 """
 
 import warp as wp
@@ -75,7 +75,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         inverse: Transposed inverse F^-T.
         first: mu (1 - q) [Pa].
         second: mu q [Pa].
-        lam: lambda [Pa].
+        lam: Lamé's constant lambda [Pa].
         across: lambda ln(J) - mu (1 - 2 q) [Pa].
         """
 

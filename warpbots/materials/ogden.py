@@ -7,8 +7,8 @@
 with the stretches s_i and the weights w = (1 - w_2, w_2): one exponent is positive, the other negative, and w_2 = 0
 leaves one term. In Ogden's notation mu_p = 2 mu w_p / alpha_p, so that sum_p mu_p alpha_p = 2 mu. At small strains mu
 and lambda are Lamé's constants, for all exponents. The exponent 2 alone is the law `neo_hookean`, the exponents 2 and
--2 are `mooney_rivlin`, and the limit of small exponents is `hencky`. In 2D it is plane strain. Valid while J = det F is
-positive; ln J makes inverted matter NaN, which stops the run.
+-2 are `mooney_rivlin`, and the limit of small exponents is `hencky`. In 2D the law describes plane strain. Valid while
+J = det F is positive; ln J makes inverted matter NaN, which stops the run.
 """
 
 import warp as wp
@@ -86,12 +86,12 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     class OgdenPoint:
         """The terms of dP that depend on F.
 
-        F: F.
+        F: Deformation gradient F.
         inverse: Transposed inverse F^-T.
-        tau: tau [Pa].
+        tau: Kirchhoff stress tau [Pa].
         Q: Eigenvectors of F F^T.
         G: Divided differences, at the eigenvalues of F F^T, of tau without its volumetric part [Pa].
-        lam: lambda [Pa].
+        lam: Lamé's constant lambda [Pa].
         """
 
         F: mat
@@ -103,7 +103,10 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def ogden_point(F: mat, mu: real, lam: real, c: _constants):
-        """The terms of dP at F: tau is a function of ln B, so its divided differences are products of two."""
+        """The terms of dP at F.
+
+        Because tau is a function of ln B, each divided difference of tau is the product of two divided differences.
+        """
         squares, Q = eigen_of(F @ wp.transpose(F))
         logs = vec()
         for i in range(dim):

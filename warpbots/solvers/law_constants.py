@@ -46,7 +46,7 @@ def refuse_taken_names(solver: str, scene: Scene, model: type, others: Iterable[
     Args:
         solver: Name of the solver.
         scene: The scene.
-        model: Class of its models, whose fields have the names of parameters.
+        model: Class of the models of the solver; the names of its fields are names of parameters.
         others: Names of parameters that are not fields.
 
     Raises:
@@ -136,7 +136,7 @@ class HasLawConstants(ArrayModel):
         return super().with_parameters(rest | ({"law_constants": {**self.law_constants, **own}} if own else {}))
 
     def law_parameters(self, per: str) -> dict[str, Parameter]:
-        """The constants as parameters of particles or elements, `per`."""
+        """The constants as parameters, by name; `per` names the kind of the particles or elements."""
         return {
             c.name: Parameter(c.unit, c.lower, c.upper, per, f"{c.symbol}, {c.doc}", c.inclusive, intensive=True)
             for c in declared_constants(self.scene).values()

@@ -219,7 +219,7 @@ def _launches(
 ) -> list[Launch]:
     """List the kernel launches that measure a state, in the order in which they run.
 
-    The contact kernel adds to its outputs, which must be cleared before.
+    The contact kernel adds to its outputs, which must therefore be set to zero before the launches.
     """
     stage = model.workspace.at_rest(state)
     links, contact_list = model.workspace.links, model.workspace.contact_list

@@ -109,7 +109,7 @@ class EquationArrays:
     weight: wp.array
 
     def gradients(self) -> list[wp.array]:
-        """Arrays to whose gradients the adjoints of several kernels add; these gradients must be cleared before."""
+        """Arrays to whose gradients the adjoints of several kernels add, so that they must be set to zero before."""
         sums = [getattr(self.subtrees, name) for name in Subtrees.vars]
         return [self.axis, self.need, self.contact, self.push, self.transmitted, *sums]
 

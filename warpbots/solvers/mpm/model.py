@@ -196,7 +196,7 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
         Friction is left out if no obstacle has the condition ``"friction"``. Damping and the parameters of plasticity,
-        fibres and branches are left out if no material has the respective property. Constants of laws come last.
+        fibres and branches are left out if no material has this property. Constants of laws come last.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}

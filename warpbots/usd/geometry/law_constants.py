@@ -1,4 +1,4 @@
-"""Constants of the laws of materials: an attribute for each, whose name and unit follow from the law."""
+"""Constants of the laws of materials: an attribute for each constant, with name and unit from the law."""
 
 from pxr import Usd
 
@@ -64,7 +64,7 @@ def _authored(prim: Usd.Prim) -> list[str]:
 
 
 def _row(name: str, constant: LawConstant | None) -> Row:
-    """The row of a constant; a constant that the law does not have is read without conversion, to be refused."""
+    """The row of a constant; a constant that the law does not have is read without conversion, and then refused."""
     unit = constant.unit if constant else "1"
     if unit not in (*UNITS, "kg/m^dim"):
         raise SceneError(

@@ -78,8 +78,7 @@ def add_contact(
 
     Args:
         bodies: The rigid bodies of the file.
-        posed: Bodies of the scene for each body of the file, by the name of the latter: massless bodies, then the body
-            itself.
+        posed: For each body of the file, by its name, the bodies of the scene: massless bodies, then the body itself.
         joints: Joints of the scene.
         grown: Joints of the file, directed from parents to children.
         found: The prims of the stage; receives notes.

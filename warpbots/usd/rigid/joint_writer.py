@@ -71,7 +71,7 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
 
 
 def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
-    """Index k of the coordinate axis that is most parallel to `axis`, and a rotation from the former to the latter."""
+    """Index of the coordinate axis most parallel to `axis`, and a rotation from this coordinate axis to `axis`."""
     k = int(np.argmax(np.abs(axis)))
     start = np.eye(3)[k]
     if axis[k] < 0.0:

@@ -39,8 +39,8 @@ class Robots(NamedTuple):
     """Rigid bodies with their joints, motors and laws of contact.
 
     Attributes:
-        bodies: Bodies of the scene for each rigid body of the file, by the name of the latter: massless bodies between
-            the joints to the parent, then the body itself.
+        bodies: For each rigid body of the file, by its name, the bodies of the scene: massless bodies between the
+            joints to the parent, then the body itself.
         joints: The joints.
         motors: Motors for the drives of the file that do not belong to one of `actuators`.
         actuators: Actuators that have a prim in the file, updated with the values of their drives.
