@@ -2,8 +2,8 @@
 
 There are three layers: the file of the scene, which is not changed; the results; and a root that combines the two. The
 results either add particles to a soft body and hide its rest shape, or move the points of its mesh; they also move
-rigid bodies. Each frame is flushed to disk when it is written, so that memory does not grow with the length of the
-trajectory.
+rigid bodies. Frames are flushed to disk whenever 16 MiB of samples have been written, so that memory does not grow with
+the length of the trajectory.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,8 +58,8 @@ def write_trajectory(
         color: Quantity that the colours of soft bodies show; None for the colours of the bodies.
 
     Raises:
-        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions,
-            `springs` is set for a motion without springs, or `color` is not the name of a quantity.
+        ValueError: `fps` is not positive, a file of the scene would be overwritten, the trajectory has no frames or no
+            finite positions, `springs` is set for a motion without springs, or `color` is not the name of a quantity.
         OSError: A file cannot be written; files that were there before are unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):

@@ -49,7 +49,7 @@ def read_material(prim: Usd.Prim, frame: StageUnits, fallback: Material | None =
 
 
 def direct_material(prim: Usd.Prim, frame: StageUnits) -> Material | None:
-    """The physics material that is bound directly to the prim of a region, or None.
+    """The physics material that is bound directly to the prim of a region; None if there is none with a stiffness.
 
     Raises:
         SceneError: A value is outside its range.
@@ -92,7 +92,7 @@ def read_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float, float | Non
 
 
 def said_friction(prim: Usd.Prim, frame: StageUnits) -> tuple[float | None, float | None]:
-    """Dynamic and static coefficient in the file, None where not given; a static coefficient alone is used for both."""
+    """Dynamic and static coefficient in the file, or None; a static coefficient alone is used for both."""
     bound = bound_material(prim)
     if bound is None:
         return None, None
@@ -150,7 +150,7 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
 
 
 def bound_material(prim: Usd.Prim) -> Usd.Prim | None:
-    """The material bound to `prim` for physics, else the one bound for all purposes, else None."""
+    """The material bound to `prim` for physics, else the material bound for all purposes, else None."""
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
     return material.GetPrim() if material else None
 
@@ -203,7 +203,10 @@ def _constituents(prim: Usd.Prim, frame: StageUnits) -> dict[str, list]:
 
 
 def body_density(prim: Usd.Prim, frame: StageUnits) -> float | None:
-    """Density of the deformable body that contains `prim` [kg/m^dim]; it overrides the density of the material."""
+    """Density of the deformable body that contains `prim` [kg/m^dim]; None if the body has no density.
+
+    This density overrides the density of the material.
+    """
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()
     said = prim and any(authored(prim, row.name) for row in rows("Material.density"))
