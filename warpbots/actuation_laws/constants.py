@@ -25,7 +25,7 @@ def name_of(definition: StressFunction) -> str:
 
 @functools.cache
 def made(definition: StressFunction, dim: int) -> wp.Function:
-    """The Warp function S(F, u, c) of a law."""
+    """The Warp function S(F, u, c) of a law: the stress for a deformation, a control signal and constants."""
     return definition(dim)
 
 

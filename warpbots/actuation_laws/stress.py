@@ -74,8 +74,9 @@ def ideal_dielectric(dim: int) -> wp.Function:
 
         tau = J eps (E E^T - |E|^2/2 I),   Psi = -J eps/2 |E|^2,   c = sqrt(eps) E_0
 
-    with the permittivity eps [F/m], and the field E_0 in the undeformed body at u = 1 [V/m] (Suo 2010, "Theory of
-    dielectric elastomers"; Zhao and Suo 2007). Incompressible matter is deformed as if the pressure eps |E|^2 acted on
+    with J = det F, the permittivity eps [F/m], and the field E_0 in the undeformed body at u = 1 [V/m] (Suo 2010,
+    "Theory of dielectric elastomers"; Zhao and Suo 2007). Incompressible matter is deformed as if the pressure eps
+    |E|^2 acted on
     the electrodes (Pelrine, Kornbluh and Joseph 1998): the two stresses differ by a pressure on all sides.
     """
     vec, mat = vector(dim), matrix(dim)

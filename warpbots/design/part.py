@@ -109,7 +109,7 @@ class Part:
 
     @checked
     def moved(self, rotation: np.ndarray) -> "Part":
-        """The part in a rotated frame: x' = R x."""
+        """The part in a rotated frame: x' = R x, with the matrix R = `rotation`."""
         return dataclasses.replace(self, vertices=self.vertices @ rotation.T)
 
     @functools.cached_property

@@ -208,8 +208,8 @@ def _with_own_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, w
 def p_wave_modulus(E: float, nu: float, incompressibility: int) -> float:
     """P-wave modulus M of undeformed matter [Pa]; compression waves have the speed sqrt(M / rho).
 
-    M = E (1 - nu) / ((1 + nu) (1 - 2 nu)) for every law, plus 2 K for an added incompressibility with exponent 2;
-    higher exponents add no stiffness at J = 1.
+    M = E (1 - nu) / ((1 + nu) (1 - 2 nu)) for every law, plus 2 K, with the bulk modulus K, for an added
+    incompressibility with exponent 2; higher exponents add no stiffness at J = 1.
     """
     modulus = E * (1.0 - nu) / ((1.0 + nu) * (1.0 - 2.0 * nu))
     return modulus + (2.0 * E / (3.0 * (1.0 - 2.0 * nu)) if incompressibility == 2 else 0.0)

@@ -47,8 +47,8 @@ class StressActuator:
 class Pressure(StressActuator):
     """An isotropic active stress in the solid matter of a region; the matter swells for u > 0.
 
-    The actuator adds -u max_pressure F F^T to the Kirchhoff stress tau (ChainQueen eq. 15, read as the Kirchhoff term
-    of its eq. A69). For a chamber of air use `Cavity`.
+    The actuator adds -u max_pressure F F^T to the Kirchhoff stress tau, with the control signal u and the deformation
+    gradient F (ChainQueen eq. 15, read as the Kirchhoff term of its eq. A69). For a chamber of air use `Cavity`.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -66,8 +66,8 @@ class Pressure(StressActuator):
 class Muscle(StressActuator):
     """A stress along one material direction; a control signal u > 0 contracts the region, u < 0 stretches it.
 
-    The actuator adds u max_stress (F n)(F n)^T to the Kirchhoff stress tau, with n the unit `direction` in the
-    undeformed body (ChainQueen eq. 15 with a single axis).
+    The actuator adds u max_stress (F n)(F n)^T to the Kirchhoff stress tau, with the deformation gradient F and the
+    unit `direction` n in the undeformed body (ChainQueen eq. 15 with a single axis).
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -88,14 +88,15 @@ class Muscle(StressActuator):
 class DielectricElastomer(StressActuator):
     """A soft dielectric between compliant electrodes: a voltage makes it thinner, and wider across.
 
-    The electrodes lie across the unit `direction` N in the undeformed body and deform with it, so that the field is
-    E = u max_field F^-T N: at a given voltage it grows as the layer becomes thinner. The actuator adds Maxwell's stress
+    The electrodes lie across the unit `direction` N in the undeformed body and deform with it, so that the field is E =
+    u max_field F^-T N, with the control signal u and the deformation gradient F: at a given voltage the field grows as
+    the layer becomes thinner. The actuator adds Maxwell's stress
 
         tau = J eps (E E^T - |E|^2/2 I),   eps = 8.854e-12 F/m relative_permittivity,   J = det F
 
-    of an ideal dielectric (Suo 2010, "Theory of dielectric elastomers"). Incompressible matter is deformed as by the
-    pressure eps |E|^2 on the electrodes (Pelrine, Kornbluh and Joseph 1998). The stress is quadratic in the voltage:
-    both signs of u act alike, and at u = 0 the derivative with respect to u is zero.
+    of an ideal dielectric (Suo 2010, "Theory of dielectric elastomers"). Incompressible matter is deformed as if the
+    pressure eps |E|^2 acted on the electrodes (Pelrine, Kornbluh and Joseph 1998). The stress is quadratic in the
+    voltage: both signs of u act alike, and at u = 0 the derivative with respect to u is zero.
 
     Above a certain voltage there is no equilibrium: the layer thins until it breaks down (pull-in). Steps then fail. In
     a layer of neo-Hookean matter that is free to widen, the largest eps (max_field)^2 is about 0.47 of its shear
@@ -128,10 +129,11 @@ class DielectricElastomer(StressActuator):
 class Fibre:
     """Elastic fibres of variable length through a region, which form a muscle with its own stiffness.
 
-    The fibres add k/2 (l - L)^2 to the energy per undeformed volume, with the stretch l = |F n| along the unit
-    `direction` n in the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix
-    D). At u = 0 the fibres are at rest in the undeformed body, and stiffen the body along their direction; for u < 0
-    the fibres lengthen. The stress of a `Muscle`, in contrast, does not depend on the length.
+    The fibres add k/2 (l - L)^2 to the energy per undeformed volume, with the stretch l = |F n| for the deformation
+    gradient F and the unit `direction` n in the undeformed body, and L = 1 - u max_contraction (muscles of the soft
+    multi-body paper, appendix D). At u = 0 the fibres are at rest in the undeformed body, and stiffen the body along
+    their direction; for u < 0 the fibres lengthen. The stress of a `Muscle`, in contrast, does not depend on the
+    length.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -273,7 +275,7 @@ class Cable:
 
 @record
 class Expansion:
-    """Expansion of the matter of a region for u > 0 and shrinking for u < 0: rest lengths become (1 + u max_strain) L.
+    """Expansion of the matter of a region for u > 0, shrinking for u < 0: a rest length L becomes (1 + u max_strain) L.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -296,14 +298,14 @@ class Expansion:
 
 @record
 class Oscillation:
-    """Oscillation of the matter of a region by itself: rest lengths become (1 + e) L.
+    """Oscillation of the matter of a region by itself: a rest length L becomes (1 + e) L.
 
     The strain is
 
         e = (1 + u) amplitude sin(2 pi frequency t + phase - wave . X)
 
-    with the rest position X. The strain has the nominal amplitude for u = 0, is zero for u = -1, and has twice the
-    nominal amplitude for u = 1.
+    with the time t and the rest position X. The strain has the nominal amplitude for u = 0, is zero for u = -1, and has
+    twice the nominal amplitude for u = 1.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.

@@ -242,7 +242,7 @@ def _spread_kernel(dtype: type) -> wp.Kernel:
 
     @wp.kernel(module=_sum_module(dtype), enable_backward=False)
     def spread_total(total_adj: wp.array[dtype], values_adj_out: wp.array2d[dtype]):
-        """a_i* = S*."""
+        """a_i* = S* for the sum S of the values a_i; an asterisk marks a gradient."""
         w, i = wp.tid()
         values_adj_out[w, i] = total_adj[w]
 

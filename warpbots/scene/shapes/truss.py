@@ -12,8 +12,9 @@ __all__ = ["Truss"]
 class Truss:
     """Straight round bars (strips in 2D) connected by frictionless pin joints.
 
-    In a mass-spring solver each bar is one spring of stiffness E A / L between two masses. In a continuum solver the
-    truss is the set of all points within `radius` of the axis of a bar, and its joints are rigid.
+    In a mass-spring solver each bar is one spring of stiffness E A / L between two masses, with Young's modulus E, the
+    cross-section A and the length L. In a continuum solver the truss is the set of all points within `radius` of the
+    axis of a bar, and its joints are rigid.
 
     Attributes:
         joints: Positions of the joints [m], shape (n_joints, dim).

@@ -95,8 +95,9 @@ def mobility_kernel(
 ):
     """Find for each law the contact point with the greatest ratio of area to effective mass.
 
-    The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid. The
-    kernel writes this ratio to `softness_out`, and the inverse of the effective mass of the point to `mobility_out`.
+    The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid, with
+    the mass matrix M and the Jacobian J of the velocity of the point along the normal. The kernel writes this ratio to
+    `softness_out`, and the inverse of the effective mass of the point to `mobility_out`.
     """
     w = wp.tid()
     tree = robot.tree

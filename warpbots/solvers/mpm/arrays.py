@@ -76,12 +76,12 @@ def law_numbers(law: Law) -> wp.Function:
 
     @wp.func
     def poissons_ratio(material: ConstitutionArrays, r: int):
-        """nu."""
+        """Poisson's ratio nu."""
         return material.nu[r]
 
     @wp.func
     def numbers(material: ConstitutionArrays, r: int):
-        """(nu, c)."""
+        """The vector (nu, c) of particle r."""
         s = Numbers()
         s[0] = material.nu[r]
         for k in range(count):
@@ -98,7 +98,7 @@ def poissons_ratio_of(law: Law) -> wp.Function:
 
     @wp.func
     def same(nu: real):
-        """nu."""
+        """Poisson's ratio nu."""
         return nu
 
     @wp.func

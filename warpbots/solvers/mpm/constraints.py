@@ -196,7 +196,7 @@ def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         velocity_adj_out: wp.array[NODE],
     ):
-        """With d = project(q) - q: v_i* += w d, x* += slope(d) - A^T (sum w v_i - v'); an asterisk marks a gradient."""
+        """With d = project(q) - q: v_i* += w d, x* += slope(d) - A^T (sum w v_i - v'), A as in `adj_move_kernel`."""
         w, k = wp.tid()
         r = w * grid.particles + particle[k]
         x = (motion.x[r] - grid.lower) * grid.inv_dx

@@ -65,8 +65,8 @@ class MPMState(ArrayFields[Array]):
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
         velocity_gradient: The affine field C of APIC, including the retained spin of fluids [1/s], shape (worlds,
             n_particles), matrix.
-        deformation: Deformation gradients F; for plastic matter the elastic factor, for fluids J^(1/dim) I [1], shape
-            (worlds, n_particles), matrix.
+        deformation: Deformation gradients F; for plastic matter the elastic factor, for fluids J^(1/dim) I with J = det
+            F [1], shape (worlds, n_particles), matrix.
         plastic: History of plastic matter, zero for all other matter: for `VonMises` the accumulated plastic strain;
             for `DruckerPrager` the gap that earlier steps left between grains, as the logarithm of a volume ratio; for
             `CamClay` the logarithm of the plastic volume ratio [1], shape (worlds, n_particles), or (worlds, 0) if all
