@@ -62,6 +62,8 @@ def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
 def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
     """The joint `plain`, with the exact values on `prim` that agree with it.
 
+    Exact values of fields without a standard attribute are used as they are.
+
     Args:
         prim: The prim of the joint.
         plain: The joint as its standard attributes define it.

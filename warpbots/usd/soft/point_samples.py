@@ -262,8 +262,7 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
 def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
     """Yields time [s], positions [m], velocities [m/s], and flags of broken springs.
 
-    A flag is 1 for a broken spring and 0 for an intact one; the flags are None if no spring can break.
-
+    A flag is 1 for a broken spring and 0 for an intact one; the flags are None if no spring can yield or break.
     """
     if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):

@@ -79,7 +79,7 @@ def rename(prim: Usd.Prim, name: str) -> None:
 
 
 def editable(prim: Usd.Prim) -> Usd.Prim:
-    """`prim`, made editable: the attribute `instanceable` of the prims above it is switched off."""
+    """`prim`, made editable: if the prim or a prim above it is an instance, its `instanceable` is switched off."""
     stage, path = prim.GetStage(), prim.GetPath()  # `prim` itself expires with the instance
     for ancestor in path.GetPrefixes():
         if stage.GetPrimAtPath(ancestor).IsInstance():
