@@ -15,7 +15,7 @@ def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown:
         robot: The file.
         joints: The joints of the scene.
         start: The initial state; it contains controls only if it is a keyframe of the file.
-        unknown: Receives a line for each actuator that is left out or read differently.
+        unknown: Receives a line for each actuator that is left out or changed on reading.
     """
     known = {j.name: j for j in joints}
     if robot.urdf and not robot.actuated:

@@ -51,7 +51,7 @@ def read(
     Prims with `PhysicsDeformableBodyAPI` (or its Omniverse form) become soft bodies, prims with `PhysicsRigidBodyAPI`
     rigid bodies, with their joints, drives and colliders; static colliders become obstacles. Reading a file that
     warpbots wrote gives the same scene to the last bit. Numbers are converted to SI units and z up. Physics that is
-    left out or read differently, and missing files, are listed with their prims in one `FileWarning`.
+    left out or changed on reading, and missing files, are listed with their prims in one `FileWarning`.
 
     An open static mesh, such as a quad for the ground or a terrain, gets a solid behind it, or else a thickness; the
     warning says which of the two. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.

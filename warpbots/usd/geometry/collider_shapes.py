@@ -35,7 +35,7 @@ def collider_shape(
         prim: The collider.
         here: Transform from local coordinates of the prim to coordinates of the solid [m], shape (4, 4).
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
         opened: Function that takes the vertices and faces of an open mesh, and returns a solid and a sentence for the
             note on this mesh.
 

@@ -55,7 +55,7 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
         prim: An obstacle written by warpbots, or a collider.
         name: Name of the obstacle.
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         NoGeometry: There is no geometry at or below the prim; the message names the prim.

@@ -54,7 +54,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
         prim: The prim.
         name: Name of the body.
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.

@@ -45,7 +45,7 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Stage
         base: Transform from local coordinates of the prim of the body to its frame [m], shape (4, 4).
         prim: The collider, at or below the body.
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
     """
     try:
         if prim == body:

@@ -83,7 +83,7 @@ def joint_chain(
         now: Poses of parent and child in the file, each of shape (4, 4).
         child: Prim of the child.
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         SceneError: A number is outside its range; the message names the prim.

@@ -52,7 +52,7 @@ def read_mass_properties(
         base: Transform from local coordinates of the prim to the frame of the body [m], shape (4, 4).
         parts: Colliders of the body, each with its solid in the frame of the body.
         frame: Units and axes of the stage.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.

@@ -24,7 +24,7 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
     Args:
         prim: The collider.
         shape: The solid of the collider.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         SceneError: The solid is too small for contact; the message does not name the prim.

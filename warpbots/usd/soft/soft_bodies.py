@@ -92,7 +92,7 @@ def read_soft_prim(
         frame: Units and axes of the stage.
         material: Material of a body for which the file gives none.
         thickness: Thickness [m] of the sheet made of an open mesh; None to refuse it.
-        note: Called with a prim and a description of anything that is left out or read differently.
+        note: Called with a prim and a description of anything that is left out or changed on reading.
 
     Raises:
         SceneError: Something about the body cannot be simulated; the message names the prim.

@@ -35,7 +35,7 @@ from warpbots.usd.stage.schema import rows
 __all__ = ["WHOLE", "Inventory", "Note", "expanded_inventory", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
-"""Function that receives a prim, or None for the whole file, and a note on what is left out or read differently."""
+"""Function that receives a prim, or None for the whole file, and a note on what is left out or changed on reading."""
 
 WHOLE = "the whole file"
 """Location of notes on the whole file."""
@@ -70,7 +70,7 @@ class Inventory(NamedTuple):
         filters: Prims that filter collisions.
         groups: Collision groups.
         settings: The physics scene, or None.
-        left_out: Paths of prims that are left out or read differently, each with the reason.
+        left_out: Paths of prims that are left out or changed on reading, each with the reason.
     """
 
     bodies: dict[str, Usd.Prim]
@@ -100,7 +100,7 @@ class Inventory(NamedTuple):
         return {name: prim for name, prim in self.bodies.items() if not is_rigid(prim)}
 
     def note(self, prim: Usd.Prim | None, reason: str) -> None:
-        """Add a note on a prim that is left out or read differently."""
+        """Add a note on a prim that is left out or changed on reading."""
         self.left_out.append((str(prim.GetPath()) if prim else WHOLE, reason))
 
 
