@@ -62,7 +62,7 @@ class Assembly:
     axes of the component with this hinge.
 
     Attributes:
-        instances: The components, parents before children.
+        instances: The instances of components, parents before children.
         links: The links, parents before children.
         density: Density [kg/m^3].
     """

@@ -1,4 +1,8 @@
-"""Links, which are groups of parts that move as one body, and the placement of parts in links."""
+"""Links of a robot: groups of parts that move as one body, and the placement of parts in links.
+
+A component has one part or, with a hinge, two parts. An instance is one occurrence of a component in a robot. The parts
+of a link belong to one or several instances.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,9 +16,9 @@ __all__ = ["Link", "Placement", "links_of", "places_of"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Placement:
-    """The link of a part of a component, and the orientation of the component in this link.
+    """The link to which a part of an instance belongs, and the orientation of the component in this link.
 
-    Neither of the two depends on the sizes.
+    Link and orientation do not depend on the sizes of the component.
 
     Attributes:
         link: Index of the link to which the part belongs.
@@ -75,7 +79,7 @@ def places_of(
     """Positions of components in links, and of links in their parent links, for given handles.
 
     Args:
-        instances: The components, parents before children.
+        instances: The instances of components, parents before children.
         places: The placements from `links_of`.
         handles: Positions of the handles of each component, in the frame of the component [m], each of shape (k, 3).
 
