@@ -90,7 +90,8 @@ class Filter:
     def friction(self, first: int, second: int) -> float:
         """Friction of the contact of two geoms, or `APART` if they do not touch.
 
-        The geoms of an explicit pair always touch.
+        The geoms of an explicit pair touch regardless of their bits, their parents and excluded bodies, but not if they
+        are on one body, or on one tree without self-contact.
         """
         bodies, (a, b) = self.robot.bodies, (self.robot.geoms[k].body for k in (first, second))
         if a == b or not (self.self_contact or bodies[a].root != bodies[b].root):

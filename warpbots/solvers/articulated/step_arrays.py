@@ -130,8 +130,8 @@ class StepArrays:
     step: Correction of Newton's method [rad or m], shape (worlds * freedom,).
     scale: Inverse of each diagonal entry of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).
     good: Last displacement for which the iteration converged [rad or m], shape (worlds * freedom,).
-    jacobian: Derivatives of the residual with respect to the displacement, row by row [N m/rad or N/m],
-        shape (worlds * freedom * freedom,).
+    jacobian: Derivatives of the residual with respect to the displacement, row by row [N m/rad or N/m], shape (worlds *
+        freedom * freedom,). `mass_inverse` stores the inverse of the mass matrix here.
     """
 
     links: Links
