@@ -1,12 +1,11 @@
 """The adjoint of an impact, computed by virtual power like the adjoint of a stage (`virtual_power`).
 
-The equations of an impact, weighted with virtual velocities l and weights y (here with the negative sign that
-`weigh_impact_kernel` includes), give the scalar
+The equations of an impact, weighted with virtual velocities l and weights y, give the scalar
 
     l . (M (v+ - v-) - sum J^T p) + sum y . r,
 
 and Warp generates the derivatives of this scalar at constant p and v+ - v-. The docstrings of `impacts` and `impulses`
-define the symbols.
+define the symbols, but l and y are here the weights -l and -y that `weigh_impact_kernel` computes.
 """
 
 import warp as wp

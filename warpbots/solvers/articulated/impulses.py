@@ -145,7 +145,7 @@ def impulse_responses(
 
 @wp.func
 def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
-    """List the contacts of an impact, at most `CONTACTS`: first the contact whose gap vanishes, if the list has it.
+    """List the contacts of an impact, at most `CONTACTS`: first the contact whose gap vanishes, if there is one.
 
     All other contacts have a gap of at most `CLOSE` and a law with instant impacts. The next contact is always the
     contact whose distance to the nearest contact in the list is greatest.
