@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import warp as wp
 
+from warpbots.actuation_laws import active_laws
 from warpbots.materials import law_of
 from warpbots.numerics import precision
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
@@ -86,7 +87,7 @@ def compiled(kernel: wp.Kernel, arch: int, folder: Path) -> str:
 @pytest.mark.skipif(precision != "float32", reason="float64 has no vector atomics")
 def test_nodes_move_in_one_instruction(tmp_path):
     """A scatter is 27 vector atomics and a gather 27 vector loads where the GPU has them."""
-    rubber = MatterKind(law_of("neo_hookean"), 0, 3, damped=False, composite=False)
+    rubber = MatterKind(law_of("neo_hookean"), 0, 3, damped=False, composite=False, active=active_laws((), 3))
     assert compiled(p2g_kernel(rubber), 90, tmp_path).count("atom.global.add.v4.f32") == 27
     assert compiled(move_kernel(3), 90, tmp_path).count("ld.global.v4.f32") == 27
     adjoint = compiled(adj_move_kernel(3), 90, tmp_path)

@@ -48,8 +48,9 @@ def run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def execute(code, name):
-        names = {}
-        exec(compile(code.replace("usd_scenes/", f"{ROOT.as_posix()}/usd_scenes/"), name, "exec"), names)
+        names, path = {}, tmp_path / f"code_of_{name}.py"  # Warp reads the source of kernels from the file
+        path.write_text(code.replace("usd_scenes/", f"{ROOT.as_posix()}/usd_scenes/"))
+        exec(compile(path.read_text(), path, "exec"), names)
         return names
 
     yield execute

@@ -29,7 +29,7 @@ SOLVERS = {
 
 # the recipe of CONTRIBUTING, as a cell of a notebook
 @record
-class Hydraulic(StressActuator):
+class PumpedPores(StressActuator):
     """A fluid in pores whose pressure is quadratic in the voltage of its pump.
 
     Attributes:
@@ -53,7 +53,7 @@ def pumped(dim):
 
 
 @stress_law.register
-def _(actuator: Hydraulic, dim: int):
+def _(actuator: PumpedPores, dim: int):
     return pumped, actuator.pressure
 
 
@@ -135,7 +135,7 @@ def field(direction, share, E=1e4, nu=0.3) -> DielectricElastomer:
 
 CASES = {
     "dielectric": lambda dim: field((1.0, 0.5, 0.25)[:dim], 0.2),
-    "hydraulic": lambda dim: Hydraulic("hydraulic", "root", 600.0),
+    "hydraulic": lambda dim: PumpedPores("hydraulic", "root", 600.0),
     "sarcomere": lambda dim: Sarcomere("sarcomere", "root", 900.0, 1.05, 0.3),
     "crosswise": lambda dim: Crosswise("crosswise", "root", 500.0),
 }
@@ -247,7 +247,7 @@ def test_particles_thin_as_far_as_the_field_and_elasticity_balance():
 def test_a_quadratic_actuator_of_a_cell_acts_as_a_pressure_of_u_squared(name):
     """At u = -0.6 as `Pressure` at 0.36."""
     ends = []
-    for actuator, u in ((Hydraulic("a", "root", 2e3), -0.6), (Pressure("a", "root", 2e3), 0.36)):
+    for actuator, u in ((PumpedPores("a", "root", 2e3), -0.6), (Pressure("a", "root", 2e3), 0.36)):
         scene = block(3, actuators=(actuator,), gravity=(0.0,) * 3)
         sim = wb.Simulation(scene, SOLVERS[name](1 / 8), 5e-3, None if name == "mpm" else 1)
         ends.append(sim.rollout(torch.full((2, 1), u), 2).final.position)
@@ -307,9 +307,9 @@ def test_a_file_keeps_every_actuator(dim, tmp_path):
 def test_a_file_keeps_an_actuator_of_a_cell(tmp_path, monkeypatch):
     monkeypatch.setattr(schema, "TABLE", [*TABLE])
     monkeypatch.setattr(schema, "_ROWS", {**schema._ROWS})
-    row = Row("Hydraulic.pressure", "warpbots:pressure", "double", "number", "Pa", "WarpbotsHydraulicAPI", OWN)
+    row = Row("PumpedPores.pressure", "warpbots:pressure", "double", "number", "Pa", "WarpbotsPumpedPoresAPI", OWN)
     declare("stage.actuators_and_loads", row)
-    scene = block(3, actuators=(Hydraulic("h", "root", 1e3 / 3.0),))
+    scene = block(3, actuators=(PumpedPores("h", "root", 1e3 / 3.0),))
     wb.usd.write(tmp_path / "a.usda", scene)
     assert wb.usd.read(tmp_path / "a.usda").actuators == scene.actuators
 

@@ -56,6 +56,9 @@ def test_every_actuator_has_a_gradient_at_rest(solver, dim, actuator):
     u = torch.zeros((), dtype=sim.state().velocity.dtype, requires_grad=True)
     moves(u).backward()
     h, rounding = {"float64": (1e-4, 1e-6), "float32": (0.05, 0.02)}[precision]
+    if actuator == "dielectric":  # its stress is quadratic in the control
+        assert float(u.grad) == 0.0
+        return
     assert abs(float(u.grad)) > 1e-4
     assert float(u.grad) == pytest.approx(right_slope(moves, h), rel=rounding)
 

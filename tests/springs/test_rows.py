@@ -25,7 +25,7 @@ def test_gathering_gives_the_motion_and_the_gradients_of_scattering(solver, dim,
         sim = Simulation(scene, LATTICES[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
         made = sim.model.lattice
         rows = rows_of(made.ends, len(made), sim.model.device, gather)
-        sim.model = dataclasses.replace(sim.model, rows=rows)
+        sim._inputs.model = dataclasses.replace(sim.model, rows=rows)
         assert sim.model.gather == gather
         inputs = inputs or stirred(sim, rng, intervals=2)
         wanted = {n: t.clone().requires_grad_() for n, t in inputs.items()}

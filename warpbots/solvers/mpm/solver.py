@@ -189,13 +189,14 @@ class MPM:
                 f"{where} was inverted (det F = {J[J <= 0.0][0]:.3g}), its stress is not finite: the motion diverged; "
                 f"{remedy}, or law='fixed_corotated', which resists inversion"
             )
-        if (beyond := ~np.isfinite(self._stress(model, before)).all(axis=(-2, -1))).any():
+        if model.law_constants and (beyond := ~np.isfinite(self._stress(model, before)).all(axis=(-2, -1))).any():
             w, p = np.argwhere(beyond)[0]
             law, F = law_in_words(model.scene.bodies[model.matter.body[p]].material), before["deformation"][w, p]
             stretches = ", ".join(f"{s:.3g}" for s in np.linalg.svd(F, compute_uv=False))
             return (
                 f"{self._where(model, beyond)} is deformed beyond the range of its {law}: its principal stretches are "
-                f"{stretches}, where the law has no finite stress; {remedy}, or constants that allow this deformation"
+                f"{stretches}, where the law has no finite stress: the motion diverged; {remedy}, or constants "
+                f"that allow this deformation"
             )
         if fast.any():
             return f"{self._where(model, fast)} moves more than a cell in one step: the motion diverged; {remedy}"

@@ -29,7 +29,7 @@ _rows = wp.types.matrix((4, 3), real)
 
 
 @wp.struct
-class Contact:
+class ContactAtEnd:
     """A contact at the end of a step: what its force follows from.
 
     displacement: Displacement u [m].
@@ -84,7 +84,7 @@ class Geometry:
 
 
 @wp.func
-def contact_force(nu: _vec, c: Contact):
+def contact_force(nu: _vec, c: ContactAtEnd):
     """The product nu . l with the force l of the law."""
     q = gap_vector(c.displacement, c.normal, c.distance)
     return wp.dot(nu, law(q, c.normal, c.lam, c.own, c.skin, c.condition, c.friction, c.extra, c.closed))
@@ -153,7 +153,7 @@ def contact_of(
     contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
 ):  # fmt: skip
     """Contact k with the geometry `g`, the displacements U and the force `lam`."""
-    c = Contact()
+    c = ContactAtEnd()
     c.displacement = g.weight @ U
     c.normal = contacts.normal[k]
     c.distance = contacts.distance[k]
