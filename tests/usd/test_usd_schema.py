@@ -11,13 +11,16 @@ from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_s
 from warpbots import usd
 from warpbots.materials import CONSTANTS
 from warpbots.scene import (
+    JOINTS,
     Box,
     CamClay,
     DruckerPrager,
+    ElementaryJoint,
     FibreReinforcement,
     Fluid,
     Inertia,
     Joint,
+    JointKind,
     Material,
     MaxwellBranch,
     Obstacle,
@@ -68,7 +71,12 @@ def written(request, tmp_path_factory):
     for name, scene in scenes.items():
         usd.write(folder / f"{name}.usda", scene)
         stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
-    return stages
+    with pytest.MonkeyPatch.context() as patch:
+        turns = [ElementaryJoint("revolute", axis) for axis in "zxz"]
+        patch.setitem(JOINTS, "wrist", JointKind(tuple(turns)))
+        hand = Scene([RigidBody("hand", Box((0, 0, 0), (1, 1, 1)))], joints=[Joint("wrist", "wrist", None, "hand")])
+        usd.write(folder / "wrist.usda", hand)
+    return [*stages, Usd.Stage.Open(str(folder / "wrist.usda"))]
 
 
 def written_names(row):

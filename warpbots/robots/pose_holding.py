@@ -155,7 +155,7 @@ def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[flo
     beyond = {b.name for b in scene.rigid if joint.child in chains[b.name]}
     whole = {b.name for b in scene.rigid if chains[b.name][-1] == root}
     kinds = {j.child: j.kind for j in scene.joints}
-    sides = [beyond, whole - beyond] if kinds.get(root, "free") in ("free", "free_2d") else [beyond]
+    sides = [beyond, whole - beyond] if JOINTS[kinds.get(root, "free")].floats else [beyond]
     loads = []
     for side in sides:
         weights = [(b, i) for b in scene.rigid if b.name in side and (i := body_inertia(b))]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpbots.robots.names import distinct
 from warpbots.robots.quaternions import matrix, quaternion
 from warpbots.scene import JOINTS, ElementaryJoint, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.robot import ArticulatedRobot, robot_of
@@ -189,11 +190,11 @@ def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[FileJoint, ..
     if joint.kind == "free" and _is_free_body(joint, child, scene):
         return (FileJoint(joint.name, "free", np.eye(3)[2], 0),)
     chain = JOINTS[joint.kind].chain
+    names = distinct((f"{joint.name}/{_word(chain, i)}" for i in range(len(chain))), set())
     return tuple(
-        FileJoint(joint.name if len(chain) == 1 else f"{joint.name}/{_word(chain, i)}", _TYPES[part.type],
-              part.direction(joint.axis), i)
-        for i, part in enumerate(chain)
-    )  # fmt: skip
+        FileJoint(joint.name if len(chain) == 1 else name, _TYPES[part.type], part.direction(joint.axis), i)
+        for i, (name, part) in enumerate(zip(names, chain, strict=True))
+    )
 
 
 def _word(chain: Sequence[ElementaryJoint], i: int) -> str:

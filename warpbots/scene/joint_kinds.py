@@ -108,6 +108,12 @@ class JointKind:
         return any(joint.type == "prismatic" for joint in self.chain)
 
     @property
+    def floats(self) -> bool:
+        """Whether the child can move along two axes or more, and turn, as a floating body does in a plane or space."""
+        slides = {joint.axis for joint in self.chain if joint.type == "prismatic"}
+        return len(slides) > 1 and any(self.angular)
+
+    @property
     def angular(self) -> np.ndarray:
         """Whether each joint velocity is an angular velocity, shape (freedom,), bool."""
         return np.array([j.type != "prismatic" for j in self.chain for _ in range(j.freedom)], dtype=bool)

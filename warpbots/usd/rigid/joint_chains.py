@@ -12,11 +12,13 @@ from pxr import Usd
 
 from warpbots.scene import JOINTS, Joint, JointKind, RigidBody, SceneError
 from warpbots.usd.rigid.body_tree import Branch
-from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
+from warpbots.usd.rigid.exact_values import exact_joint, exact_pose, load_exact, note_unused
 from warpbots.usd.rigid.joint_kinematics import closest, displacement, misfit, solve
 from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
+from warpbots.usd.rigid.named_kinds import BY_AXES, FreeAxis, aligned, closest_axis, free_axes, named_kind, single_axes
 from warpbots.usd.stage.applied_schemas import RIGID_API
 from warpbots.usd.stage.attributes import number, schemas
+from warpbots.usd.stage.exact_fields import JOINT_FIELDS
 from warpbots.usd.stage.faults import LocatedError
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
@@ -92,13 +94,18 @@ def joint_chain(
     first = branch.joints[0]
     place = snap(zero @ first.ends[up].frame)
     rest = exact_pose(child, snap(place @ inverse(first.ends[down].frame)))
-    links = [link for joint in branch.joints for link in _links(joint, branch.reversed, rest @ joint.ends[down].frame)]
+    links = []
+    for joint in branch.joints:
+        links += _links(joint, branch.reversed, rest @ joint.ends[down].frame, frame, note)
     links = links[::-1] if branch.reversed else links
     for joint in branch.joints[1:]:
         distance, angle = misfit(zero @ joint.ends[up].frame, rest @ joint.ends[down].frame)
         if max(distance, angle) > _FITS:
             note(joint.prim, f"its frames and those of {first.prim.GetPath()} differ by {distance:.3g} m "
                  f"and {angle:.3g} rad; the frame of its second body is used")  # fmt: skip
+    if len(links) > 1:
+        for joint in branch.joints:
+            note_unused(joint.prim, JOINT_FIELDS, note)
     coordinates = _start(
         links, zero @ inverse(now[0]) @ now[1], rest, first.prim, RIGID_API not in schemas(child), frame.meters, note
     )
@@ -118,38 +125,73 @@ def _loose(freedom: Freedom) -> bool:
     return freedom.drive is None and not np.isfinite([freedom.lower, freedom.upper]).any()
 
 
-def _matched(joint: JointPrim, kind: JointKind, shift: int) -> tuple[Freedom, ...] | None:
-    """Degrees of freedom of `joint`, ordered as the velocities of `kind`; None if `kind` does not have the same motion.
+def _matched(joint: JointPrim, kind: JointKind, axes: list[FreeAxis]) -> tuple[Freedom, ...] | None:
+    """Degrees of freedom of `joint`, ordered as the velocities of `kind`; None if `kind` has other free axes.
 
     Args:
         joint: The joint of a file.
         kind: The kind of joint of a scene.
-        shift: The axes x, y and z of the kind are the axes shift, shift + 1 and shift + 2 (modulo 3) of the joint in
-            the file. If the kind has an axis, it is the axis `shift`.
+        axes: The axis of the joint in the file for each velocity of `kind`.
     """
     free = {(f.angular, f.axis): f for f in joint.freedoms}
-    wanted = []
-    for part in kind.chain:
-        letters = "xyz" if part.type == "ball" else part.axis or "x"
-        wanted += [(part.type != "prismatic", ("xyz".index(letter) + shift) % 3) for letter in letters]
-    turns = [key for key in free if key[0]]
-    if set(wanted) != set(free) or [key for key in wanted if key[0]] != turns:  # rotations do not commute
+    if set(axes) != set(free) or (kind.ball and not all(map(_loose, joint.freedoms))):
         return None
-    if kind.ball and not all(map(_loose, joint.freedoms)):
-        return None
-    return tuple(free[key] for key in wanted)
+    return tuple(free[axis] for axis in axes)
 
 
-def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
+def _named(joint: JointPrim, name: str, back: bool, place: np.ndarray, note: Note) -> _Link:
+    """The joint of the kind `name`.
+
+    Raises:
+        SceneError: `joint` has other free axes, or its second body is nearer to the root of its tree; the message names
+            the prim.
+    """
+    kind = JOINTS[name]
+    if back:
+        raise LocatedError(
+            joint.prim.GetPath(),
+            f"its second body carries its first, but a joint of the kind {name!r} has another inverse; make the root "
+            f"of the articulation (PhysicsArticulationRootAPI) a body on the side of its first body",
+        )
+    said = load_exact(joint.prim, "axis")
+    for axis in np.eye(3) if aligned(kind) else [np.eye(3)[2] if said is None else said]:
+        freedoms = _matched(joint, kind, free_axes(kind, closest_axis(axis)))
+        if freedoms is not None:
+            alone = _alone(joint, freedoms, single_axes(kind, closest_axis(axis)), note)
+            return _Link(name, axis, place, joint, () if kind.ball else alone, joint.name)
+    raise LocatedError(
+        joint.prim.GetPath(),
+        f"its free axes are {', '.join(f.token for f in joint.freedoms) or 'none'}, which are not those of its kind "
+        f"{name!r}; correct its limits, or remove {rows('Joint.kind')[0].name} to read one joint for each free axis",
+    )
+
+
+def _alone(joint: JointPrim, freedoms: tuple[Freedom, ...], single: np.ndarray, note: Note) -> tuple[Freedom, ...]:
+    """The `freedoms`, without limits and drives of axes that occur several times."""
+    lost = {f.token for f, own in zip(freedoms, single, strict=True) if not own and not _loose(f)}
+    for token in sorted(lost):
+        note(joint.prim, f"limits or a drive of {token}, which are left out, because its kind has this axis several "
+             f"times")  # fmt: skip
+    return tuple(
+        f if own else f._replace(lower=-np.inf, upper=np.inf, drive=None)
+        for f, own in zip(freedoms, single, strict=True)
+    )
+
+
+def _links(joint: JointPrim, back: bool, place: np.ndarray, frame: StageUnits, note: Note) -> list[_Link]:
     """Joints of a scene with the motion of `joint`: one joint if a kind has this motion, else a chain of joints."""
     sign = -1.0 if back else 1.0
     if joint.ball:
         return [_Link("ball", np.eye(3)[2], place, joint, (), joint.name)]
-    for name, kind in JOINTS.items():
+    named = named_kind(joint.prim, frame)
+    if named is not None:
+        return [_named(joint, named, back, place, note)]
+    for name in BY_AXES:
+        kind = JOINTS[name]
         if back and len(kind.chain) > 1 and name != "free":
             continue  # the inverse motion is not of the same kind
         for shift in range(3):
-            freedoms = _matched(joint, kind, shift)
+            freedoms = _matched(joint, kind, [(angular, (axis + shift) % 3) for angular, axis in free_axes(kind, 0)])
             if freedoms is None:
                 continue
             freedoms = () if kind.ball else freedoms
@@ -173,7 +215,9 @@ def _start(
     if len(links) == 1:
         link = links[0]
         target = inverse(link.place) @ moved @ inverse(rest) @ link.place
-        found = [_within(link, solve(link.kind, link.axis, target))]
+        said = load_exact(link.prim.prim, "start")
+        guess = said if said is not None and said.size == JOINTS[link.kind].coordinates else None
+        found = [_within(link, solve(link.kind, link.axis, target, guess))]
     else:
         found = _search(links, moved, rest)
     reached = _reached(links, found, rest)
@@ -241,7 +285,7 @@ def _joint(
             lower=tuple(lower) if limited else None, upper=tuple(upper) if limited else None,
             start_velocity=rates if any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame, note),
         )  # fmt: skip
-        return exact_joint(prim, joint) if alone else joint
+        return exact_joint(prim, joint, note) if alone else joint
     except SceneError as error:
         raise LocatedError(prim.GetPath(), error) from None
 

@@ -32,17 +32,21 @@ def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.nda
     return pose
 
 
-def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
+def solve(kind: str, axis: np.ndarray, target: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
     """Coordinates at which the displacement of a joint is closest to `target`.
 
     Kinds with orthogonal translations before one rotation have a closed-form solution; all other kinds are solved by
-    least squares.
+    least squares, from the coordinates `guess`, or from zero if `guess` is None.
     """
     chain = JOINTS[kind].chain
     turns = [part for part in chain if part.type != "prismatic"]
     directions = np.array([part.direction(axis) for part in chain if part.type == "prismatic"]).reshape(-1, 3)
     if len(turns) > 1 or turns != list(chain[len(directions) :]) or np.any(np.triu(directions @ directions.T, 1)):
-        return closest(functools.partial(displacement, kind, axis), target, JOINTS[kind].zero)
+        begin = JOINTS[kind].zero if guess is None else guess
+        q = closest(functools.partial(displacement, kind, axis), target, begin)
+        if JOINTS[kind].ball:
+            q[-4:] /= np.linalg.norm(q[-4:])
+        return q
     q = directions @ target[:3, 3]
     return np.concatenate([q, *(_rotation_coordinates(part, axis, target[:3, :3]) for part in turns)])
 

@@ -4,6 +4,8 @@ import numpy as np
 from pxr import Gf, Usd, UsdPhysics
 
 from warpbots.scene import JOINTS, Joint, Scene, Servo, Torque
+from warpbots.usd.rigid.exact_values import store_exact
+from warpbots.usd.rigid.named_kinds import aligned, closest_axis, free_axes, single_axes, write_kind
 from warpbots.usd.stage.attributes import apply, author_row, create, quaternion
 from warpbots.usd.stage.prim_editing import Target, rename
 from warpbots.usd.stage.schema import rows
@@ -29,12 +31,8 @@ def _tokens(joint: Joint) -> tuple[str, ...]:
     """UsdPhysics names of the axes that belong to the velocities of a joint; empty for spherical joints."""
     if joint.kind in _TYPES:
         return {"revolute": ("angular",), "prismatic": ("linear",)}.get(joint.kind, ())
-    along = "XYZ"[_aligned(np.array(joint.axis))[0]]
-    tokens = []
-    for part in JOINTS[joint.kind].chain:
-        axes = "XYZ" if part.type == "ball" else part.axis.upper() if part.axis else along
-        tokens += [f"{'trans' if part.type == 'prismatic' else 'rot'}{axis}" for axis in axes]
-    return tuple(tokens)
+    axes = free_axes(JOINTS[joint.kind], closest_axis(joint.axis))
+    return tuple(f"{'rot' if angular else 'trans'}{'XYZ'[axis]}" for angular, axis in axes)
 
 
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
@@ -49,10 +47,13 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
     frame = target.frame
     prim = target.stage.DefinePrim(target.path("Joints", joint.name), _TYPES.get(joint.kind, "PhysicsJoint"))
     rename(prim, joint.name)
+    write_kind(prim, joint.kind, frame)
+    if JOINTS[joint.kind].has_axis and not aligned(JOINTS[joint.kind]):
+        store_exact(prim, "axis", joint.axis)
     place = matrix_of(joint.rotation, joint.position)
-    if JOINTS[joint.kind].has_axis:
-        k, aligned = _aligned(np.array(joint.axis))
-        place = place @ matrix_of(aligned, np.zeros(3))
+    if aligned(JOINTS[joint.kind]):
+        k, turned = _aligned(np.array(joint.axis))
+        place = place @ matrix_of(turned, np.zeros(3))
     if joint.kind in ("revolute", "prismatic"):
         create(prim, rows("axis of a joint")[0].name, "token", "XYZ"[k], uniform=True)
     rest = {b.name: matrix_of(b.rotation, b.position) for b in scene.rigid}
@@ -72,7 +73,7 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
 
 def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
     """Index of the coordinate axis most parallel to `axis`, and a rotation from this coordinate axis to `axis`."""
-    k = int(np.argmax(np.abs(axis)))
+    k = closest_axis(axis)
     start = np.eye(3)[k]
     if axis[k] < 0.0:
         half = np.diag([1.0 if i == (k + 1) % 3 else -1.0 for i in range(3)])  # half a turn about another axis
@@ -89,10 +90,10 @@ def _per(token: str, frame: StageUnits) -> float:
 
 
 def _write_limits(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
-    tokens = _tokens(joint)
+    single = single_axes(JOINTS[joint.kind], closest_axis(joint.axis))
     limits = {
-        token: (-np.inf, np.inf) if joint.lower is None else (joint.lower[k], joint.upper[k])
-        for k, token in enumerate(tokens)
+        token: (joint.lower[k], joint.upper[k]) if joint.lower is not None and single[k] else (-np.inf, np.inf)
+        for k, token in enumerate(_tokens(joint))
     }
     if joint.kind in _TYPES:
         for token, pair in limits.items():
@@ -115,13 +116,14 @@ def _write_limits(prim: Usd.Prim, joint: Joint, frame: StageUnits) -> None:
 
 def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: StageUnits) -> None:
     """Author a drive for the first motor of each axis; other programs simulate it."""
-    if joint.kind == "free":
+    if JOINTS[joint.kind].ball:
         return
+    single = single_axes(JOINTS[joint.kind], closest_axis(joint.axis))
     for k, token in enumerate(_tokens(joint)):
         motor = next(
             (a for a in scene.actuators if isinstance(a, Torque | Servo) and (a.joint, a.axis) == (joint.name, k)), None
         )
-        if motor is None:
+        if motor is None or not single[k]:
             continue
         UsdPhysics.DriveAPI.Apply(prim, token)
         angular = token in _TURNS

@@ -284,6 +284,10 @@ declare("rigid.joint_reader",
     Row("motor force", "drive:{axis}:physics:maxForce", "float", "local", "N or N m", "PhysicsDriveAPI", _USD, None),
     writer="rigid.joint_writer",
 )
+declare("rigid.named_kinds",
+    Row("Joint.kind", "warpbots:kind", "token", "text", "1", "joint", OWN, None),
+    Row("chain of a joint", "warpbots:chain", "string", "text", "1", "joint", OWN, ""),
+)
 declare("rigid.joint_chains",
     Row("Joint.armature", "newton:armature", "float", "local", "kg or kg m^2", "joint", _NEWTON, None),
     Row("Joint.armature", "physxJoint:armature", "float", "local", "kg or kg m^2", "joint", _OMNI, None, written=False),
