@@ -383,6 +383,71 @@ def test_a_wrong_law_is_refused_before_anything_runs(law, message):
         wb.MPM(1 / 8).build(scene)
 
 
+def no_constants(dim):
+    mat = matrix(dim)
+
+    @wp.func
+    def stress(F: mat, u: real):
+        return u * wp.identity(n=dim, dtype=real)
+
+    return stress
+
+
+def three_constants(dim):
+    mat, numbers = matrix(dim), vector(3)
+
+    @wp.func
+    def stress(F: mat, u: real, c: numbers):
+        return u * c[2] * wp.identity(n=dim, dtype=real)
+
+    return stress
+
+
+def not_warp(dim):
+    return lambda F, u, c: u * c * F
+
+
+@pytest.mark.parametrize("solver", [wb.MPM, wb.ProjectiveDynamics, wb.MassSpring], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (pumped(3), r"the function of the dimension .*, `law, c` instead of `law\(dim\), c`, got <Function"),
+        (no_constants, r"c of the shape \(\), and its Warp function must take \(F: .*, u: .*, c: float.*takes \(F"),
+        (three_constants, r"c of the shape \(\), and its Warp function must take .* it takes \(.*c: vec3[fd]\)"),
+        (not_warp, r"its Warp function must be a Warp function \(@wp.func\), got <function"),
+        (3.0, r"the function of the dimension that makes the Warp function, .* got 3.0"),
+    ],
+    ids=["made", "no constants", "three constants", "not a Warp function", "number"],
+)
+def test_a_law_of_another_form_is_refused_before_anything_runs(solver, law, message):
+    scene = block(3, actuators=(Wrong("wrong", "root", law),))
+    with pytest.raises(SceneError, match=f"^Wrong 'wrong': its function registered with stress_law .*{message}"):
+        solver(1 / 8).build(scene)
+
+
+def test_a_law_without_its_constants_is_refused_before_anything_runs():
+    @stress_law.register
+    def _(actuator: Bare, dim: int):
+        return pumped
+
+    with pytest.raises(SceneError, match=r"^Bare 'b': .* must return a law and its constants, `law, c`, got <function"):
+        wb.MPM(1 / 8).build(block(3, actuators=(Bare("b", "root"),)))
+
+
+class Bare(StressActuator):
+    """An actuator without fields of its own, which needs no decorator."""
+
+
+def test_a_class_whose_fields_would_be_lost_is_refused():
+    class Undecorated(StressActuator):
+        pressure: float
+
+    with pytest.raises(
+        SceneError, match=r"^Undecorated: .* fields \(pressure\), but is no dataclass; write @dataclasses"
+    ):
+        Undecorated("u", "root", 1.0)
+
+
 FAULTS = {
     "field": ((1, 0, 0), -1.0, 3.0, r"max_field must be positive \[V/m\], got -1"),
     "permittivity": ((1, 0, 0), 1e6, 0.5, r"relative_permittivity must be at least 1, the vacuum's \[1\], got 0.5"),
