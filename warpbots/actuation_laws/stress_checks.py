@@ -18,7 +18,7 @@ from warpbots.actuation_laws.stress import StressFunction, acts_as_stress, propo
 from warpbots.numerics import launch, matrix, precision, real, real_numpy, wrong_arguments
 from warpbots.scene import Actuator, Scene, SceneError
 
-__all__ = ["law_and_constants", "refuse_wrong_laws", "without_energy"]
+__all__ = ["evaluated", "law_and_constants", "refuse_wrong_laws", "without_energy"]
 
 _SAMPLES = 8
 _STRAIN = 0.2
@@ -149,7 +149,7 @@ def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> _Sam
     basis = _STEP * np.eye(dim * dim).reshape(-1, dim, dim)
     moves = [(D, 0.0) for D in (*basis, *-basis)] + [(np.zeros((dim, dim)), h) for h in (_STEP, -_STEP)]
     everywhere = [F, *(F + D for D, _ in moves)], [u, *(u + h for _, h in moves)], [T] * (1 + len(moves))
-    S, F_adj, u_adj = _evaluated(definition, constants, dim, *map(np.concatenate, everywhere))
+    S, F_adj, u_adj = evaluated(definition, constants, dim, *map(np.concatenate, everywhere))
     S, n = S.reshape(-1, _SAMPLES, dim, dim), dim * dim
     with np.errstate(invalid="ignore"):  # a stress that is not finite is refused
         ahead, behind = (np.append(S[i : i + n], S[j : j + 1], axis=0) for i, j in ((1, 1 + 2 * n), (1 + n, 2 + 2 * n)))
@@ -159,7 +159,7 @@ def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> _Sam
     return _Samples(F, S[0], by_F, slope[-1], T, F_adj[:_SAMPLES], u_adj[:_SAMPLES], bend)
 
 
-def _evaluated(
+def evaluated(
     definition: StressFunction, constants: ArrayLike, dim: int, F: np.ndarray, u: np.ndarray, T: np.ndarray
 ) -> list[np.ndarray]:
     """S, and the gradients of T : S with respect to F and u, at many points."""
