@@ -13,7 +13,8 @@ import numpy as np
 import torch
 import warp as wp
 
-from warpbots.actuation_laws import proportional, stress_law
+from warpbots.actuation_laws import law_and_constants, proportional, stress_law
+from warpbots.actuation_laws.stress_checks import evaluated
 from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
@@ -164,6 +165,16 @@ def knows(solver: str, actuator: str) -> bool:
 def is_proportional(actuator) -> bool:
     """Whether an actuator is a stress that is proportional to its control."""
     return isinstance(actuator, StressActuator) and stress_law(actuator, 3)[0] is proportional
+
+
+def is_even(actuator, dim: int) -> bool:
+    """Whether an actuator is a stress that is no different for -u: its law has no slope at u = 0."""
+    if not isinstance(actuator, StressActuator) or is_proportional(actuator):
+        return False
+    F, T = np.eye(dim) + 0.02 * np.arange(dim * dim).reshape(dim, dim), np.diag([1.0, 2.0, -4.0][:dim])
+    both = (np.stack([A, A]) for A in (F, T))
+    stress, _, slope = evaluated(*law_and_constants(actuator, dim), dim, next(both), np.array([0.0, 1.0]), next(both))
+    return not slope[0] and bool(stress[1].any())
 
 
 def least(solver: str) -> int:

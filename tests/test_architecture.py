@@ -131,6 +131,18 @@ def functions(decorator):
                 yield path, node
 
 
+def test_no_quotient_of_numbers_is_rounded_to_float32():
+    """Warp evaluates `1.0 / 3.0` in float32; `real(1.0) / real(3.0)` is a quotient of the type of the solver."""
+    bad = [
+        f"{path.name}:{node.lineno} {ast.unparse(node)}"
+        for path, function in functions("wp.")
+        for node in ast.walk(function)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        and isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+    ]  # fmt: skip
+    assert not bad, "\n".join(bad)
+
+
 def root_of(target):
     """The name that a chain of indices and attributes starts with, and whether there is a chain."""
     chain = False

@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+import warp as wp
 from cases import LAW_CASES, SOLVERS, block, to_numpy
 from law_points import evaluate
 
 from warpbots import materials
-from warpbots.materials import gent
+from warpbots.materials import CONSTANTS, gent
+from warpbots.numerics import matrix, real
 from warpbots.scene import Box, Material, Scene, SceneError, SoftBody
 from warpbots.simulation import Simulation, SimulationError
 
@@ -173,3 +175,47 @@ def test_matter_beyond_the_range_of_its_law_is_reported(solver):
     with pytest.raises(SimulationError, match=words):
         Simulation(scene, sim.solver, sim.dt, None).rollout(None, 2, sim.state(**start))
     assert np.isnan(evaluate(law, 0, deformation_of(3)[None], constants={"locking_invariant": most}).stress).all()
+
+
+def yeoh(arguments: int, count: int):
+    """A definition whose three functions take `arguments` arguments, the last of them a vector of `count` numbers."""
+    vec = wp.types.vector(count, real)
+
+    def law(dim):
+        mat = matrix(dim)
+
+        @wp.func
+        def of_three(F: mat, mu: real, lam: real):
+            return F
+
+        @wp.func
+        def of_four(F: mat, mu: real, lam: real, c: vec):
+            return F
+
+        return ((of_three, of_four)[arguments - 3],) * 3
+
+    return law
+
+
+ONE = materials.LawConstant("second_coefficient", "k", "1", "Yeoh's ratio", default=0.1)
+
+
+@pytest.mark.parametrize("solver", ["mpm", "projective"])
+@pytest.mark.parametrize(
+    ("definition", "declared", "words"),
+    [
+        (yeoh(3, 1), [ONE], r"its energy Psi must take \(F: .*, mu: .*, lam: .*, c: vec1[fd]\), it takes \("
+         r"F: .*, lam: float\d\d\); c holds the constants in with_constants, second_coefficient$"),
+        (yeoh(4, 2), [ONE], r"c: vec1[fd]\), it takes \(.*c: vec2[fd]\); c holds"),
+        (yeoh(4, 1), [], r"it takes \(.*c: vec1[fd]\); an argument c needs constants declared by with_constants$"),
+        (lambda dim: yeoh(3, 1)(dim)[:2], [], r"must return three Warp functions: energy Psi, Kirchhoff stress tau, .*"),
+        (lambda dim: None, [], r"must return three Warp functions: .* got None"),
+    ],
+    ids=["no c", "c too long", "undeclared c", "two functions", "nothing"],
+)  # fmt: skip
+def test_a_law_of_another_form_is_refused_before_anything_runs(solver, definition, declared, words, monkeypatch):
+    monkeypatch.setitem(materials.LAWS, "yeoh", definition)
+    monkeypatch.setitem(CONSTANTS, definition, tuple(declared))
+    body = SoftBody("finger", Box((0.0,) * 3, (0.2,) * 3), Material(1e4, law="yeoh"))
+    with pytest.raises(SceneError, match=f"^SoftBody 'finger': law 'yeoh'.*{words}"):
+        SOLVERS[solver](0.1).build(Scene([body], domain=((0.0,) * 3, (1.0,) * 3)))

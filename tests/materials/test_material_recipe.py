@@ -29,6 +29,8 @@ import warp as wp
 from warpbots.materials import LawConstant, with_constants
 from warpbots.numerics import matrix, real
 
+__all__ = ["law"]
+
 vec = wp.types.vector(1, real)
 
 

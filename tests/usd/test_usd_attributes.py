@@ -1,6 +1,8 @@
 """An attribute of a file is declared in one place: the recipe of CONTRIBUTING, and the columns of the table."""
 
 import importlib.util
+import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -9,13 +11,13 @@ import pytest
 from pxr import Usd, UsdGeom
 from usd_cases import full_scene, rigid_scene, simple_scene
 
-from warpbots import usd
+from warpbots import scene, usd
 from warpbots.scene import SceneError, StressActuator
 from warpbots.scene.record import direction, record
 from warpbots.usd.stage import ledger, schema
 from warpbots.usd.stage.codecs import CODECS
-from warpbots.usd.stage.schema import OWN, TABLE, Row, declare
-from warpbots.usd.stage.units import UNITS
+from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.schema import KINDS, OWN, TABLE, Row, declare
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -124,10 +126,81 @@ def test_a_field_without_a_row_is_not_lost(twist, tmp_path):
         usd.write(tmp_path / "lost.usda", simple_scene(actuators=[twist]))
 
 
-def test_every_row_says_how_it_is_converted():
+def test_every_kind_has_a_codec():
+    assert {*KINDS} == {*CODECS, "local"}
+
+
+WRONG_ROWS = {
+    "kind": ({"kind": "scalar"}, r"kind must be one of text, integer, number, .*, got 'scalar'"),
+    "unit": ({"unit": "Nm"}, r"unit must be one of 1, s, 1/s, .*, kg/m\^dim, got 'Nm'; add yours to UNITS"),
+    "type": ({"type": "int"}, r"type of the kind 'number' must be one of double, float, got 'int'"),
+    "unknown type": ({"type": "doubl"}, r"type of the kind 'number' must be one of double, float, got 'doubl'"),
+    "again": (
+        {"sets": "Twist.torque", "name": "warpbots:torque", "unit": "N"},
+        r"already holds Twist.torque; declare it",
+    ),
+    "attribute": ({"name": "warpbots:axis"}, r"warpbots:axis of WarpbotsTwistAPI already holds Twist.axis; give it an"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_ROWS)
+def test_a_wrong_row_is_refused(twist, fault):
+    values, message = WRONG_ROWS[fault]
+    row = Row("Twist.power", "warpbots:power", "double", "number", "N m", "WarpbotsTwistAPI", OWN)._replace(**values)
+    before = [*schema.TABLE], {**schema._ROWS}
+    with pytest.raises(SceneError, match=f"^Row {row.sets!r}, {row.name}: .*{message}"):
+        declare("stage.actuators_and_loads", row)
+    assert before == (schema.TABLE, schema._ROWS)
+
+
+def test_a_row_may_be_declared_again(twist):
+    """A cell of a notebook runs twice."""
+    (row,), before = schema.rows("Twist.torque"), len(schema.TABLE)
+    declare(row.reader, row._replace(reader="", writer=""))
+    assert (schema.rows("Twist.torque"), len(schema.TABLE)) == ((row,), before)
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "cause"),
+    [
+        ("torque", {"type": "int", "kind": "integer"}, r"0\.333.* int .*'integer' \(it is no integer\)"),
+        ("torque", {"type": "double3", "kind": "vector"}, r"0\.333.* double3 .*'vector' \(.*\)"),
+        (
+            "torque",
+            {"type": "string", "kind": "text"},
+            r"0\.333.* string .*'text' \(Type mismatch .*'string', got 'do.*\)",
+        ),
+        ("axis", {"type": "double", "kind": "number"}, r"\(0\.0, 0\.6, 0\.8\) .* double .*'number' \(.*\)"),
+    ],
+)
+def test_a_row_that_does_not_fit_its_field_is_refused(twist, tmp_path, field, values, cause):
+    """With the cause, and no file."""
+    (row,) = schema.rows(f"Twist.{field}")
+    schema._ROWS[row.sets] = (row._replace(**values),)
+    with pytest.raises(SceneError, match=rf"Twist\.{field} = {cause}; correct the type and the kind in its Row$"):
+        usd.write(tmp_path / "odd.usda", simple_scene(actuators=[twist]))
+    assert [*tmp_path.iterdir()] == []
+
+
+ALIKE = {"Hz": "1/s", "rad": "1", "degrees": "1", "rad/s": "1/s", "rad/m": "1/m"} | dict.fromkeys(
+    ("kg/m^2", "kg/m^3"), "kg/m^dim"
+)
+"""Units of docstrings, as units of rows: angles have no dimension."""
+
+
+def test_every_row_has_the_unit_of_its_field():
+    """In the docstring of its class, in brackets; none is 1."""
+    checked = 0
     for row in TABLE:
-        assert row.kind in (*CODECS, "local"), row
-        assert row.kind == "local" or row.unit in (*UNITS, "kg/m^dim"), row
+        cls, _, field = row.sets.partition(".")
+        of_field = re.fullmatch(r"[A-Z]\w+\.\w+", row.sets) and cls in vars(scene)
+        if not of_field or row.kind in ("local", "color") or row.name.startswith(EXACT):
+            continue
+        text = re.search(rf"^ +{field}: (.*?)(?=^ +\w+: |^$|\Z)", inspect.getdoc(vars(scene)[cls]), re.M | re.S)
+        said = {ALIKE.get(unit, unit) for unit in re.findall(r"\[([^\]]*)\]", text[1])} or {"1"}
+        assert row.unit in said, row
+        checked += 1
+    assert checked > 100
 
 
 def test_every_row_names_the_module_that_reads_it(tmp_path, monkeypatch):
@@ -147,8 +220,8 @@ def test_every_row_names_the_module_that_reads_it(tmp_path, monkeypatch):
     for module in [m for name, m in sys.modules.items() if name.startswith("warpbots.usd.")]:
         if vars(module).get("mark_read") is original:
             monkeypatch.setattr(module, "mark_read", mark_read)
-    for name, scene in {"full": full_scene(3), "rigid": rigid_scene()}.items():
-        usd.write(tmp_path / f"{name}.usda", scene)
+    for name, written in {"full": full_scene(3), "rigid": rigid_scene()}.items():
+        usd.write(tmp_path / f"{name}.usda", written)
         usd.read(tmp_path / f"{name}.usda")
     seen = [row for row in TABLE if row.name in asked and row.written]
     assert len(seen) > 60

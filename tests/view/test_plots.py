@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from warpbots.optimize import History
-from warpbots.scene import Material, Muscle, Pressure, Scene, SoftBody, Sphere
+from warpbots.scene import DielectricElastomer, Material, Muscle, Pressure, Scene, SoftBody, Sphere
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 from warpbots.view import controls, loss_curve, save_loss
@@ -71,6 +71,15 @@ def test_many_controls_are_bands_red_where_they_contract(axes):
     np.testing.assert_allclose(colors[:6], np.broadcast_to(CONTRACT, (6, 3, 3)), atol=0.01)
     np.testing.assert_allclose(colors[6], np.broadcast_to(EXPAND, (3, 3)), atol=0.01)
     assert ax.get_ylim() == (7.0, 0.0)
+
+
+def test_bands_follow_an_actuator_that_contracts_for_both_signs(axes):
+    """A contraction of u^2: a quarter of full contraction at u = -1/2."""
+    ball = Sphere((0.0, 0.0), 0.1)
+    field = tuple(DielectricElastomer(f"d{k}", "r", (1.0, 0.0), 1.0, 3.0) for k in range(7))
+    scene = Scene((SoftBody("b", ball, Material(1e4), regions={"r": ball}),), field)
+    ax = controls(Simulation(scene, MPM(0.05), 1e-3).rollout(-0.5 * torch.ones(3, 7), 3), axes())
+    np.testing.assert_allclose(ax.collections[0].get_array(), np.full((7, 3), 0.25))
 
 
 def test_controls_of_nothing_and_of_no_world_are_refused(flat, axes):

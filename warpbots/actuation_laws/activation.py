@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws.constants import constants_type, made, name_of
-from warpbots.actuation_laws.stress import StressFunction, proportional, stress_law
-from warpbots.actuation_laws.stress_checks import refuse_wrong_laws
+from warpbots.actuation_laws.stress import StressFunction, proportional
+from warpbots.actuation_laws.stress_checks import law_and_constants, refuse_wrong_laws
 from warpbots.numerics import matrix, real
 from warpbots.scene import Actuator, SceneError
 
@@ -51,8 +51,8 @@ class ActiveLaw(NamedTuple):
 
 
 def _active_law(actuator: Actuator, dim: int) -> ActiveLaw:
-    definition, constants = stress_law(actuator, dim)
-    return ActiveLaw(name_of(definition), definition, np.shape(constants))
+    definition, constants = law_and_constants(actuator, dim)
+    return ActiveLaw(name_of(definition), definition, constants.shape)
 
 
 def active_laws(actuators: Iterable[Actuator], dim: int) -> tuple[ActiveLaw, ...]:
@@ -95,7 +95,7 @@ def activation(
             )
         refuse_wrong_laws(a, dim)
         numbers.append(laws.index(law))
-        constants.append(np.ravel(stress_law(a, dim)[1]))
+        constants.append(law_and_constants(a, dim)[1].ravel())
     arrays = ActivationArrays()
     arrays.start = wp.array(np.searchsorted(element, np.arange(count + 1)), dtype=int, device=device)
     arrays.actuator = wp.array(actuator, dtype=int, device=device)

@@ -4,7 +4,8 @@ import functools
 
 import numpy as np
 
-from warpbots.actuation_laws.stress import proportional, stress_law
+from warpbots.actuation_laws.stress import proportional
+from warpbots.actuation_laws.stress_checks import law_and_constants
 from warpbots.scene import Actuator, Expansion, Oscillation
 
 __all__ = ["rest_strain"]
@@ -19,10 +20,10 @@ def rest_strain(actuator: Actuator, dim: int) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         TypeError: The actuator acts neither by a strain nor by a stress that is proportional to the signal.
     """
-    law, stress = stress_law(actuator, dim)
+    law, stress = law_and_constants(actuator, dim)
     if law is not proportional:
         raise TypeError(f"{type(actuator).__name__} has a stress that is not proportional to the signal")
-    return np.asarray(stress, dtype=float), np.zeros((dim, dim))
+    return stress, np.zeros((dim, dim))
 
 
 @rest_strain.register

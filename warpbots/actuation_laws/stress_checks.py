@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from warpbots.actuation_laws.constants import constants_type, made, name_of
 from warpbots.actuation_laws.stress import StressFunction, acts_as_stress, proportional, stress_law
-from warpbots.numerics import launch, matrix, precision, real, real_numpy
+from warpbots.numerics import launch, matrix, precision, real, real_numpy, wrong_arguments
 from warpbots.scene import Actuator, Scene, SceneError
 
-__all__ = ["refuse_wrong_laws", "without_energy"]
+__all__ = ["evaluated", "law_and_constants", "refuse_wrong_laws", "without_energy"]
 
 _SAMPLES = 8
 _STRAIN = 0.2
@@ -56,17 +56,41 @@ class _Samples(NamedTuple):
     bend: np.ndarray
 
 
+def law_and_constants(actuator: Actuator, dim: int) -> tuple[StressFunction, np.ndarray]:
+    """The law of a stress actuator and its constants as an array, see `stress_law`.
+
+    Raises:
+        SceneError: What is registered for the actuator returns something else.
+    """
+    found = stress_law(actuator, dim)
+    who = f"{type(actuator).__name__} {actuator.name!r}: its function registered with stress_law"
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise SceneError(f"{who} must return a law and its constants, `law, c`, got {found!r}")
+    definition, constants = found[0], np.asarray(found[1], dtype=float)
+    if isinstance(definition, wp.Function) or not callable(definition):
+        raise SceneError(
+            f"{who} must return the function of the dimension that makes the Warp function, `law, c` instead of "
+            f"`law(dim), c`, got {definition!r}"
+        )
+    try:
+        kind = constants_type(constants.shape)
+    except TypeError as fault:
+        raise SceneError(f"{who}: {fault}") from None
+    if fault := wrong_arguments(made(definition, dim), F=matrix(dim), u=real, c=kind):
+        raise SceneError(f"{who} returns constants c of the shape {constants.shape}, and its Warp function {fault}")
+    return definition, constants
+
+
 def refuse_wrong_laws(actuator: Actuator, dim: int) -> None:
     """Raise if the stress of an actuator is not finite and symmetric, or if Warp differentiates it wrongly.
 
     Raises:
         SceneError: The law is wrong; the message says how.
     """
-    definition, constants = stress_law(actuator, dim)
+    definition, constants = law_and_constants(actuator, dim)
     who = f"{type(actuator).__name__} {actuator.name!r}: its stress S(F, u, c)"
     if definition is proportional:
-        stress = np.asarray(constants, dtype=float)
-        faults = _stress_faults(stress[None])
+        faults = _stress_faults(constants[None])
     else:
         found = _sampled(definition, constants, dim)
         faults = _stress_faults(found.S) or _derivative_faults(found)
@@ -81,7 +105,7 @@ def without_energy(scene: Scene) -> list[Actuator]:
 
 def _has_energy(actuator: Actuator, dim: int) -> bool:
     """Whether the derivative of F S with respect to F is symmetric."""
-    definition, constants = stress_law(actuator, dim)
+    definition, constants = law_and_constants(actuator, dim)
     if definition is proportional:
         return True
     found = _sampled(definition, constants, dim)
@@ -125,7 +149,7 @@ def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> _Sam
     basis = _STEP * np.eye(dim * dim).reshape(-1, dim, dim)
     moves = [(D, 0.0) for D in (*basis, *-basis)] + [(np.zeros((dim, dim)), h) for h in (_STEP, -_STEP)]
     everywhere = [F, *(F + D for D, _ in moves)], [u, *(u + h for _, h in moves)], [T] * (1 + len(moves))
-    S, F_adj, u_adj = _evaluated(definition, constants, dim, *map(np.concatenate, everywhere))
+    S, F_adj, u_adj = evaluated(definition, constants, dim, *map(np.concatenate, everywhere))
     S, n = S.reshape(-1, _SAMPLES, dim, dim), dim * dim
     with np.errstate(invalid="ignore"):  # a stress that is not finite is refused
         ahead, behind = (np.append(S[i : i + n], S[j : j + 1], axis=0) for i, j in ((1, 1 + 2 * n), (1 + n, 2 + 2 * n)))
@@ -135,7 +159,7 @@ def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> _Sam
     return _Samples(F, S[0], by_F, slope[-1], T, F_adj[:_SAMPLES], u_adj[:_SAMPLES], bend)
 
 
-def _evaluated(
+def evaluated(
     definition: StressFunction, constants: ArrayLike, dim: int, F: np.ndarray, u: np.ndarray, T: np.ndarray
 ) -> list[np.ndarray]:
     """S, and the gradients of T : S with respect to F and u, at many points."""

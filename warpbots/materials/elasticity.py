@@ -9,11 +9,12 @@ import warp as wp
 from warpbots.materials.incompressible import incompressible
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.law_constants import CONSTANTS, LawConstant
-from warpbots.numerics import matrix, real
+from warpbots.numerics import matrix, real, wrong_arguments
+from warpbots.scene import SceneError
 
 __all__ = [
-    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "constants_of", "elasticity", "law_of", "numbers_type",
-    "of_poissons_ratio", "p_wave_modulus",
+    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "constants_of", "elasticity", "functions_of", "law_of",
+    "numbers_type", "of_poissons_ratio", "p_wave_modulus",
 ]  # fmt: skip
 
 Definition = Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]
@@ -76,6 +77,27 @@ def law_of(name: str) -> Law:
         registered.append(parts)
     number = registered.index(parts)
     return Law(name, f"{name}_{number + 1}" if number else name, *parts)
+
+
+@functools.cache
+def functions_of(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi, tau and P of a law as its definition returns them: of (F, mu, lambda), and c if it has constants c.
+
+    Raises:
+        SceneError: The definition returns something else.
+    """
+    found, names = law.definition(dim), ("energy Psi", "Kirchhoff stress tau", "first Piola-Kirchhoff stress P")
+    if not isinstance(found, tuple) or len(found) != len(names):
+        raise SceneError(f"law {law.name!r} must return three Warp functions: {', '.join(names)}; got {found!r}")
+    count = len(law.constants)
+    numbers = {"c": wp.types.vector(count, real)} if count else {}
+    declared = f"c holds the constants in with_constants, {', '.join(c.name for c in law.constants)}" if count else (
+        "an argument c needs constants declared by with_constants"
+    )  # fmt: skip
+    for name, function in zip(names, found, strict=True):
+        if fault := wrong_arguments(function, F=matrix(dim), mu=real, lam=real, **numbers):
+            raise SceneError(f"law {law.name!r}: its {name} {fault}; {declared}")
+    return found
 
 
 def numbers_type(law: Law) -> type:
@@ -161,7 +183,7 @@ def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function
 
 def _without_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi, tau and P of (F, E, nu)."""
-    law_energy, law_stress, law_piola = law.definition(dim)
+    law_energy, law_stress, law_piola = functions_of(law, dim)
     mat = matrix(dim)
 
     @wp.func
@@ -184,7 +206,7 @@ def _without_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp
 
 def _with_own_constants(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi, tau and P of (F, E, s), with s = (nu, c)."""
-    law_energy, law_stress, law_piola = law.definition(dim)
+    law_energy, law_stress, law_piola = functions_of(law, dim)
     mat, Numbers, constants = matrix(dim), numbers_type(law), constants_of(law)
 
     @wp.func

@@ -21,6 +21,7 @@ from warpbots.numerics.launch import (
 )
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
+from warpbots.numerics.signatures import wrong_arguments
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
@@ -65,4 +66,5 @@ __all__ = [
     "vector",
     "warp_device",
     "while_loop",
+    "wrong_arguments",
 ]

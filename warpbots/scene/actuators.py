@@ -1,5 +1,6 @@
 """Actuators: effects of a control signal in [-1, 1] on a body, as data; `warpbots.actuation_laws` has the forces."""
 
+import inspect
 from collections.abc import Sequence
 
 from warpbots.scene.record import SceneError, direction, point, record
@@ -37,10 +38,23 @@ class StressActuator:
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region that the actuator drives.
+
+    Raises:
+        SceneError: A derived class has fields, but is not decorated as a dataclass.
     """
 
     name: str
     region: str
+
+    def __new__(cls, *values: object, **named: object):
+        """Refuse a class whose fields would be lost."""
+        lost = [field for field in inspect.get_annotations(cls) if field not in cls.__dataclass_fields__]
+        if lost:
+            raise SceneError(
+                f"{cls.__name__}: the class has fields ({', '.join(lost)}), but is no dataclass; write "
+                f"@dataclasses.dataclass(frozen=True) above it"
+            )
+        return super().__new__(cls)
 
 
 @record

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 import warp as wp
 
-from warpbots.materials import LawConstant, constant_values, law_of
+from warpbots.materials import LawConstant, constant_values, functions_of, law_of
 from warpbots.numerics import launch, launch_own_adjoint, real
 from warpbots.numerics.parameters import Parameter
 from warpbots.scene import Material, Scene, SceneError
@@ -28,12 +28,15 @@ def refuse_constants(scene: Scene) -> None:
     """Raise if a material has constants that its law does not have, lacks constants, or has values out of range.
 
     Raises:
-        SceneError: There is such a material, or two laws declare one name with different units or ranges.
+        SceneError: There is such a material, a law returns other Warp functions than it declares, or two laws declare
+            one name with different units or ranges.
     """
     for body in scene.soft:
         for region, material in zip([None, *body.region_materials], body.materials, strict=True):
             try:
-                constant_values(material.law, law_of(material.law).constants, material.constants)
+                law = law_of(material.law)
+                functions_of(law, scene.dim)
+                constant_values(law.name, law.constants, material.constants)
             except SceneError as fault:
                 where = f"SoftBody {body.name!r}" + (f", region {region!r}" if region else "")
                 raise SceneError(f"{where}: {fault}") from None

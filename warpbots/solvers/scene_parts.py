@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpbots.actuation_laws import acts_as_stress, proportional, stress_law
+from warpbots.actuation_laws import acts_as_stress, law_and_constants, proportional
 from warpbots.contact import signed_distance
 from warpbots.materials import FLUIDS
 from warpbots.scene import (
@@ -58,7 +58,7 @@ def _actuated(*kinds: type) -> Callable[[Scene], bool]:
 
 def _bent(scene: Scene) -> bool:
     stresses = [a for a in scene.actuators if acts_as_stress(a)]
-    return any(stress_law(a, scene.dim)[0] is not proportional for a in stresses)
+    return any(law_and_constants(a, scene.dim)[0] is not proportional for a in stresses)
 
 
 def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:

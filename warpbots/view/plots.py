@@ -149,7 +149,7 @@ def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: 
     signal = trajectory.control[world].detach().cpu().numpy()
     edges = trajectory.control_interval * np.arange(trajectory.steps + 1)
     if len(actuators) > _LINES:
-        pull = signal * [contraction(a, 1.0) for a in actuators]
+        pull = np.array([[contraction(a, u) for a, u in zip(actuators, row, strict=True)] for row in signal.tolist()])
         return _bands(_axes(ax, "time [s]", "", height=0.9 + 0.2 * len(actuators)), edges, pull, actuators)
     ax = _axes(ax, "time [s]", "control")
     for k, actuator in enumerate(actuators):

@@ -106,7 +106,7 @@ def logarithm(q: quat):
 def logarithm_tangent(phi: vec3):
     """Derivative of the rotation vector phi with respect to a small rotation about the axes of the body."""
     s = wp.dot(phi, phi)
-    b = scalar(1.0 / 12.0) + s / scalar(720.0) + s * s / scalar(30240.0)
+    b = _ONE / scalar(12.0) + s / scalar(720.0) + s * s / scalar(30240.0)
     if s > scalar(1.0e-4):
         n = wp.sqrt(s)
         b = (_ONE - _HALF * n / wp.tan(_HALF * n)) / s

@@ -7,7 +7,7 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from warpbots.actuation_laws import acts_as_stress, proportional, stress_law
+from warpbots.actuation_laws import acts_as_stress, law_and_constants, proportional
 from warpbots.contact import CODES, coefficients, extra_rest_friction, refuse_thin
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import closed_form, linear_samples, solid_arrays
@@ -191,7 +191,7 @@ def _refuse_actuators(scene: Scene) -> None:
             )
     refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor))
     for actuator in filter(acts_as_stress, scene.actuators):
-        if stress_law(actuator, scene.dim)[0] is not proportional:
+        if law_and_constants(actuator, scene.dim)[0] is not proportional:
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: springs have rest lengths that are linear in a control, "
                 f"and no deformation gradient, so that MassSpring takes only stresses that are proportional to the "

@@ -13,12 +13,13 @@ import functools
 from typing import Any
 
 import numpy as np
-from pxr import Gf, Sdf, Usd
+from pxr import Gf, Sdf, Tf, Usd
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.codecs import CODECS, Conversion
 from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.faults import reason_of
 from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import OWN, Row, rows
 from warpbots.usd.stage.units import START, StageUnits
@@ -74,13 +75,23 @@ def get_row(prim: Usd.Prim, row: Row, frame: StageUnits) -> Any:
 
 
 def put_row(prim: Usd.Prim, row: Row, value: Any, frame: StageUnits, exactly: bool = True) -> None:
-    """Author `value` on `prim` for one row, with an exact value if needed and `exactly` is set; None removes it."""
+    """Author `value` on `prim` for one row, with an exact value if needed and `exactly` is set; None removes it.
+
+    Raises:
+        SceneError: The attribute cannot hold the value, because the row describes another type or kind.
+    """
     clear(prim, row.name)
     clear(prim, EXACT + row.name)
     if value is None:
         return
-    said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
-    create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
+    try:
+        said = CODECS[row.kind].encode(value, row, _conversion(prim, frame))
+        create(prim, row.name, row.type, said, row.uniform or row.origin == OWN)
+    except (Tf.ErrorException, LookupError, TypeError, ValueError) as error:
+        raise SceneError(
+            f"{prim.GetPath()}: {row.sets} = {value!r} cannot be stored as {row.type} {row.name} of the kind "
+            f"{row.kind!r} ({reason_of(error)}); correct the type and the kind in its Row"
+        ) from error
     if exactly and not isinstance(value, str) and not same(get_row(prim, row, frame), value):
         exact = np.asarray(value, dtype=np.float64)
         create(prim, EXACT + row.name, "double" if exact.ndim == 0 else "double[]", exact.ravel() if exact.ndim else

@@ -81,11 +81,15 @@ def _to_points(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]:
     return list(map(tuple, transform(np.linalg.inv(at.matrix()), at.lift(value)).tolist()))
 
 
+def _to_integer(value: Any, row: Row, at: Conversion) -> int | bool:
+    if int(value) != value:
+        raise ValueError("it is no integer")
+    return bool(value) if row.type == "bool" else int(value)
+
+
 CODECS = {
     "text": Codec(lambda raw, row, at: str(raw), lambda value, row, at: value),
-    "integer": Codec(
-        lambda raw, row, at: int(raw), lambda value, row, at: bool(value) if row.type == "bool" else int(value)
-    ),
+    "integer": Codec(lambda raw, row, at: int(raw), _to_integer),
     "number": Codec(_number, lambda value, row, at: float(value) / at.factor(row.unit)),
     "constant": Codec(_number, lambda value, row, at: [float(value) / at.factor(row.unit)]),
     "numbers": Codec(

@@ -25,8 +25,9 @@ from warpbots.scene import (
     VonMises,
 )
 from warpbots.usd.stage.applied_schemas import RIGID_API
+from warpbots.usd.stage.units import UNITS
 
-__all__ = ["AOUSD_COMMIT", "OWN", "SCHEMA_VERSION", "TABLE", "Row", "attributes_of", "declare", "rows"]
+__all__ = ["AOUSD_COMMIT", "KINDS", "OWN", "SCHEMA_VERSION", "TABLE", "Row", "attributes_of", "declare", "rows"]
 
 SCHEMA_VERSION = 1
 """Version of this table; files with a later version are refused."""
@@ -35,14 +36,30 @@ AOUSD_COMMIT = "63c74d79"
 """Commit of the AOUSD proposal (OpenUSD-proposals, pull request 111) whose names the rows of origin "AOUSD" use."""
 
 
+KINDS = {
+    "text": ("string", "token"),
+    "integer": ("int", "bool"),
+    "number": ("double", "float"),
+    "constant": ("double[]", "float[]"),
+    "numbers": ("double[]", "float[]"),
+    "color": ("color3f[]",),
+    "table": ("double2[]",),
+    "vector": ("double3", "vector3f"),
+    "vectors": ("double3[]",),
+    "points": ("double3[]", "point3f[]"),
+    "local": (),
+}
+"""Kinds of rows, with the USD types that hold a value of each; any type if there are none."""
+
+
 class Row(NamedTuple):
     """One row of the table: a USD attribute.
 
     Attributes:
         sets: The field of a class of `warpbots.scene` that the attribute sets, or a description of what else it sets.
         name: Name of the USD attribute.
-        type: USD type of the attribute.
-        kind: The conversion of the value, a key of `warpbots.usd.stage.codecs.CODECS`. A "number", "numbers" (an array)
+        type: USD type of the attribute, one of the types of its kind.
+        kind: The conversion of the value, a key of `KINDS`. A "number", "numbers" (an array)
             and a "constant" (an array of one number) are converted to SI units. A "vector" and "vectors" (an array) are
             also rotated from the axes of the prim; "points" are transformed from the coordinates of the prim.
             "integer", "text", "color" and "table" (pairs of numbers) are not converted. A "local" value has no codec:
@@ -92,12 +109,39 @@ def declare(reader: str, *new: Row, writer: str | None = None) -> None:
         reader: The module of `warpbots.usd` that reads these attributes.
         *new: The rows. If several rows have the same `sets`, the first one whose attribute the file authors is used.
         writer: The module that writes these attributes; None for `reader`.
+
+    Raises:
+        SceneError: The kind or unit of a row is unknown, its type does not hold its kind, or another row has the same
+            attribute of the same prim. A row that is declared once more, as by a cell of a notebook, is no fault.
     """
     for row in new:
         by = reader if writer is None else writer
         complete = row._replace(reader=reader, writer=by if row.written else "")
+        if complete in TABLE:
+            continue
+        _refuse_wrong(complete)
         TABLE.append(complete)
         _ROWS[row.sets] = (*_ROWS.get(row.sets, ()), complete)
+
+
+def _refuse_wrong(row: Row) -> None:
+    """Raise a `SceneError` if a row contradicts itself or another row."""
+    who, units = f"Row {row.sets!r}, {row.name}", (*UNITS, "kg/m^dim")
+    if row.kind not in KINDS:
+        raise SceneError(f"{who}: kind must be one of {', '.join(KINDS)}, got {row.kind!r}")
+    if KINDS[row.kind] and row.type not in KINDS[row.kind]:
+        raise SceneError(
+            f"{who}: type of the kind {row.kind!r} must be one of {', '.join(KINDS[row.kind])}, got {row.type!r}"
+        )
+    if row.kind != "local" and row.unit not in units:
+        raise SceneError(
+            f"{who}: unit must be one of {', '.join(units)}, got {row.unit!r}; add yours to UNITS in usd/stage/units.py"
+        )
+    for other in TABLE:
+        if (other.name, other.prim) == (row.name, row.prim):
+            remedy = "declare it once; a notebook with a corrected row must be restarted"
+            remedy = remedy if other.sets == row.sets else "give it another name"
+            raise SceneError(f"{who}: attribute {row.name} of {row.prim} already holds {other.sets}; {remedy}")
 
 
 def rows(sets: str) -> tuple[Row, ...]:
@@ -214,7 +258,7 @@ declare("soft.mass_and_motion",
     writer="soft.soft_bodies",
 )
 declare("soft.soft_bodies",
-    Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
+    Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "soft body or its shape", _USD,
         SoftBody.color),
 )
 declare("geometry.shape_prims",
@@ -243,7 +287,7 @@ declare("rigid.mass_properties",
     writer="rigid.body_writer",
 )
 declare("rigid.body_reader",
-    Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
+    Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "rigid body or its shape", _USD,
         RigidBody.color),
     Row("RigidBody.friction", "warpbots:friction", "double", "number", "1", RIGID_API, OWN, RigidBody.friction),
     Row("RigidBody.points", "warpbots:contactPoints", "int", "integer", "1", RIGID_API, OWN, None),
