@@ -59,4 +59,5 @@ def test_gradient_to_everything(solver, law, dim, rng):
             first = np.flatnonzero(remainder <= 200.0 * rounding).max(initial=-1) + 1  # from where all are above it
             seen = slice(first, first + 3)
             if len(h[seen]) == 3:  # where fewer are, L is linear
-                assert 1.9 < np.polyfit(np.log(h[seen]), np.log(remainder[seen]), 1)[0] < 2.1, name
+                order = np.polyfit(np.log(h[seen]), np.log(remainder[seen]), 1)[0]
+                assert 1.8 < order < 2.3, name  # 2 but for terms of third order; a wrong gradient makes it 1
