@@ -23,6 +23,7 @@ SCENES = (
     "flat",
     "machine",
     "particles",
+    "charged",
     "yielding",
     "liquid",
     "springs",

@@ -70,7 +70,9 @@ def test_gradients_to_the_constants_are_the_differences(law, solver, dim, rng):
 
         h = 1e-3
         assert (moved(h) - moved(-h)) / (2 * h) == pytest.approx(slope, rel=1e-5), name
-        remainders = [abs(moved(h) - moved(0.0) - h * slope) for h in (0.04, 0.02, 0.01)]  # terms of third order are below
+        remainders = [
+            abs(moved(h) - moved(0.0) - h * slope) for h in (0.04, 0.02, 0.01)
+        ]  # terms of third order are below
         orders = np.log2(np.array(remainders[:-1]) / remainders[1:])
         assert (np.abs(orders - 2.0) < 0.2).all(), (name, orders)
 

@@ -82,6 +82,17 @@ def flat() -> dict[str, np.ndarray]:
     return moved(sim, velocity=np.array([1.5, -0.8]))
 
 
+def charged() -> dict[str, np.ndarray]:
+    """MPM in a plane, of a law with a constant, and an actuator that is quadratic in its control."""
+    import cases
+
+    import warpbots as wb
+
+    scene = cases.block(2, "gent", actuators=(cases.ACTUATORS["dielectric"](2),))
+    stretched = np.array([[1.3, 0.1], [0.0, 0.9]])
+    return moved(wb.Simulation(scene, wb.MPM(1 / 16), 1e-3, 2, worlds=2), deformation=stretched)
+
+
 def yielding() -> dict[str, np.ndarray]:
     """MPM in a plane, of matter that yields and of sand."""
     import cases

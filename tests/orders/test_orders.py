@@ -26,7 +26,7 @@ GATHERED = (
 TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "breathing", "tied", "sled", "draped", "particles"), "friction")
 TOUCHING |= {"hand": "contact_stiffness", "tumbling": "contact_restitution"}
 """Scenes in contact, and a parameter that moves them only there."""
-SCATTERED = ("flat", "particles", "yielding", "liquid")
+SCATTERED = ("flat", "particles", "charged", "yielding", "liquid")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 
