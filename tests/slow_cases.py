@@ -25,11 +25,6 @@ FOLDER = "WARPBOTS_TEST_COSTS"
 """Variable with the folder into which every worker writes what its tests cost."""
 
 
-def written_list() -> set[str]:
-    """The listed cases."""
-    return set(LIST.read_text().splitlines()) if LIST.exists() else set()
-
-
 class Costs:
     """Plug-in that writes a line for each test: its name and the time that it takes, without compilation [s]."""
 

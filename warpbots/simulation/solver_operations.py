@@ -73,9 +73,7 @@ class SolverOperations:
         return StaticEquilibrium(self._solver, self.inputs.model, self.inputs, bridge)
 
     def _measurement(self, make: Callable[..., Any], measure: Callable[..., None]) -> Measurement:
-        return Measurement(
-            self._solver, self.inputs.model, make, measure, self._bridge, self.inputs, self.diagnosis
-        )  # fmt: skip
+        return Measurement(self._solver, self.inputs.model, make, measure, self._bridge, self.inputs, self.diagnosis)
 
     def _interval(self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True) -> Replay:
         model, count = self.inputs.model, substeps or self.time_step.substeps

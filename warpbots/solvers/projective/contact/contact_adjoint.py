@@ -149,9 +149,7 @@ def geometry_of(
 
 
 @wp.func
-def contact_of(
-    contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
-):  # fmt: skip
+def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int):
     """Contact k with the geometry `g`, the displacements U and the force `lam`."""
     c = ContactAtEnd()
     c.displacement = g.weight @ U
