@@ -1,19 +1,28 @@
 """Do robots stand? Robot files in warpbots and MuJoCo: a table, and a picture of the final poses.
 
-    python benchmarks/robots_standing.py FILE... [--picture PNG]
+    python benchmarks/robots_standing.py FILE... [--solver articulated|projective] [--picture PNG]
 
 Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (the default is the keyframe "home"
 if there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints, ``alone`` omits the
-static world of the file, and ``WORD=VALUE`` sets the coordinate of all joints with WORD in their names, as in
-``a1.urdf,float,thigh=0.8,calf=-1.6``. Joints that start outside of their limits are moved to them. Floating robots
-without a keyframe are placed on the floor; if the file has no floor, one is added in both programs.
+static world of the file, ``apart`` lets the links of a robot pass through one another, and ``WORD=VALUE`` sets the
+coordinate of all joints with WORD in their names, as in ``a1.urdf,float,thigh=0.8,calf=-1.6``. Joints that start
+outside of their limits are moved to them. Floating robots without a keyframe are placed on the floor; if the file has
+no floor, one is added in both programs, at the height of the option ``floor=HEIGHT`` (0 by default).
 
 Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file if it has no other motors, at
 the controls of the keyframe if there is one, or else by the servos of `warpbots.robots.hold_pose`. MuJoCo gets the same
 gains, as actuators or as springs and dampers. The table gives the largest final deflection of
-a joint [rad or m], the descent [m] and the tilt [degrees] of the base, each with MuJoCo's in parentheses, and the
-largest difference of a joint coordinate from MuJoCo's after 50 ms of free motion without contacts, motors and limits,
-in steps of 0.1 ms here and 0.01 ms there [rad or m].
+a joint [rad or m], the descent [m] and the tilt [degrees] of the base, each with MuJoCo's in parentheses, and figures
+of the free motion of the solver.
+
+For `Articulated` this is the largest difference of a joint coordinate from MuJoCo's after 50 ms of free motion without
+contacts, motors and limits, in steps of 0.1 ms here and 0.01 ms there [rad or m].
+
+For `ProjectiveDynamics` robots move for 50 ms without contacts, with all motors at u = 0.3, within their limits. The
+table gives the largest difference of a joint coordinate from `Articulated("bdf1")`, which takes the same steps of 1 ms
+[rad or m], its difference from `Articulated` of second order in steps of 0.1 ms, and how many times smaller this
+difference is in steps of 0.5 ms. It also gives the force on the floor in the last step, divided by the weight of a
+robot that floats and the pull of the springs that its file attaches to its base.
 """
 
 import argparse
@@ -41,6 +50,10 @@ from warpbots.robots.mujoco_source import Source, read  # noqa: E402
 STEP, SECONDS = 2e-3, sized(2.0, 0.01)
 FREE, FINE, COARSE = 0.05, 1e-5, 1e-4
 """Free motion [s], and the steps of MuJoCo and of warpbots [s]."""
+DRIVEN = 0.3
+"""Control signal of all motors in the free motion of projective dynamics."""
+
+SOLVERS = {"articulated": wb.Articulated, "projective": wb.ProjectiveDynamics}
 
 _OFF = mujoco.mjtDisableBit
 
@@ -54,16 +67,18 @@ class Robot:
     floats: bool
     bare: bool
     alone: bool
+    apart: bool
+    floor: float
     words: dict[str, float]
 
     @classmethod
     def parse(cls, text: str) -> "Robot":
         """Parse an argument of the command line."""
         path, *options = text.split(",")
-        words = dict(option.split("=") for option in options if "=" in option)
+        words = {k: float(v) for k, v in (option.split("=") for option in options if "=" in option)}
         keyframe = next((option[1:] for option in options if option.startswith("@")), None)
-        flags = (word in options for word in ("float", "bare", "alone"))
-        return cls(Path(path), keyframe, *flags, {k: float(v) for k, v in words.items()})
+        flags = (word in options for word in ("float", "bare", "alone", "apart"))
+        return cls(Path(path), keyframe, *flags, words.pop("floor", 0.0), words)
 
 
 @dataclasses.dataclass
@@ -90,25 +105,29 @@ def case_of(robot: Robot) -> Case:
         for geom in list(source.spec.worldbody.geoms):
             source.spec.delete(geom)
     given = mujoco.mjtGeom.mjGEOM_PLANE in source.model.geom_type and not robot.alone
-    floor = () if given else (wb.floor(friction=1.0),)
+    floor = () if given else (wb.floor(robot.floor, friction=1.0),)
     if floor:
-        source.spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], name="standing_floor")
+        source.spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, robot.floor], name="standing_floor"
+        )
     fixed = False if robot.floats else None
     scene = wb.robots.load(
         robot.path, fixed_base=fixed, obstacles=floor, surroundings=not robot.alone, keyframe=keyframe,
-        ignore_loops=robot.bare,
+        ignore_loops=robot.bare, self_contact=not robot.apart,
     )  # fmt: skip
     servos = [a for a in scene.actuators if isinstance(a, wb.actuators.Servo)]
     own = keyframe is not None and servos and len(servos) == len(scene.actuators) == source.model.nu
     if not own:
         scene = wb.robots.hold_pose(scene, _pose(scene, robot.words))
     if keyframe is None and any(joint.kind == "free" for joint in scene.joints):
-        scene = wb.robots.set_down(scene)
+        scene = wb.robots.set_down(scene, robot.floor)
     if robot.floats:
         for body in source.spec.worldbody.bodies:
             body.add_freejoint(name=next(j.name for j in scene.joints if j.child == body.name))
     model = source.spec.compile()
     model.opt.timestep = STEP
+    if robot.apart:
+        model.geom_conaffinity[model.geom_bodyid > 0] = 0
     data = mujoco.MjData(model)
     if own:
         data.ctrl = model.key_ctrl[keys.index(keyframe)]
@@ -182,7 +201,7 @@ def compared(case: Case, sim: wb.Simulation, state: object) -> float:
 
 
 def freely(case: Case) -> float:
-    """Largest difference between both programs after free motion [rad or m]."""
+    """Largest difference of `Articulated` from MuJoCo after free motion [rad or m]."""
     scene = dataclasses.replace(
         case.scene, actuators=(), contacts=(),
         bodies=_smooth(case.scene),
@@ -198,6 +217,27 @@ def freely(case: Case) -> float:
     _start(model, data, scene)
     mujoco.mj_step(model, data, round(FREE / FINE))
     return compared(dataclasses.replace(case, scene=scene, model=model, data=data), sim, state)
+
+
+def driven_freely(case: Case) -> tuple[float, float, float]:
+    """Free motion of `ProjectiveDynamics` with motors and limits, compared with `Articulated`.
+
+    Returns:
+        The difference from `Articulated("bdf1")` in the same steps, the difference from `Articulated` of second order
+        in fine steps, both [rad or m], and how many times smaller the latter is in half of the steps.
+    """
+    scene = dataclasses.replace(case.scene, contacts=(), obstacles=(), bodies=_smooth(case.scene))
+
+    def moved(solver: object, dt: float) -> object:
+        sim = wb.Simulation(scene, solver, dt=dt, substeps=1)
+        steps = round(FREE / dt)
+        return sim.rollout([[DRIVEN] * sim.channels] * steps, steps).final.q
+
+    step, implicit = STEP / 2.0, wb.ProjectiveDynamics(collisions=False)
+    ends = [moved(implicit, h) for h in (step, step / 2.0)]
+    same, fine = moved(wb.Articulated("bdf1"), step), moved(wb.Articulated(), COARSE)
+    errors = [float((end - fine).abs().max()) for end in ends]
+    return float((ends[0] - same).abs().max()), errors[0], errors[0] / errors[1]
 
 
 def _away(case: Case, coordinate: Callable[[str], float]) -> float:
@@ -216,11 +256,17 @@ def _tilt(before: np.ndarray, after: np.ndarray) -> float:
     return math.degrees(math.acos(np.clip((after @ up)[2], -1.0, 1.0)))
 
 
-def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]:
+def _pull(scene: wb.Scene, sim: wb.Simulation, q: np.ndarray) -> float:
+    """Downward force of the springs that tie floating bodies to their neutral poses [N]."""
+    tied = [j for j in scene.joints if j.kind == "free"]
+    return sum(j.stiffness[2] * (q[sim.model.robot.coordinates[j.name]][2] - j.neutral[2]) for j in tied)
+
+
+def standing(case: Case, solver: object) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]:
     """Hold a pose in both programs; returns the printed figures and the final poses of the bodies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sim = wb.Simulation(case.scene, wb.Articulated(), dt=STEP)
+        sim = wb.Simulation(case.scene, solver, dt=STEP, substeps=1)
     steps, base = round(SECONDS / STEP), _base(case)
     begun = time.perf_counter()
     first = sim.sense(sim.state())
@@ -235,6 +281,9 @@ def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray
         "speed": float(final.qd.abs().max()),
         "seconds": taken,
     }
+    if isinstance(solver, wb.ProjectiveDynamics):
+        weight = 9.81 * float(sim.parameter("mass")[0].sum()) + _pull(case.scene, sim, q)
+        result["share"] = -float(sim.report().obstacle_force[0, :, 2].sum()) / weight
     model, data = case.model, case.data
     body = model.body(case.scene.rigid[base].name).id
     mujoco.mj_forward(model, data)
@@ -277,30 +326,32 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+", metavar="FILE", help="URDF or MJCF, with options after commas")
+    parser.add_argument("--solver", choices=SOLVERS, default="articulated")
     parser.add_argument("--picture", type=Path, help="where to draw the robots at the end, as PNG")
     asked = parser.parse_args()
-    print(
-        "| robot | joint velocities | mass [kg] | deflection [rad] | descent [mm] | tilt [deg] "
-        "| free motion | time [s] |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    solver = SOLVERS[asked.solver]()
+    implicit = isinstance(solver, wb.ProjectiveDynamics)
+    free = ["from bdf1", "from second order", "halved step", "force / weight"] if implicit else ["free motion"]
+    columns = ["robot", "joint velocities", "mass [kg]", "deflection [rad]", "descent [mm]", "tilt [deg]", *free]
+    print(f"| {' | '.join([*columns, 'time [s]'])} |\n|{(len(columns) + 1) * '---|'}")
     places = []
     for robot in map(Robot.parse, asked.robots):
         name = f"{robot.path.parent.name}/{robot.path.name}"
         try:
             with _quiet():
                 case = case_of(robot)
-            mass, freedom = case.model.body_mass.sum(), case.model.nv
-            apart = freely(case)
-            r, poses = standing(case)
+            free = "{:.0e} | {:.0e} | {:.2f}".format(*driven_freely(case)) if implicit else f"{freely(case):.0e}"
+            r, poses = standing(case, solver)
         except (ValueError, RuntimeError, OSError) as fault:
             print(f"| {name} | {type(fault).__name__}: {' '.join(str(fault).split())[:200]} |", flush=True)
             continue
         places.append((name.removesuffix(robot.path.suffix), case.scene, poses))
+        if implicit:
+            free += f" | {r['share']:.4f}" if any(j.kind == "free" for j in case.scene.joints) else " | -"
         print(
-            f"| {name} | {freedom} | {mass:.3g} | {r['away']:.4f} ({r['their away']:.4f}) | "
-            f"{1e3 * r['down']:.1f} ({1e3 * r['their down']:.1f}) | {r['tilt']:.2f} ({r['their tilt']:.2f}) | "
-            f"{apart:.0e} | {r['seconds']:.1f} |",
+            f"| {name} | {case.model.nv} | {case.model.body_mass.sum():.3g} | "
+            f"{r['away']:.4f} ({r['their away']:.4f}) | {1e3 * r['down']:.1f} ({1e3 * r['their down']:.1f}) | "
+            f"{r['tilt']:.2f} ({r['their tilt']:.2f}) | {free} | {r['seconds']:.1f} |",
             flush=True,
         )
     if asked.picture and places:

@@ -39,6 +39,7 @@ include_patterns = [
     "docs/gallery/*.md",
     "docs/gallery/*.py",
     "docs/solvers/*.md",
+    "docs/tasks/*.md",
     "tutorials/*.ipynb",
     "benchmarks/**.md",
     "usd_scenes/README.md",

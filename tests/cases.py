@@ -123,6 +123,9 @@ OWN = {"own": ExplicitFEM}
 SOLVERS = EXPLICIT | ELEMENTS | OWN
 """All solvers of soft bodies by name."""
 
+STEPPING = tuple(s for s in SOLVERS if s not in ELEMENTS or s == "projective")
+"""Solvers that differ in more than their elements: for tests of what is the same code for all elements."""
+
 SPACES = [(s, dim) for s in SOLVERS for dim in DIMENSIONS if dim == 3 or s not in ELEMENTS | OWN]
 """Solvers with the dimensions that they know."""
 

@@ -25,7 +25,12 @@ SLOW = {
 SLOW_CASES = set((ROOT / "tests" / "slow_cases.txt").read_text().splitlines())
 """Further cases of tests whose cheapest case is quick; `slow_cases.py` measures and lists them."""
 OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
-"""General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
+"""General tests with elements that have tests of their own in tests/projective.
+
+They are slow, as with linear elements they are not; and where float64 judges them, that is enough.
+"""
+LONGEST = ("test_cuda_source.py", "test_orders.py")
+"""Files that take longest in the slow runs, which begin with them."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
@@ -47,6 +52,7 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_configure(config):
     wp.config.log_level = wp.LOG_WARNING
+    os.environ.setdefault("WARPBOTS_THREADS", "1")  # the workers of the tests use all cores
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     config.addinivalue_line("filterwarnings", "error")
@@ -54,6 +60,8 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:SoftBody .* its shape holds")  # coarse on purpose
     config.addinivalue_line("filterwarnings", "ignore::warpbots.FileWarning")  # tests of files look at it by `heard`
     config.addinivalue_line("filterwarnings", "ignore:SoftBody .* bending")  # likewise
+    config.addinivalue_line("filterwarnings", "ignore:ProjectiveDynamics. Contact laws select")
+    config.addinivalue_line("filterwarnings", "ignore:SoftBody 'winged'. sheets are membranes")  # solid of another law
     wp.set_device(config.getoption("--device"))
     torch.set_default_device(wp.device_to_torch(wp.get_device()))
     if wp.get_device().is_cuda:
@@ -98,13 +106,14 @@ def pytest_collection_modifyitems(config, items):
         skip = pytest.mark.skip(reason="needs WARPBOTS_PRECISION=float64")
         for item in items:
             marker = item.get_closest_marker("verification")
-            if marker is not None and not marker.kwargs.get("float32", False):
+            once = marker is not None and OTHER_ELEMENTS.search(item.name)
+            if marker is not None and (once or not marker.kwargs.get("float32", False)):
                 item.add_marker(skip)
     listed = SLOW if config.pluginmanager.hasplugin("slow_cases") else SLOW | SLOW_CASES
     for item in items:
         if item.nodeid in listed or OTHER_ELEMENTS.search(item.name):
             item.add_marker("slow")
-    items.sort(key=lambda item: item.path.name != "test_cuda_source.py")  # the longest one of the slow run
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     named = any("::" in str(a) for a in config.args)
     if named or config.getoption("--slow") or "slow" in config.getoption("-m"):
         return

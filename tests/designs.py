@@ -7,6 +7,7 @@ import torch
 import trimesh
 from cases import SOLVERS, busy, held, worn, yielding
 from hollow_bodies import hollow_box
+from hybrid_scenes import hammer
 
 from warpbots.scene import (
     Attachment,
@@ -25,8 +26,10 @@ from warpbots.scene import (
     Load,
     Material,
     Motor,
+    Obstacle,
     Oscillation,
     PneumaticCell,
+    PrescribedMotion,
     RigidBody,
     Scene,
     Servo,
@@ -36,10 +39,11 @@ from warpbots.scene import (
     Torque,
     TriangleMesh,
     Truss,
+    VelocityDrive,
     floor,
 )
 from warpbots.simulation import Simulation
-from warpbots.solvers import Articulated, MassSpring, ProjectiveDynamics
+from warpbots.solvers import MPM, Articulated, Coupled, MassSpring, ProjectiveDynamics
 
 SOFT = Material(1e4, 0.3, 1000.0)
 
@@ -79,6 +83,7 @@ def hybrid() -> Scene:
         [*soft, *bones], actuators, [floor(-0.035, friction=0.3)], joints=joints, fluid=Fluid(1.0, (0.1, 0.0, 0.0)),
         constraints=[Constraint("edge")], loads=[Load("tip", (0.0, 0.0, -0.01))],
         attachments=[Attachment("foot", "arm", "mast", ((0.15, 0.0, 0.03),))],
+        contacts=[Contact("arm", "floor", 1e6, friction=0.2, viscosity=1e4)],
     )  # fmt: skip
 
 
@@ -129,14 +134,45 @@ def walker() -> Scene:
     return Scene(bodies, motors, [floor()], joints=joints, contacts=laws)
 
 
+def moving(scene: Scene, height: float = -0.02) -> Scene:
+    """The scene with a tool at `height` below it that a table and drives move, a belt, and a table for each constraint."""
+    dim = scene.dim
+    to = np.arange(1, 1 + dim) * 1e-4
+    table = {"times": [0.0, 0.03, 0.1], "positions": [0.0 * to, to, 2 * to], "pivot": (0.1,) * dim, "beyond": "hold"}
+    turns = np.array([0.0, 0.01, -0.02])
+    motion = PrescribedMotion(**table, rotations=turns if dim == 2 else turns[:, None] * [1.0, 0.5, -1.0])
+    up = np.eye(dim)[-1]
+    tool = Obstacle(HalfSpace(tuple(height * up), tuple(up)), name="tool", motion=motion, surface_velocity=tuple(to))
+    drives = [
+        VelocityDrive("slide", "tool", 0.01, tuple(up)), VelocityDrive("belt", "tool", 0.2, (1, 0, 0)[:dim], "surface"),
+        VelocityDrive("turn", "tool", 0.1, (0, 1, 0) if dim == 3 else None, "rotation", (0.0,) * dim),
+    ]  # fmt: skip
+    held = [dataclasses.replace(c, motion=motion) for c in scene.constraints]
+    return dataclasses.replace(
+        scene, obstacles=[*scene.obstacles, tool], actuators=[*scene.actuators, *drives], constraints=held
+    )
+
+
+def swept() -> Scene:
+    """The scene of `walker` with a tool that moves, on which the stone stands, too."""
+    scene = moving(walker())
+    return dataclasses.replace(scene, contacts=[*scene.contacts, Contact("stone", "tool", 5e5, 5e5, 0.4, 2e4)])
+
+
 DESIGNS = {
     "mpm": lambda: (held(busy(2)), SOLVERS["mpm"](1 / 8)),
     "mpm-plastic": lambda: (yielding(2), SOLVERS["mpm"](1 / 8)),
     "springs": lambda: (worn(busy(2, solver="springs")), SOLVERS["springs"](1 / 8)),
     "springs-motor": lambda: (crossed(), MassSpring(0.05)),
+    "springs-moving": lambda: (moving(held(busy(2, solver="springs"))), SOLVERS["springs"](1 / 16)),
     "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),
     "projective-driven": lambda: (chambered(), ProjectiveDynamics(0.02, collisions=False)),
+    "mpm-moving": lambda: (moving(held(busy(2))), SOLVERS["mpm"](1 / 16)),
+    "projective-moving": lambda: (moving(hybrid(), -0.05), ProjectiveDynamics(0.06)),
     "articulated": lambda: (walker(), Articulated(samples=8)),
+    "articulated-moving": lambda: (swept(), Articulated(samples=8)),
+    "coupled": lambda: (moving(hammer()), Coupled(MPM(0.025), Articulated(samples=8))),
+    "coupled-springs": lambda: (moving(hammer()), Coupled(MassSpring(0.025), Articulated(samples=8))),
     "own": lambda: (busy(3, solver="own"), SOLVERS["own"](1 / 8)),
 }
 """Scenes, each with a solver."""
@@ -145,15 +181,16 @@ FINE = 40
 """Substeps of explicit solvers: enough for the varied parameters, too."""
 
 
-def designed(name: str, worlds: int = 1) -> Simulation:
+def designed(name: str, worlds: int = 1, threads: int | None = None) -> Simulation:
     """The simulation of a design, by its name."""
     scene, solver = DESIGNS[name]()
     return Simulation(
         scene,
         solver,
         2e-3,
-        FINE if name not in ("projective", "projective-driven", "articulated") else 1,
+        FINE if not name.startswith(("projective", "articulated")) else 1,
         worlds=worlds,
+        threads=threads,
     )
 
 

@@ -30,11 +30,14 @@ def again(sim: Simulation, scene, worlds: int = 1) -> Simulation:
 
 def test_the_designs_have_every_parameter():
     """A new parameter of a solver must be in one of them, and so in all tests of this file."""
-    found = {name: set(designed(name).parameters()) for name in DESIGNS}
-    assert found["mpm"] | found["mpm-plastic"] == set(parameters_of(MPMModel))
-    assert found["springs"] | found["springs-motor"] == set(parameters_of(MassSpringModel))
-    assert found["projective"] | found["projective-driven"] == {*parameters_of(ProjectiveModel), *SKELETON}
-    assert found["articulated"] == set(parameters_of(ArticulatedModel))
+
+    def found(solver: str) -> set[str]:
+        return set().union(*(designed(name).parameters() for name in DESIGNS if name.startswith(solver)))
+
+    assert found("mpm") == set(parameters_of(MPMModel))
+    assert found("springs") == set(parameters_of(MassSpringModel))
+    assert found("projective") == {*parameters_of(ProjectiveModel), *SKELETON}
+    assert found("articulated") == set(parameters_of(ArticulatedModel))
 
 
 @designs

@@ -40,7 +40,9 @@ def test_train_leaves_controller_loss_picture_and_motion(scene_file, tmp_path, c
     assert not [n for n in names if n.startswith(".")]
     losses = [float(row["loss"]) for row in csv.DictReader((out / "loss.csv").read_text().splitlines())]
     assert len(losses) == 3
-    assert "loss" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "loss" in told
+    assert "(0 " not in told  # no file is empty
     with Image.open(out / "motion.gif") as gif:
         assert gif.n_frames > 1
 
@@ -227,6 +229,21 @@ def test_info_says_what_is_there(scene_file, capsys):
     said = capsys.readouterr().out
     for words in ("cube: 2D, 64 particles", "control channel 0: Muscle pull", "youngs_modulus", "stability bound"):
         assert words in said
+
+
+def test_info_says_the_constants_of_laws(tmp_path, capsys):
+    """Constants of the law of a body, with defaults, and constants of the law of a region."""
+    rubber, tip = (wb.Material(1e4, law="ogden", constants={"exponent": a, "second_share": 0.25}) for a in (3.125, 1.5))
+    box = Box((0.2, 0.2), (0.3, 0.3))
+    body = wb.SoftBody("cube", box, rubber, {"tip": Box((0.25, 0.2), (0.3, 0.3))}, {"tip": tip})
+    wb.usd.write(tmp_path / "a.usda", wb.Scene([body], domain=((0.0, 0.0), (0.5, 0.5))))
+    assert cli.main(["info", str(tmp_path / "a.usda"), "--solver", "mpm"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    (first,) = (line for line in said if "body cube" in line)
+    assert "ogden (exponent 3.125, second_exponent -2, second_share 0.25), E 10000 Pa" in first
+    (second,) = (line for line in said if "region tip" in line)
+    assert "ogden (exponent 1.5, second_exponent -2, second_share 0.25), E 10000 Pa" in second
+    assert any(line.startswith("  exponent: alpha_1, exponent of the stretches") for line in said)
 
 
 @pytest.mark.parametrize("command", ["train", "simulate", "info"])

@@ -33,7 +33,22 @@ PAPERS = {
     "softbody_skeleton": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
 """Scripts, each with the precision in which it computes."""
+TASKS = {
+    "arm": "float32",
+    "ball": "float32",
+    "clay": "float32",
+    "float": "float32",
+    "pour": "float32",
+    "scoop": "float32",
+}
+"""Scripts of tasks, each with the precision in which it computes; without a file, on a robot that is built in code."""
 LONG = {
+    "arm",
+    "ball",
+    "clay",
+    "float",
+    "pour",
+    "scoop",
     "chainqueen_arm_length",
     "chainqueen_codesign",
     "chainqueen_shapes",
@@ -53,7 +68,7 @@ LONG = {
 }
 """Scripts that take more than a few seconds."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
+NEEDS = {"ball": ["trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
 }  # fmt: skip
@@ -122,6 +137,15 @@ def scenes():
     return re.findall(r'\{"name": "([\w-]+)"', (BENCHMARKS / "scenes.py").read_text())
 
 
+@pytest.mark.parametrize(
+    ("name", "computed"),
+    [pytest.param(n, p, marks=of(p) + [pytest.mark.slow] * (n in LONG)) for n, p in TASKS.items()],
+)
+def test_script_of_a_task(name, computed, start):
+    require(NEEDS.get(name, []))
+    assert start(BENCHMARKS / "tasks" / f"{name}.py")
+
+
 @pytest.mark.parametrize("name", scenes())
 def test_scene_of_the_runner(name, start):
     """Time and size are measured; those for a GPU are started where the others are."""
@@ -159,6 +183,7 @@ def test_every_script_of_a_paper_is_started():
     scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
     assert scripts == set(PAPERS)
     assert {p.stem for p in (BENCHMARKS / "peers").glob("*.py")} == set(PEERS)
+    assert {p.stem for p in (BENCHMARKS / "tasks").glob("*.py") if "__main__" in p.read_text()} == {*TASKS, "ground"}
 
 
 def test_launches_are_counted_and_compiled(start, tmp_path):
@@ -201,6 +226,14 @@ def test_sweep_of_cloth(start):
 @pytest.mark.slow
 def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
+
+
+def test_comparison_of_compositions(start):
+    """Each at four refinements; together they keep the momentum."""
+    said = start(BENCHMARKS / "compositions.py")
+    rows = re.findall(r"\| (.*) \| [\d.]+ \| [\d.]+ \| [-\d.]+ \| \d+ \| (\S+) \| \S+ \|", said)
+    assert len(rows) == 4 * len({title for title, _ in rows}) >= 8
+    assert all(float(error) < 1e-5 for _, error in rows)
 
 
 @pytest.mark.verification
@@ -278,6 +311,43 @@ def test_standing_robots(start, tmp_path):
         BENCHMARKS / "robots_standing.py", f"{tmp_path / 'arm.xml'},j=0.5", "--picture", str(tmp_path / "arm.png")
     )
     assert "arm.xml | 1 | 0.4" in said and (tmp_path / "arm.png").stat().st_size > 1000
+
+
+def quadruped() -> str:
+    """MJCF of a robot with the joints of the A1 of MuJoCo Menagerie, and spheres as feet."""
+    leg = """<body pos="{x} {y} 0"><joint name="{n}_hip" axis="1 0 0" range="-.8 .8" damping="1"/>
+        <geom type="box" size=".03 .03 .03"/><body><joint name="{n}_thigh" axis="0 1 0" range="-1 4" damping="2"/>
+        <geom type="capsule" fromto="0 0 -.05 0 0 -.15" size=".015"/><body pos="0 0 -.2">
+        <joint name="{n}_calf" axis="0 1 0" range="-2.7 -.9" damping="2"/>
+        <geom type="capsule" fromto="0 0 -.05 0 0 -.15" size=".01"/>
+        <geom type="sphere" pos="0 0 -.2" size=".02" friction=".8"/></body></body></body>"""
+    places = {"FR": (0.18, -0.13), "FL": (0.18, 0.13), "RR": (-0.18, -0.13), "RL": (-0.18, 0.13)}
+    legs = "".join(leg.format(n=n, x=x, y=y) for n, (x, y) in places.items())
+    motors = "".join(
+        f'<position joint="{n}_{part}" kp="100" ctrlrange="{low} {high}"/>'
+        for n in places
+        for part, low, high in (("hip", -0.8, 0.8), ("thigh", -1.0, 4.0), ("calf", -2.7, -0.9))
+    )
+    home = " ".join(["0 0.9 -1.8"] * 4)
+    return f"""<mujoco><compiler angle="radian"/><worldbody><body name="trunk" pos="0 0 .3"><freejoint/>
+        <geom type="box" size=".12 .08 .05"/>{legs}</body></worldbody><actuator>{motors}</actuator>
+        <keyframe><key name="home" qpos="0 0 .27 1 0 0 0 {home}" ctrl="{home}"/></keyframe></mujoco>"""
+
+
+@pytest.mark.slow
+def test_quadruped_on_three_grounds(start, tmp_path):
+    """A robot of primitives instead of the public one, which is not part of the repository."""
+    require(["mujoco", "cma"])
+    script, robot, usd = BENCHMARKS / "tasks" / "ground.py", tmp_path / "robot.xml", tmp_path / "walk.usda"
+    robot.write_text(quadruped())
+    for stage, ground in (("begin", "floor"), ("learn", "sand"), ("learn", "snow")):
+        name = "begun" if stage == "begin" else ground
+        assert f"{name} adam 0: " in start(script, stage, str(robot), ground)
+    assert "begun cma 0: " in start(script, "begin", str(robot), "--method", "cma")
+    assert "| snow | 40 |" in start(script, "stand", str(robot))
+    assert re.search(r"\| u = 0 \|  \| -?\d+ \| -?\d+ \| -?\d+ \|", start(script, "table", str(robot)))
+    assert "distance" in start(script, "play", str(robot), "sand", "--policy", "floor", "--usd", str(usd))
+    assert usd.is_file()
 
 
 @pytest.mark.slow

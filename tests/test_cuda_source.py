@@ -26,6 +26,8 @@ SCENES = (
     "charged",
     "yielding",
     "liquid",
+    "carried",
+    "drawn",
     "springs",
     "cubes",
     "bricks",
@@ -37,8 +39,13 @@ SCENES = (
     "tied",
     "factored",
     "sled",
+    "loose",
+    "pressed",
     "hand",
     "tumbling",
+    "lifted",
+    "pounded",
+    "hammered",
 )
 """Scenes of `in_orders`, which together launch every kernel that a step has."""
 

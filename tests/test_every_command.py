@@ -21,7 +21,12 @@ RUNS = {
 """Words of each command that takes a scene, for as little work as it can do."""
 NO_SCENE = {"new": "it makes a project of its own scene, which its own test runs"}
 """Commands that take no scene, and why."""
-SENTENCES = {("finger_reach", "train"): FIXED_BASE, ("finger_reach", "sweep"): FIXED_BASE}
+NO_ACTUATORS = "has no actuators to train"
+SENTENCES = {
+    (scene, command): why
+    for scene, why in {"finger_reach": FIXED_BASE, "arm": FIXED_BASE, "boat": NO_ACTUATORS}.items()
+    for command in ("train", "sweep")
+}
 """Scenes that a command refuses in a sentence, and what of it."""
 QUICK = ("info", "convert")
 QUICK_SCENES = ("walker", "soft_humanoid", "gripper")

@@ -3,6 +3,7 @@
 The general tests run with it, as with all other solvers: see `cases.SOLVERS`.
 """
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,14 @@ def trajectory() -> wb.Trajectory:
 
 def test_the_example_is_short():
     assert len(EXAMPLE.read_text().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("other", [{"law": "linear"}, {"incompressibility": 2}, {"damping": 0.1}], ids=str)
+def test_the_example_refuses_matter_that_it_does_not_know(other):
+    scene = block(3)
+    body = dataclasses.replace(scene.bodies[0], material=dataclasses.replace(scene.bodies[0].material, **other))
+    with pytest.raises(wb.SceneError, match="ExplicitFEM simulates one neo-Hookean body"):
+        OWN["own"](1 / 8).build(dataclasses.replace(scene, bodies=[body]))
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -29,6 +29,7 @@ def test_python_examples_run(monkeypatch, tmp_path):
     names: dict = {}
     exec(compile(code, "README.md", "exec"), names)
     assert len(names["history"].loss) == 3
+    assert abs(names["history"].loss[0]) < 0.01  # like that of the command: minus the distance travelled, at first none
     assert (tmp_path / "walk.usda").is_file()
     kept = wb.Simulation(wb.usd.read("designed.usdz"), wb.MPM(dx=1 / 80), dt=5e-3, substeps=5)
     E = kept.parameter("youngs_modulus")

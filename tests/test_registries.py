@@ -64,6 +64,7 @@ def pull(sim: wb.Simulation) -> np.ndarray:
     return sim.step(sim.state(**given), torch.zeros(1, 0)).velocity[0].double().numpy()
 
 
+@pytest.mark.filterwarnings("ignore:law 'defined_in_a_notebook'. its stiffness at rest does not")
 @pytest.mark.parametrize("name", ["mpm", "projective"])
 def test_a_law_that_is_defined_again_runs_in_new_simulations_and_the_old_one_in_old_ones(name, registered):
     LAWS[registered] = softer(1.0)

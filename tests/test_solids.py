@@ -6,11 +6,12 @@ import trimesh
 import warp as wp
 
 from warpbots.contact import signed_distance
-from warpbots.contact.solid import Solids, solid_curvature, solid_distance, solid_frame, surface_velocity
+from warpbots.contact.moving_frames import MovingPoses, carried_velocity
+from warpbots.contact.solid import Solids, solid_curvature, solid_distance, solid_frame
 from warpbots.contact.solid_forms import closed_form, linear_samples, solid_arrays, solids_of
 from warpbots.numerics import real, vector
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, HalfSpace, Posed, Sphere, TriangleMesh
-from warpbots.solvers.mass_spring.obstacle_contact import meeting
+from warpbots.solvers.mass_spring.obstacle_contact import contact_with_obstacle
 
 BALL = trimesh.creation.icosphere(2, 0.4)
 TILT = ((0.6, 0.0, 0.8), (0.0, 1.0, 0.0), (-0.8, 0.0, 0.6))
@@ -76,7 +77,7 @@ def pass_kernel(
     d, n = solid_distance(solids, 0, 0, Q, q, x[i])
     distance_out[i] = d
     slope_out[i] = n
-    rate_out[i] = wp.dot(n, v[i] - surface_velocity(p[0], linear[0], angular[0], x[i]))
+    rate_out[i] = wp.dot(n, v[i] - carried_velocity(p[0], linear[0], wp.skew(angular[0]), x[i]))
 
 
 TYPES = {"R": wp.mat33d, "p": wp.vec3d, "linear": wp.vec3d, "angular": wp.vec3d, "x": wp.vec3d, "v": wp.vec3d}
@@ -219,17 +220,16 @@ def test_curvature_is_the_derivative_of_the_slope(name, rng):
 
 def meeting_kernel(dim: int) -> wp.Kernel:
     """Kernel over masses: their velocities after contact with a solid that moves."""
-    vec, meet = vector(dim), meeting(dim)
+    vec, meet = vector(dim), contact_with_obstacle(dim)
 
     @wp.kernel(module="unique")
     def meet_solid(
-        solids: Solids, linear: wp.vec3d, angular: wp.vec3d, condition: int, x: wp.array[vec], v: wp.array[vec],
-        v_out: wp.array[vec],
-    ):  # fmt: skip
+        solids: Solids, poses: MovingPoses, condition: int, x: wp.array[vec], v: wp.array[vec], v_out: wp.array[vec]
+    ):
         i = wp.tid()
         allowed, _depth = meet(
-            solids, 0, solids.rotation[0], solids.position[0], linear, angular, condition, real(0.3), real(0.1),
-            real(0.0), real(0.0), real(1e-3), real(1.0), x[i], v[i],
+            solids, poses, 0, 0, condition, real(0.3), real(0.1), real(0.0), real(0.0), real(1e-3), real(1.0), x[i],
+            v[i],
         )  # fmt: skip
         v_out[i] = allowed
 
@@ -249,10 +249,15 @@ def test_a_mass_meets_a_moving_obstacle_as_its_own_frame_does_one_at_rest(name, 
     u = (linear + np.cross(angular, around))[:, :dim]
     kernel = meeting_kernel(dim)
 
-    def after(v: np.ndarray, *motion: np.ndarray) -> np.ndarray:
+    def after(v: np.ndarray, linear: np.ndarray, angular: np.ndarray) -> np.ndarray:
+        poses = MovingPoses()
+        poses.rotation, poses.position = solids.rotation.reshape((1, -1)), solids.position.reshape((1, -1))
+        poses.linear, poses.belt = (wp.array(a[None, None], dtype=wp.vec3d) for a in (linear, 0.0 * linear))
+        spin = np.cross(angular, np.eye(3)).T
+        poses.spin = wp.array(spin[None, None], dtype=wp.mat33d)
         out = wp.zeros(100, dtype=vector(dim), device="cpu")
         places = [wp.array(a, dtype=vector(dim), device="cpu") for a in (x, v)]
-        wp.launch(kernel, 100, [solids, *map(wp.vec3d, motion), condition, *places], [out], device="cpu")
+        wp.launch(kernel, 100, [solids, poses, condition, *places], [out], device="cpu")
         return out.numpy()
 
     found = after(v, linear, angular)

@@ -15,7 +15,7 @@ from warpbots.actuators import DielectricElastomer, Muscle, Pressure, StressActu
 from warpbots.numerics import matrix, precision, real, vector
 from warpbots.scene import SceneError
 from warpbots.scene.record import record
-from warpbots.usd.stage import schema
+from warpbots.usd.stage import schema_rows
 from warpbots.usd.stage.schema import OWN, TABLE, Row, declare
 
 VACUUM = 8.8541878128e-12
@@ -310,8 +310,8 @@ def test_a_file_keeps_every_actuator(dim, tmp_path):
 
 
 def test_a_file_keeps_an_actuator_of_a_cell(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema, "TABLE", [*TABLE])
-    monkeypatch.setattr(schema, "_ROWS", {**schema._ROWS})
+    monkeypatch.setattr(schema_rows, "TABLE", [*TABLE])
+    monkeypatch.setattr(schema_rows, "_ROWS", {**schema_rows._ROWS})
     row = Row("PumpedPores.pressure", "warpbots:pressure", "double", "number", "Pa", "WarpbotsPumpedPoresAPI", OWN)
     declare("stage.actuators_and_loads", row)
     scene = block(3, actuators=(PumpedPores("h", "root", 1e3 / 3.0),))

@@ -81,14 +81,6 @@ def scene(bodies, **parts):
         "there is no soft body 'x'; the scene has none",
     ),
     (
-        lambda: scene([SOFT, BONE], contacts=[wb.Contact("bone", "pad", 1e6)]),
-        "Contact 'bone on pad': body 'pad' is soft, and a Contact is a law of rigid bodies and obstacles",
-    ),
-    (
-        lambda: scene([SOFT, BONE], contacts=[wb.Contact("pad", "bone", 1e6)]),
-        "body 'pad' is soft, and a Contact is a law of rigid bodies and obstacles",
-    ),
-    (
         lambda: scene([BONE, FRAME], contacts=[wb.Contact("bone", "frame", 1e6)]),
         "Contact 'bone on frame': 'frame' has no shape, which would be its solid",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "tutorials"
 LONGEST = 15  # lines of a cell that does not describe a robot
-LARGEST = 22e6  # all tutorials together [bytes]
+LARGEST = 25e6  # all tutorials together [bytes]
 
 
 @pytest.fixture(params=sorted(path.name for path in FOLDER.glob("*.ipynb")))

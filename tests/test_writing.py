@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warpbots.output_files import replacing, sparing, temporary_folder
+from warpbots.output_files import protecting, replacing, temporary_folder
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_two_ctrl_c_leave_no_temporary_file(tmp_path, monkeypatch):
 
 LIMITED = """
 import resource, signal, torch
-from warpbots.output_files import replacing, sparing, temporary_folder
+from warpbots.output_files import replacing, protecting, temporary_folder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 try:
@@ -152,7 +152,7 @@ def test_a_file_that_is_spared_is_not_replaced(tmp_path, monkeypatch, link):
         target = Path("x") / ".." / "source.txt"
         (tmp_path / "x").mkdir()
     said = "from which it would be made; choose another name"
-    with sparing([source]), pytest.raises(FileExistsError, match=said), replacing(tmp_path / "fine.txt", target):
+    with protecting([source]), pytest.raises(FileExistsError, match=said), replacing(tmp_path / "fine.txt", target):
         raise AssertionError("nothing is written")
     assert source.read_text() == "old"
     write(tmp_path)

@@ -11,10 +11,16 @@ import warpbots as wb
 from warpbots.scene import Box, Cylinder, Union
 
 FOLDER = Path(__file__).parent
-sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
+for place in ("benchmarks", "benchmarks/papers", "benchmarks/tasks"):
+    sys.path.insert(0, str(FOLDER.parent / place))
 
+from clay import clay_scene  # noqa: E402
 from diffhand_grasp import designed_scene  # noqa: E402
-from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above)
+from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folders above)
+from float import boat_scene  # noqa: E402
+from grasping import Cube, grasp_scene, small_arm  # noqa: E402
+from pour import pour_scene  # noqa: E402
+from scoop import scoop_scene  # noqa: E402
 from softbody_fish_scene import fish  # noqa: E402
 from softbody_grip import gripper_scene  # noqa: E402
 from softbody_humanoid import soft_humanoid  # noqa: E402
@@ -165,6 +171,27 @@ def soft_legs() -> wb.Scene:
     )
 
 
+def arm() -> wb.Scene:
+    """A small arm with soft pads on its two fingers, in front of a rigid and a soft cube, in tetrahedra.
+
+    Its plan is in `benchmarks/tasks/grasping.py`: servos move the arm, and a motor closes each finger with a force.
+    """
+    robot, hand = small_arm()
+    rigid = Cube("aluminium", (0.26, 12.0), 0.03, 2700.0, color=(0.62, 0.66, 0.72))
+    soft = Cube("foam", (0.26, -12.0), 0.03, 300.0, 6e4, color=(0.35, 0.62, 0.45))
+    return dataclasses.replace(
+        grasp_scene(robot, hand, [rigid, soft], cells=8e-3),
+        task=wb.Task(cell_size=0.1, control_interval=0.01, substeps=1, steps=100, direction=(1.0, 0.0, 0.0)),
+    )
+
+
+def of_task(scene: wb.Scene, cell_size: float, control_interval: float, substeps: int, steps: int) -> wb.Scene:
+    """A scene of `benchmarks/tasks` with the steps of its script, which `warpbots simulate` takes."""
+    return dataclasses.replace(
+        scene, task=wb.Task(cell_size, control_interval, substeps, steps, direction=(1.0, 0.0, 0.0))
+    )
+
+
 DIFFHAND = {"finger_reach": "reach", "flip_box": "flip", "rotate_cube": "rotate", "assemble": "assemble"}
 SCENES = {
     "walker": walker,
@@ -177,6 +204,11 @@ SCENES = {
     "pneumatic_gripper": gripper_scene,
     "soft_humanoid": soft_humanoid,
     "octopus": lambda: octopus(1),
+    "arm": arm,
+    "boat": lambda: of_task(boat_scene(), 0.02, 0.01, 9, 100),
+    "clay": lambda: of_task(clay_scene(), 0.015, 0.02, 12, 42),
+    "pour": lambda: of_task(pour_scene(), 0.015, 0.02, 15, 50),
+    "scoop": lambda: of_task(scoop_scene(), 0.025, 0.02, 9, 38),
 }
 
 if __name__ == "__main__":

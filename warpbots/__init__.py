@@ -24,6 +24,7 @@ from warpbots.scene import (
     Load,
     Material,
     Obstacle,
+    PrescribedMotion,
     RigidBody,
     Scene,
     SceneError,
@@ -39,7 +40,7 @@ from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from warpbots import design, morphology, robots, usd, view
-    from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
+    from warpbots.solvers import MPM, Articulated, Coupled, MassSpring, ProjectiveDynamics
 
 __all__ = [
     "Scene",
@@ -58,6 +59,7 @@ __all__ = [
     "Obstacle",
     "floor",
     "walls",
+    "PrescribedMotion",
     "Fluid",
     "shapes",
     "materials",
@@ -70,6 +72,7 @@ __all__ = [
     "MassSpring",
     "ProjectiveDynamics",
     "Articulated",
+    "Coupled",
     "meshing",
     "Simulation",
     "SimulationError",
@@ -94,7 +97,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {
-    **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
+    **dict.fromkeys(("MPM", "Articulated", "Coupled", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
     **dict.fromkeys(("design", "morphology", "robots", "usd", "view"), ""),
 }
 """Names from modules that are slow to import, imported on first use, with their module; empty if a module itself."""

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["cache_folder", "is_same_file", "replacing", "sparing", "temporary_folder"]
+__all__ = ["cache_folder", "is_same_file", "replacing", "protecting", "temporary_folder"]
 
 _MARK = re.compile(r"\.warpbots-([0-9a-f]{6})-([0-9]+)-[0-9a-f]{8}")
 """Part of the names of temporary files and folders: the host, the process that writes them, and a random number."""
@@ -25,19 +25,19 @@ _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 _FOREIGN = 86400.0
 """Age from which temporary files of other hosts count as left over [s]; their processes cannot be checked here."""
 
-_spared: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("spared", default=())
+_protected: contextvars.ContextVar[Collection[str | Path]] = contextvars.ContextVar("protected", default=())
 _own: set[str] = set()
 """Marks that this process uses."""
 
 
 @contextlib.contextmanager
-def sparing(paths: Collection[str | Path]) -> Iterator[None]:
+def protecting(paths: Collection[str | Path]) -> Iterator[None]:
     """Protect the files of `paths`, such as the inputs of a command, from being replaced within the block."""
-    token = _spared.set(paths)
+    token = _protected.set(paths)
     try:
         yield
     finally:
-        _spared.reset(token)
+        _protected.reset(token)
 
 
 def is_same_file(a: str | Path, b: str | Path) -> bool:
@@ -132,8 +132,8 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
         A list with a temporary path for each of `paths`.
 
     Raises:
-        OSError: A folder cannot be written to, the disk is full, or `sparing` protects a file; the files at `paths` are
-            unchanged.
+        OSError: A folder cannot be written to, the disk is full, or a file is protected (`protecting`); the files at
+            `paths` are unchanged.
         KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, the interrupt is deferred until all files
             are replaced.
     """
@@ -144,7 +144,7 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
         if not path.parent.is_dir():
             kind = NotADirectoryError if path.parent.exists() else FileNotFoundError
             raise kind(f"cannot write {path}: there is no folder {path.parent}; create it or choose another one")
-        for source in _spared.get():
+        for source in _protected.get():
             if is_same_file(path, source):
                 raise FileExistsError(
                     f"cannot write {path}: this is {source}, from which it would be made; choose another name or folder"

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 import numpy as np
 import torch
 
-from warpbots.gradients import known_losses
+from warpbots.gradients import known_losses, turn
+from warpbots.numerics.parameters import parameters_of
 from warpbots.scene import Scene
 from warpbots.scene.field_types import checked
+from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers import Model
 from warpbots.solvers.matter import Matter
+from warpbots.solvers.motion_parameters import MotionParameters
+from warpbots.solvers.obstacle_poses import obstacle_poses
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -22,7 +26,7 @@ else:
 
     TensorState_co = TypeVar("TensorState_co", covariant=True)
 
-__all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory"]
+__all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory", "obstacles_at"]
 
 
 class MatterState(Protocol):
@@ -52,14 +56,43 @@ class Simulated(Protocol):
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> Any:
         """The state one control interval after `state`."""
 
-    def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """The readings (measurements) of `state`."""
+    def sense(
+        self, state: Any, control: torch.Tensor | None = None, *, steps: bool = True, **parameters: torch.Tensor
+    ) -> Any:
+        """The readings (measurements) of `state`, with or without those for which the solver takes a step."""
 
     def state(self, **fields: torch.Tensor) -> Any:
         """A state of the scene at rest, with the given `fields` replaced."""
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
         """The scene into which the given parameters and the initial state `start` are baked."""
+
+
+def obstacles_at(
+    simulation: Simulated, state: Any, world: int = 0, **parameters: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray]:
+    """Displacements of all obstacles from their places in the scene, in one world of a state.
+
+    Args:
+        simulation: The simulation.
+        state: The state.
+        world: Index of the world.
+        parameters: Tensors that replace parameters of the model, by name.
+
+    Returns:
+        Positions p [m], shape (n_obstacles, 3), and rotations R, shape (n_obstacles, 3, 3): a point X of an obstacle is
+        at R X + p. The plane of a 2D scene is z = 0.
+    """
+    scene, row = simulation.scene, slice(world, world + 1)
+    time, travel, values = np.zeros(1), None, {}
+    if any(changes_place(o, scene.actuators) for o in scene.obstacles):
+        time, travel = (field[row].detach().cpu().numpy() for field in (state.time, state.travel))
+        for name in parameters_of(MotionParameters):
+            given = parameters[name].detach().cpu() if name in parameters else simulation.model.parameter(name)
+            values[name] = given.numpy()[row]
+    with turn:
+        rotation, position = obstacle_poses(scene, time, travel, values)
+    return position[0], rotation[0]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -198,8 +231,26 @@ class Trajectory(Generic[TensorState_co]):
             raise ValueError(f"poses: scene {self.scene.name!r} has no rigid bodies; see frames")
         for time, state in self.states(every):
             with torch.no_grad():
-                r = self.simulation.sense(state, **self.parameters)
+                r = self.simulation.sense(state, steps=False, **self.parameters)
             yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
+
+    @checked
+    def obstacle_poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Times [s] and displacements of the obstacles of one world from their places, in the order of the scene.
+
+        Args:
+            every: Number of control intervals between two results; the start and the end are always included.
+            world: Index of the world.
+
+        Yields:
+            Time [s], positions p [m], shape (n_obstacles, 3), and rotations R, shape (n_obstacles, 3, 3): a point X of
+            an obstacle is at R X + p. The plane of a 2D scene is z = 0.
+
+        Raises:
+            ValueError: `every` is below 1.
+        """
+        for time, state in self.states(every):
+            yield time, *obstacles_at(self.simulation, state, world, **self.parameters)
 
     def __reduce__(self) -> tuple:
         """Arguments for pickle and deepcopy: the same motion without its computation graph."""

@@ -96,7 +96,7 @@ def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) 
     )
     own = MASS - 4 * LENGTH * WIDTH**2 * soft.density
     inertia = wb.Inertia(own, (0.0, 0.0, top + 0.01), (0.05, 0.05, 0.1))
-    plate = wb.shapes.Box((-outer, -outer, top), (outer, outer, top + 0.02))
+    plate = wb.shapes.Box((-outer, -outer, top - 5e-4), (outer, outer, top + 0.02))  # reaches into the arms it holds
     drone = wb.RigidBody("drone", plate, inertia=inertia, color=(0.80, 0.82, 0.86))
     damping = 2.0 * math.sqrt(GAIN * (MASS + 1.0))
     return wb.Scene(

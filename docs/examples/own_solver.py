@@ -10,13 +10,12 @@ from warpbots.actuation_laws import ActivationArrays, activation, active_stress
 from warpbots.materials import elasticity, p_wave_modulus
 from warpbots.meshing import tetrahedra
 from warpbots.numerics import clear_gradients, launch_all, launch_own_adjoint, matrix, real, record, vector
-from warpbots.scene import Scene, SceneError
+from warpbots.scene import Material, Scene, SceneError
 from warpbots.solvers import ArrayModel, Matter, Parameter, device_array, regions_at, tiled
 from warpbots.solvers.projective import NodalState as State  # position and velocity of nodes
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-vec, mat, piola = vector(3), matrix(3), elasticity("neo_hookean", 0, 3)[2]
-active = active_stress(3)
+vec, mat, piola, active = vector(3), matrix(3), elasticity("neo_hookean", 0, 3)[2], active_stress(3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +70,9 @@ class ExplicitFEM:
 
     def build(self, scene, worlds=1, device=None):
         known = Scene(scene.soft, scene.actuators, gravity=scene.gravity, domain=scene.domain)
-        if scene != known or len(scene.soft) != 1:
-            raise SceneError("ExplicitFEM simulates one soft body with pressures and muscles under gravity")
+        plain = [Material(m.youngs_modulus, m.poissons_ratio, m.density) for b in scene.soft for m in b.materials]
+        if scene != known or [m for b in scene.soft for m in b.materials] != plain or len(plain) != 1:
+            raise SceneError("ExplicitFEM simulates one neo-Hookean body with pressures and muscles under gravity")
         body, mesh = scene.soft[0], tetrahedra(scene.soft[0].shape, self.cell_size)
         x, corners = mesh.vertices, mesh.vertices[mesh.tets]
         centers, D = corners.mean(axis=1), np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)

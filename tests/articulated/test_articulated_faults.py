@@ -1,5 +1,6 @@
 """What is refused, and in which words."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -155,7 +156,8 @@ def test_scenes_that_the_solver_refuses(case):
 def test_solvers_of_soft_bodies_refuse_rigid_ones(solver):
     scene = Scene(arm(), [Torque("m", "elbow", 1.0)], joints=[ELBOW])
     with pytest.raises(
-        SceneError, match=r"this scene has RigidBody 'link0', .*Joint 'elbow', Torque 'm': use Articulated"
+        SceneError,
+        match=r"this scene has RigidBody 'link0', .*Joint 'elbow', Torque 'm': use ProjectiveDynamics or Articulated",
     ):
         solver.build(scene)
 
@@ -212,3 +214,33 @@ def test_unions_have_the_mass_of_their_parts():
     one = Articulated().build(Scene([RigidBody("a", two, 100.0)]))
     parts = Articulated().build(Scene([RigidBody("a", two.shapes[0], 100.0), RigidBody("b", two.shapes[1], 100.0)]))
     assert np.isclose(one.mass.numpy().sum(), parts.mass.numpy().sum(), rtol=1e-12)
+
+
+def test_a_body_that_falls_through_an_obstacle_gets_the_line_that_adds_the_law():
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), position=(0, 0, 0.5))
+    ground = floor(0.0)
+    said = (
+        r"RigidBody 'ball' falls through Obstacle 'floor', because no Contact names both; give the scene "
+        r"contacts=\[wb\.Contact\('ball', 'floor', 1e8, 1e9, friction=0\.5, viscosity=1e7\)\], and the body points"
+    )
+    with pytest.warns(UserWarning, match=said):
+        Simulation(Scene([ball], obstacles=[ground]), Articulated())
+    pair = [dataclasses.replace(ball, name="a"), dataclasses.replace(ball, name="b", position=(1, 0, 0.4))]
+    arm = Joint("arm", "revolute", "a", "b", axis=(0, 1, 0))
+    with pytest.warns(UserWarning, match="'b' falls through .*, and 1 more bodies likewise"):
+        Simulation(Scene(pair, obstacles=[ground], joints=[arm]), Articulated())
+
+
+def test_a_body_that_may_not_fall_gets_no_warning():
+    """Hung up, borne by a law of its own or of its neighbour, without gravity, or above nothing."""
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), position=(0, 0, 0.5))
+    foot = dataclasses.replace(ball, name="foot", position=(1, 0, 0.4), points=1)
+    arm = Joint("arm", "revolute", "ball", "foot", axis=(0, 1, 0))
+    law, ground = Contact("foot", "floor", 1e3), floor(0.0)
+    for scene in (
+        Scene([ball], obstacles=[ground], joints=[Joint("hinge", "revolute", None, "ball", axis=(0, 1, 0))]),
+        Scene([ball, foot], obstacles=[ground], joints=[arm], contacts=[law]),
+        Scene([ball], obstacles=[ground], gravity=(0, 0, 0)),
+        Scene([ball], obstacles=[Obstacle(Box((1, 1, 0), (2, 2, 0.1)), name="aside")]),
+    ):
+        Simulation(scene, Articulated(), 1e-4)  # a warning is an error in tests

@@ -105,6 +105,21 @@ def test_robots_are_set_down(write):
         wb.robots.set_down(wb.robots.load(write(ARM)))
 
 
+def test_a_mesh_is_set_down_on_its_corner():
+    """Contact points of a mesh are samples; none of few is at its lowest corner."""
+    corners = np.array([[0, 0, -0.3], [0.2, 0, 0.1], [-0.1, 0.2, 0.1], [-0.1, -0.2, 0.1], [0, 0, 0.2]])
+    lower, upper = ([[0, 2, 1], [0, 3, 2], [0, 1, 3]], [[4, 1, 2], [4, 2, 3], [4, 3, 1]])
+    shape = wb.shapes.TriangleMesh(corners, np.array(lower + upper))
+    turn = np.deg2rad(90.0) / 2.0
+    joint = wb.Joint("j", "free", None, "top", (0, 0, 0), start=(0, 0, 5, np.sin(turn), 0, 0, np.cos(turn)))
+    scene = wb.Scene(
+        (wb.RigidBody("top", shape, points=8),), obstacles=[wb.floor()], joints=[joint],
+        contacts=contacts_between({"top": 0.0}, {"floor": 0.5}),
+    )  # fmt: skip
+    (lying,) = wb.robots.set_down(scene, height=0.01).joints
+    assert lying.start[2] == pytest.approx(0.21, abs=1e-9)  # y turns to z
+
+
 def test_gains_hold_the_weight_of_what_a_joint_carries():
     """A bar of 2 kg sinks by 0.02 rad about its end, and comes back critically damped; a slider sinks by a millimetre."""
     bar = wb.RigidBody("bar", None, inertia=wb.Inertia(2.0, (0.5, 0, 0), (1e-3, 1e-3, 1e-3)))

@@ -221,6 +221,7 @@ def test_limits_are_those_of_the_file(write):
     assert load / joint.limit_stiffness == pytest.approx(data.qpos[0] - joint.upper[0], rel=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:Joint .* beyond its limits")  # the keyframe of the file is
 def test_a_keyframe_is_a_start(write):
     text = EVERY_JOINT.replace("</mujoco>", '<keyframe><key name="home" qpos="{}" qvel="{}"/></keyframe></mujoco>')
     model = mujoco.MjModel.from_xml_string(EVERY_JOINT)

@@ -230,6 +230,18 @@ def test_a_mesh_without_symmetry_keeps_its_points():
     assert (spread(mesh, 50) == trimesh.sample.sample_surface_even(mesh, 50, seed=0)[0]).all()
 
 
+def test_a_mesh_with_needles_has_the_identity_at_least():
+    """Distances in single precision are less accurate on needles than symmetries are tested."""
+    side = 0.05 + 1e-5 * np.arange(100)
+    curve = np.column_stack([side, 0.01 * (side - side[0]) * (side - side[-1]), 0.0 * side])
+    base = np.concatenate([curve, [[0.08, 0.06, 0.0], [0.0, 0.05, 0.0], [0.0, 0.0, 0.0]]])
+    n = len(base)
+    faces = [[i, (i + 1) % n, n] for i in range(n)] + [[n - 1, i + 1, i] for i in range(n - 2)]
+    mesh = trimesh.Trimesh(np.append(base, [[0.03, 0.02, 0.1]], axis=0), faces, process=False)
+    mesh.apply_transform(trimesh.transformations.euler_matrix(0.3, 0.5, 0.7))
+    np.testing.assert_array_equal(symmetries(mesh)[0], np.eye(3)[None])
+
+
 @pytest.mark.parametrize("name", MESHES)
 def test_a_symmetric_mesh_falls_without_turning(name):
     shape = mesh_of(name, False)

@@ -5,12 +5,13 @@ import dataclasses
 import pytest
 import torch
 import warp as wp
-from cases import SOLVERS, block, busy, end_of, fields_of, least, stirred
+from cases import SOLVERS, STEPPING, block, busy, end_of, fields_of, least, stirred
 
 from warpbots.numerics import precision, real
 from warpbots.simulation import Simulation
 
 solvers = pytest.mark.parametrize("solver", SOLVERS)
+stepping = pytest.mark.parametrize("solver", STEPPING)
 
 
 @pytest.mark.verification
@@ -101,7 +102,7 @@ def test_a_loss_may_look_at_every_substep(solver, rng):
         assert error < {"float32": 1e-5, "float64": 1e-11}[precision], name
 
 
-@solvers
+@stepping
 def test_backward_adds_once(solver):
     """.backward() twice through a retained graph adds the gradient twice, no more."""
     sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
@@ -114,7 +115,7 @@ def test_backward_adds_once(solver):
     assert torch.equal(control.grad, 2 * once)
 
 
-@solvers
+@stepping
 def test_nothing_that_was_passed_in_changes(solver, rng):
     """States, controls, parameters and the model are the same bits after a rollout and its gradient."""
     sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
@@ -133,7 +134,7 @@ def test_nothing_that_was_passed_in_changes(solver, rng):
         assert torch.equal(getattr(final, name).detach(), value), name
 
 
-@solvers
+@stepping
 def test_one_interval_after_another_is_a_rollout(solver):
     """`step` in a loop gives the states and the gradients of `rollout`, bitwise, and `states` gives them again."""
     sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
@@ -171,7 +172,7 @@ def test_only_what_is_wanted_is_computed_and_it_is_the_same(solver, rng):
         assert torch.equal(gradient, expected[name]), name
 
 
-@solvers
+@stepping
 def test_a_second_derivative_is_refused(solver):
     """There is none, so asking for it raises instead of giving zero."""
     sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
@@ -182,7 +183,7 @@ def test_a_second_derivative_is_refused(solver):
         gradient.sum().backward()
 
 
-@solvers
+@stepping
 def test_a_tape_through_states_without_gradients_is_refused(solver):
     """A silent zero otherwise."""
     sim = Simulation(block(least(solver)), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
@@ -195,7 +196,7 @@ def test_a_tape_through_states_without_gradients_is_refused(solver):
 
 
 @pytest.mark.skipif(precision != "float32", reason="doubles are no news to float64")
-@solvers
+@stepping
 def test_doubles_are_taken_and_give_gradients_as_doubles(solver):
     """A float64 tensor goes into a float32 simulation, and its gradient comes back in float64."""
     sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)

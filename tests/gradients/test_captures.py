@@ -212,6 +212,16 @@ def test_every_launch_and_branch_can_be_loaded():
         assert {"record_tape", "record_cmd"} <= {k.arg for k in call.keywords}, ast.unparse(call)
 
 
+def test_no_kernel_uses_memory_that_threads_share():
+    """Tiles in such memory are of one thread of the process alone: see `warpbots.numerics.lanes`."""
+    folder = Path(warpbots.numerics.__file__).parents[1]
+    sources = [p for p in folder.glob("**/*.py") if p.name != "lanes.py"]
+    assert len(sources) > 100
+    for path in sources:
+        attributes = [ast.unparse(n) for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)]
+        assert not [a for a in attributes if a.startswith("wp.tile")], path
+
+
 @pytest.fixture
 def unsaid(monkeypatch):
     """As in a process in which every capture has succeeded."""

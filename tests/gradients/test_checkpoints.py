@@ -5,7 +5,7 @@ import functools
 
 import pytest
 import torch
-from cases import SOLVERS, busy, least
+from cases import SOLVERS, STEPPING, busy, least
 
 from warpbots.gradients import Checkpoints, Replay
 from warpbots.simulation import Simulation
@@ -82,6 +82,7 @@ def plain(solver: str, closed_loop: bool) -> dict[str, torch.Tensor]:
         pytest.param(solver, name, marks=pytest.mark.slow if (solver, name) in LONG else ())
         for solver in SOLVERS
         for name in SCHEDULES
+        if solver in STEPPING or name == "sqrt"  # steps are replayed alike for all elements
     ],
 )
 def test_every_schedule_gives_the_same_gradient(solver, schedule, closed_loop):

@@ -289,7 +289,7 @@ def test_marks_are_of_the_first_bad_entry(always, rng, as_gpu):
     values[2][30], values[2][20] = 1.5, -1.5
     kinds = [wp.vec3f, wp.float64, wp.float64, wp.vec3d]
     arrays = [wp.array(v, dtype=k, device="cpu") for v, k in zip(values, kinds, strict=True)]
-    found = finite_checks.Marks(arrays[0].device, list(zip(arrays, [math.inf, math.inf, 1.0, 1.0], strict=True)))
+    found = finite_checks.Marks(arrays[0].device, 0, list(zip(arrays, [math.inf, math.inf, 1.0, 1.0], strict=True)))
     for _ in range(2):
         found.clear()
         found.look()

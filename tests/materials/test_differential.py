@@ -12,6 +12,7 @@ import warpbots.materials
 from warpbots.materials import DIFFERENTIALS, differential, elasticity, law_of, numbers_type
 from warpbots.materials.differential import _generated
 from warpbots.numerics import matrix, precision, real, real_numpy
+from warpbots.numerics.derivative_checks import brief_module
 
 H = 1e-5
 E, NU = 2.0, 0.35
@@ -22,8 +23,9 @@ def kernel(make, law: str, incompressibility: int, dim: int) -> wp.Kernel:
     Point, point_of, differential_of = make(law, incompressibility, dim)
     _, _, piola = elasticity(law, incompressibility, dim)
     mat, Numbers = matrix(dim), numbers_type(law_of(law))
+    module = brief_module(f"test_differential_{make.__name__}_{law}_{incompressibility}_{dim}d")
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @wp.kernel(module=module, enable_backward=False)
     def evaluate(F: wp.array[mat], s: Numbers, dF: wp.array[mat], P_out: wp.array[mat], dP_out: wp.array[mat]):
         i = wp.tid()
         dP_out[i] = differential_of(point_of(F[i], real(E), s), dF[i])

@@ -11,6 +11,7 @@ from law_points import deformations, evaluate, everywhere, rotations, turned
 
 from warpbots.materials import drucker_prager
 from warpbots.numerics import matrix, precision, real, real_numpy
+from warpbots.numerics.derivative_checks import brief_module
 
 pytestmark = pytest.mark.verification
 
@@ -21,7 +22,7 @@ E, NU, PHI = 2.0, 0.3, 32.0
 def kernel(dim: int) -> wp.Kernel:
     mat, mapping = matrix(dim), drucker_prager(dim)
 
-    @wp.kernel(module=wp.get_module(f"test_drucker_prager_{dim}d"))
+    @wp.kernel(module=brief_module(f"test_drucker_prager_{dim}d"))
     def returned(
         F: wp.array[mat], v: wp.array[real], strength: wp.array[real], F_out: wp.array[mat], v_out: wp.array[real]
     ):

@@ -9,6 +9,7 @@ from law_points import deformations, everywhere, rotations
 
 from warpbots.materials import fibre_reinforcement
 from warpbots.numerics import matrix, precision, real, real_numpy, vector
+from warpbots.numerics.derivative_checks import brief_module
 
 pytestmark = pytest.mark.verification
 
@@ -20,7 +21,7 @@ def kernel(dim: int) -> wp.Kernel:
     mat, vec = matrix(dim), vector(dim)
     energy, stress = fibre_reinforcement(dim)
 
-    @wp.kernel(module=wp.get_module(f"test_fibre_reinforcement_{dim}d"))
+    @wp.kernel(module=brief_module(f"test_fibre_reinforcement_{dim}d"))
     def pulled(F: wp.array[mat], a: wp.array[vec], k: wp.array[real], psi_out: wp.array[real], tau_out: wp.array[mat]):
         i = wp.tid()
         psi_out[i] = energy(F[i], a[i], k[0])

@@ -6,6 +6,7 @@ import warp as wp
 from cases import DIMENSIONS
 
 from warpbots.numerics import matrix, real_numpy, rotation
+from warpbots.numerics.derivative_checks import BRIEF
 
 pytestmark = pytest.mark.verification(float32=True)
 dimensions = pytest.mark.parametrize("dim", DIMENSIONS)
@@ -27,7 +28,7 @@ def rotations_and_gradients(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, n
     dim = F.shape[-1]
     mat, R = matrix(dim), rotation(dim)
 
-    @wp.kernel(module="unique")
+    @wp.kernel(module="unique", module_options=BRIEF)
     def rotate(F: wp.array[mat], R_out: wp.array[mat]):
         i = wp.tid()
         R_out[i] = R(F[i])

@@ -6,12 +6,14 @@ h^2/6 |f'''| from truncation and eps/h |f| from rounding: 1e-10 for h = 1e-5 and
 
 import numpy as np
 import pytest
+import warp as wp
 from cases import FLUIDS, LAW_CASES, LAWS, UPRIGHT_LAWS
 from law_points import WRITTEN_ANEW, deformations, elasticities, evaluate, lame, reference
 
 import warpbots.materials
 from warpbots.materials import law_of
-from warpbots.numerics import precision
+from warpbots.materials.incompressible import incompressible
+from warpbots.numerics import matrix, precision, real
 
 H = 1e-5
 
@@ -97,6 +99,36 @@ def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim,
     slope = differences(lambda G: (T * evaluate(law, incompressibility, G).stress).sum((1, 2)), F)
     assert np.isfinite(point.pull_slope).all()
     assert error(point.pull_slope, slope) < 1e-8 * truncation(law)
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("exponent", [6, 32])
+@pytest.mark.parametrize("unrolled", [3, 16])
+def test_large_exponents_have_the_right_derivative_in_kernels_that_unroll_no_loops(exponent, unrolled, rng):
+    """Warp unrolls up to 3 passes in the kernels of second derivatives, up to 16 in others, and here p - 2."""
+    mat = matrix(3)
+    _, _, piola = incompressible(3, exponent)
+    module = wp.get_module(f"test_incompressible_{exponent}_{unrolled}")
+    wp.set_module_options({"max_unroll": unrolled}, module)
+
+    @wp.func
+    def pull(F: mat, T: mat):
+        return wp.ddot(T, piola(F, real(2.0), real(0.3)))
+
+    @wp.kernel(module=module, enable_backward=False)
+    def evaluate_pull(F: wp.array[mat], T: wp.array[mat], value_out: wp.array[real], slope_out: wp.array[mat]):
+        i = wp.tid()
+        F_adj, _T_adj = wp.grad(pull)(F[i], T[i])
+        slope_out[i] = F_adj
+        value_out[i] = pull(F[i], T[i])
+
+    F, T, D = 1.3 * np.eye(3) + 0.1 * rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    given = [wp.array(a, dtype=mat, device="cpu") for a in ([F, F + H * D, F - H * D], [T, T, T])]
+    value, slope = wp.zeros(3, dtype=real, device="cpu"), wp.zeros(3, dtype=mat, device="cpu")
+    wp.launch(evaluate_pull, 3, [*given, value, slope], device="cpu")
+    at, ahead, behind = value.numpy()
+    assert (slope.numpy()[0] * D).sum() == pytest.approx((ahead - behind) / (2.0 * H), rel=1e-6)
+    assert abs(at) > 1e-3
 
 
 @pytest.mark.verification

@@ -7,6 +7,7 @@ import warp as wp
 from law_points import everywhere, rotations
 
 from warpbots.numerics import exp_symmetric, log_symmetric, matrix, precision, real_numpy
+from warpbots.numerics.derivative_checks import BRIEF
 
 pytestmark = pytest.mark.verification(float32=True)
 
@@ -17,7 +18,7 @@ def value_and_gradient(function: wp.Function, A: np.ndarray, G: np.ndarray) -> t
     """f(A) by the library, and the gradient of G : f to A, each of shape (n, dim, dim)."""
     mat = matrix(A.shape[-1])
 
-    @wp.kernel(module="unique")
+    @wp.kernel(module="unique", module_options=BRIEF)
     def apply(A: wp.array[mat], f_out: wp.array[mat]):
         i = wp.tid()
         f_out[i] = function(A[i])

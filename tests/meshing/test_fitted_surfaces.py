@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial.transform import Rotation
 
 from warpbots.contact import signed_distance
+from warpbots.meshing.convex_hulls import with_fewer_vertices
 from warpbots.meshing.fitted import fitted_surface
 from warpbots.meshing.refinement import refined
 from warpbots.scene import Box, Capsule, Cylinder, Posed, Sphere, TriangleMesh, Union
@@ -72,3 +74,22 @@ def test_refinement_cuts_long_edges_alone():
     assert max(np.linalg.norm(b - a, axis=1).max(), np.linalg.norm(c - b, axis=1).max()) <= 0.3
     assert np.array_equal(vertices[:4], square)
     assert refined(square, halves, 2.0)[1] is halves
+
+
+@pytest.mark.parametrize("error", [2e-4, 1e-3])
+def test_a_convex_mesh_of_fewer_vertices_is_off_by_the_error_at_most(error):
+    """A flat ellipsoid: vertices are some of its own, and it needs most of the error."""
+    ball = trimesh.creation.icosphere(subdivisions=4)
+    mesh = TriangleMesh(ball.vertices * [0.1, 0.06, 0.02], ball.faces)
+    fewer = with_fewer_vertices(mesh, error)
+    assert {*map(tuple, fewer.vertices.tolist())} <= {*map(tuple, mesh.vertices.tolist())}
+    assert len(fewer.vertices) < len(mesh.vertices) / 2
+    assert 0.7 * error < signed_distance(fewer, mesh.vertices).max() <= error
+
+
+def test_small_and_concave_meshes_keep_their_vertices():
+    """A thin ring, which is not convex, and a ball of 162 vertices, whose surface has fewer than 200."""
+    ring, ball = trimesh.creation.annulus(0.05, 0.1, 0.03, sections=300), trimesh.creation.icosphere(subdivisions=2)
+    for plain in (ring, ball):
+        mesh = TriangleMesh(plain.vertices, plain.faces)
+        assert np.array_equal(fitted_surface(mesh, 10.0)[0], mesh.vertices)

@@ -9,7 +9,7 @@ import warp as wp
 from cases import ACTUATORS, DIMENSIONS, block, busy, fields_of, held, stirred, to_numpy
 
 from warpbots.numerics import precision, real, vector
-from warpbots.scene import CONDITIONS, floor
+from warpbots.scene import CONDITIONS, Box, Constraint, Material, PrescribedMotion, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 from warpbots.solvers.matter_readings import add_up, adj_add_up, terms_type
@@ -87,11 +87,13 @@ def test_a_block_at_rest_weighs_m_g(condition):
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
-def test_contact_forces_are_what_a_step_gives_to_obstacles(dim, rng):
-    """In a step of their interval, momentum changes by h (weight + loads + cables - forces on obstacles), and cables
-    have no resultant; in the middle of a collision with a floor and a wall.
+@pytest.mark.parametrize("clamped", [False, True])
+def test_forces_are_what_a_step_gives_to_supports(dim, clamped, rng):
+    """In a step of their interval, momentum changes by h (weight + loads + cables - forces on obstacles and
+    constraints), and cables have no resultant; in the middle of a collision with a floor and a wall. So does angular
+    momentum, apart from the torques of loads.
     """
-    scene = busy(dim)
+    scene = held(busy(dim)) if clamped else busy(dim)
     interval = Simulation(scene, MPM(DX), 1e-3).model.contact_interval
     sim = Simulation(scene, MPM(DX), interval, 1, worlds=2)
     inputs = stirred(sim, rng, 1)
@@ -104,9 +106,44 @@ def test_contact_forces_are_what_a_step_gives_to_obstacles(dim, rng):
     mass = (inputs["density"] * inputs["volume"]).sum(1, keepdim=True)
     outer = mass * inputs["gravity"] + inputs["load"].sum(1)
     assert (before.contact_force.abs().amax((0, 2)) > 1.0).all(), "an obstacle is not met"
-    expected = interval * (outer - before.contact_force.sum(1))
+    assert before.constraint_force.shape == (2, len(scene.constraints), dim)
+    assert (before.constraint_force.abs().amax(2) > 1e-2 * before.contact_force.abs().max()).all()
+    expected = interval * (outer - before.contact_force.sum(1) - before.constraint_force.sum(1))
     gained, scale = after.momentum - before.momentum, 10.0 * float(before.momentum.abs().max())
     torch.testing.assert_close(gained, expected, rtol=0.0, atol=ROUNDING * scale)
+    push = to_numpy(inputs["load"] + (inputs["density"] * inputs["volume"])[..., None] * inputs["gravity"][:, None])
+    torque = _torque(to_numpy(inputs["position"]), push).sum(1)
+    torque -= sum(to_numpy(r).sum(1) for r in (before.contact_torque, before.constraint_torque))
+    gained = to_numpy(after.angular_momentum - before.angular_momentum)
+    np.testing.assert_allclose(gained, interval * torque, atol=ROUNDING * scale)
+
+
+def _torque(x: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """x × f: numbers in 2D, vectors in 3D."""
+    return np.cross(x, f) if x.shape[-1] == 3 else x[..., 0] * f[..., 1] - x[..., 1] * f[..., 0]
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_clamp_carries_the_weight_of_a_bar_and_its_torque(moving):
+    """A bar on a wall, at rest: the force on the clamp is the weight, its torque the moment of the weight."""
+    motion = PrescribedMotion([0.0, 10.0], [[0, 0], [2.0, 1.0]]) if moving else None
+    bar = SoftBody(
+        "bar", Box((0.0, 0.0), (0.4, 0.2)), Material(2e5, 0.25, 1000.0, damping=3e-2),
+        regions={"end": Box((-1.0, -1.0), (0.1, 1.0))}, velocity=(0.2, 0.1) if moving else (0.0, 0.0),
+    )  # fmt: skip
+    scene = Scene([bar], constraints=[Constraint("end", motion=motion)], gravity=(0.0, -10.0))
+    sim = Simulation(scene, MPM(0.04), 5e-3, substeps=None)
+    weight = 10.0 * 1000.0 * 0.4 * 0.2
+
+    def observe(state):
+        read = sim.sense(state)
+        about = read.constraint_torque[:, 0] + weight * state.position[..., 0].mean(1)
+        return torch.cat([read.constraint_force[:, 0], about[:, None]], 1)
+
+    state = sim.rollout(None, 200).final
+    felt = to_numpy(sim.rollout(None, 40, state, observe=observe).observation[0]).mean(0)  # while it passes a cell
+    assert felt[:2] == pytest.approx([0.0, -weight], abs=5e-3 * weight)
+    assert felt[2] == pytest.approx(0.0, abs=5e-3 * weight * 0.2)
 
 
 @pytest.mark.verification
@@ -124,7 +161,9 @@ def test_gradients_of_readings(dim, rng):
 
     leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
     first = sensed(leaves)
-    weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.detach().abs().max() for n, t in first.items()}
+    later = ("contact_torque", "constraint_force", "constraint_torque")
+    draw = {n: rng if n not in later else np.random.default_rng(6 + later.index(n)) for n in first}
+    weights = {n: torch.as_tensor(draw[n].normal(size=t.shape)) / t.detach().abs().max() for n, t in first.items()}
     directions = {n: torch.as_tensor(rng.uniform(-1, 1, t.shape)) * t.abs().clamp(min=1e-3) for n, t in inputs.items()}
     h, met = 1e-6, set()
     gradients = {
@@ -151,6 +190,7 @@ def test_gradients_of_readings(dim, rng):
     assert {"youngs_modulus", "poissons_ratio", "damping", "velocity_gradient", "control"} <= met_by["stress"]
     everything = {*inputs} - {"load"}  # which is far from the obstacles
     assert everything <= met_by["contact_force"], everything - met_by["contact_force"]
+    assert {"position", "velocity", "density", "friction", "gravity"} <= met_by["contact_torque"]
 
 
 @pytest.mark.parametrize(("dtype", "components"), [(real, ()), (vector(3), (3,)), (terms_type(2), (5,))])

@@ -113,6 +113,59 @@ def liquid() -> dict[str, np.ndarray]:
     return moved(sim, velocity=np.array([1.5, -0.8]))
 
 
+def _carried():
+    """A scene in a plane, with a rail that moves by a table and turns by a drive, and a belt that is lifted and runs."""
+    import cases
+
+    import warpbots as wb
+
+    lift = wb.PrescribedMotion([0.0, 0.5, 1.0], [[0, 0], [0.01, 0.2], [0.1, 0.3]])
+    belt = wb.Obstacle(wb.shapes.HalfSpace((0, 0.24), (0.1, 1)), "friction", 0.2, motion=lift, surface_velocity=(1, 0))
+    rail = wb.Constraint("root", "line", (1, 0.2), "rail", motion=lift)
+    drives = (
+        wb.actuators.VelocityDrive("turn", "rail", 2.0, kind="rotation", pivot=(0.3, 0.3)),
+        wb.actuators.VelocityDrive("push", "floor", 1.0, (1, 1)),
+    )
+    wall = wb.Obstacle(wb.shapes.HalfSpace((0.05, 0), (1, 0)), name="wall")
+    return dataclasses.replace(cases.block(2), actuators=drives, obstacles=(belt, wall), constraints=(rail,))
+
+
+def carried() -> dict[str, np.ndarray]:
+    """MPM on a belt that is lifted and runs, held by a rail that moves."""
+    import warpbots as wb
+
+    return moved(wb.Simulation(_carried(), wb.MPM(1 / 16), 1e-3, 2, worlds=2), velocity=np.array([1.5, -0.8]))
+
+
+def pounded() -> dict[str, np.ndarray]:
+    """An arm that pounds into a block of MPM, on a tool that moves."""
+    from designs import moving
+    from hybrid_scenes import hammer
+
+    import warpbots as wb
+
+    solver = wb.Coupled(wb.MPM(0.025), wb.Articulated(tolerance=1e-13))
+    return moved(wb.Simulation(moving(hammer(), 0.001), solver, 1e-3, 2, worlds=2))
+
+
+def hammered() -> dict[str, np.ndarray]:
+    """An arm that pounds into a lattice, on a tool that moves."""
+    from designs import moving
+    from hybrid_scenes import hammer
+
+    import warpbots as wb
+
+    solver = wb.Coupled(wb.MassSpring(0.025, damping=1e-3), wb.Articulated(tolerance=1e-13))
+    return moved(wb.Simulation(moving(hammer(), 0.001), solver, 1e-3, 2, worlds=2))
+
+
+def drawn() -> dict[str, np.ndarray]:
+    """Springs on a belt that is lifted and runs, held by a rail that moves."""
+    import warpbots as wb
+
+    return moved(wb.Simulation(_carried(), wb.MassSpring(1 / 16), 1e-3, 2, worlds=2), velocity=np.array([1.5, -0.8]))
+
+
 def machine() -> dict[str, np.ndarray]:
     """Springs in a plane: bars with a motor between them, which touch each other and the ground."""
     import warpbots as wb
@@ -180,7 +233,7 @@ def draped() -> dict[str, np.ndarray]:
         for k in range(2)
     ]
     table = Obstacle(Box((-1.0, -1.0, -1.0), (0.01, 1.0, 0.0)), friction=0.4)
-    return moved(wb.Simulation(Scene(bodies, obstacles=[table]), wb.ProjectiveDynamics(0.02), 5e-3))
+    return moved(wb.Simulation(Scene(bodies, obstacles=[table]), wb.ProjectiveDynamics(0.02), 5e-3), steps=1)
 
 
 def turning() -> dict[str, np.ndarray]:
@@ -261,6 +314,41 @@ def sled() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(bare_bones.CELL, tolerance=TIGHT), 5e-3), steps=1)
 
 
+def loose() -> dict[str, np.ndarray]:
+    """Two rigid cubes that tumble and slide on a soft slab on a floor."""
+    import loose_bodies
+
+    import warpbots as wb
+
+    return moved(wb.Simulation(loose_bodies.tumbling(), wb.ProjectiveDynamics(0.04, tolerance=TIGHT), 4e-3), steps=2)
+
+
+def pressed() -> dict[str, np.ndarray]:
+    """A soft bar between a clamp and a rail that move, under the edge of a box that presses and drags it; with forces."""
+    import warpbots as wb
+    from warpbots.shapes import Box
+
+    ends = {"left": Box((-1, -1, -1), (0.01, 1, 1)), "right": Box((0.15, -1, -1), (1, 1, 1))}
+    bar = wb.SoftBody("bar", Box((0, 0, 0), (0.16, 0.08, 0.08)), wb.Material(1e5), ends, velocity=(0.0, 0.1, 0.2))
+    motion = wb.PrescribedMotion(
+        [0, 0.02, 1.0], [[0, 0, 0], [1e-3, 5e-4, 1e-3], [0, 0, 0]], np.diag([0, 0.02, 0.03]), (0.1, 0, 0)
+    )
+    jaws = [
+        wb.Constraint("left", name="clamp", motion=motion),
+        wb.Constraint("right", "line", (1, 0.2, 0.5), name="rail", motion=motion),
+    ]
+    box = wb.Obstacle(
+        Box((0.05, -0.1, 0.0805), (0.11, 0.045, 0.2)), name="box", static_friction=0.7, surface_velocity=(0.2, 0.1, 0)
+    )
+    drives = [
+        wb.actuators.VelocityDrive("press", "box", 0.5, (0.1, 0.2, -1)),
+        wb.actuators.VelocityDrive("turn", "box", 0.5, (1, 0.2, 0), kind="rotation", pivot=(0.08, 0, 0.1)),
+    ]
+    scene = wb.Scene([bar], drives, [wb.floor(-0.0005), box], constraints=jaws)
+    solver = wb.ProjectiveDynamics(0.04, tolerance=TIGHT, contact_interval=4e-3)
+    return moved(wb.Simulation(scene, solver, 4e-3, worlds=2), steps=2)
+
+
 def hand() -> dict[str, np.ndarray]:
     """Rigid fingers that press on a ball, a box and a drum."""
     import scenes
@@ -282,6 +370,34 @@ def tumbling() -> dict[str, np.ndarray]:
     free = wb.Joint("brick", "free", None, "brick", start=start, start_velocity=(0.5, 0.0, -1.0, 0.0, 1.0, 0.0))
     law = wb.Contact("brick", "floor", 1e8, 1e10, 0.3, 1e7, restitution=0.7, impact="instant")
     scene = wb.Scene([brick], obstacles=[wb.floor()], joints=[free], contacts=[law])
+    return moved(wb.Simulation(scene, wb.Articulated(), 2e-3, worlds=2), steps=3)
+
+
+def lifted() -> dict[str, np.ndarray]:
+    """A brick and a ball on a plate that lifts, turns and drags them, while a ball pushes the brick; under loads."""
+    import warpbots as wb
+    from warpbots.actuators import VelocityDrive
+
+    bodies = [
+        wb.RigidBody("brick", wb.shapes.Box((0, 0, 0), (0.12, 0.08, 0.08)), 1000.0, points=26),
+        wb.RigidBody("ball", wb.shapes.Sphere((0.3, 0.0, 0.0499), 0.05), 1000.0, points=8),
+    ]
+    turns = np.array([[0, 0, 0], [1, 0, 2], [3, -1, 4]]) * 1e-2
+    motion = wb.PrescribedMotion([0, 0.005, 0.02], np.diag([6, 3, 2]) * 1e-3, turns, (0.05, 0.02, 0.01))
+    plate = wb.Obstacle(
+        wb.shapes.HalfSpace((0, 0, 0.0002), (0.02, 0.0, 1)), name="plate", motion=motion, surface_velocity=(0.1, 0, 0.3)
+    )
+    tool = wb.Obstacle(wb.shapes.Sphere((-0.0495, 0.045, 0.041), 0.05), name="tool")
+    drives = [
+        VelocityDrive("push", "tool", 0.3, (1, 0.1, 0)),
+        VelocityDrive("roll", "tool", 2.0, (0, 1, 0), kind="rotation", pivot=(0.0, 0.0, 0.0)),
+    ]
+    laws = [
+        wb.Contact(name, to, 3e6, 1e8, 0.3, 2e5, restitution=0.0)
+        for name, to in (("brick", "plate"), ("brick", "tool"), ("ball", "plate"), ("brick", "wall"))
+    ]
+    wall = wb.Obstacle(wb.shapes.HalfSpace((1, 0, 0), (-1, 0, 0)), name="wall")
+    scene = wb.Scene(bodies, drives, [plate, tool, wall], contacts=laws)
     return moved(wb.Simulation(scene, wb.Articulated(), 2e-3, worlds=2), steps=3)
 
 

@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 from warpbots.numerics import real, real_numpy, vector
-from warpbots.solvers.projective.contact.contact_adjoint import Geometry, pull_back
+from warpbots.solvers.projective.contact.contact_adjoint import ContactAtEnd, Geometry, pull_back
 from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, NEAREST
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 
@@ -41,7 +41,10 @@ def pull_kernel(
     g.c = X[i][2]
     g.d = X[i][3]
     g.weight = weight[i]
-    X_adj_out[i] = pull_back(g, n[i], n_adj[i], phi_adj[i], weight_adj[i])
+    by = ContactAtEnd()
+    by.normal = n_adj[i]
+    by.distance = phi_adj[i]
+    X_adj_out[i] = pull_back(g, n[i], by, weight_adj[i])
 
 
 @pytest.mark.verification

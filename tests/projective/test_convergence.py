@@ -116,3 +116,23 @@ def test_a_step_depends_on_its_state_alone():
     state = used.step(state, control, youngs_modulus=E)
     ends = [sim.step(state, control, youngs_modulus=E).position for sim in (used, fresh, used)]
     assert torch.equal(ends[0], ends[1]) and torch.equal(ends[0], ends[2])
+
+
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-4])
+@pytest.mark.parametrize(("youngs_modulus", "density", "friction"), [(1e4, 200.0, 0.6), (3e4, 500.0, 0.4)])
+def test_the_adjoint_of_a_soft_body_at_rest_ends_at_rounding(youngs_modulus, density, friction, tolerance):
+    """Friction stops a block, and its sticking contacts take nearly all of the gradient: the adjoint displacements are
+    a millionth of those without contact, and rounding of the latter was above any tolerance of the former. The floor is
+    the same everywhere, so a block that starts further ahead stops further ahead by as much.
+    """
+    matter = Material(youngs_modulus, 0.3, density, "corotated")
+    block = SoftBody("block", Box((0, 0, 0), (0.08, 0.06, 0.04)), matter, friction=friction)
+    scene = Scene((block,), obstacles=(floor(friction=friction),))
+    solver = ProjectiveDynamics(0.02, elements="tetrahedra", tolerance=tolerance)
+    sim = Simulation(scene, solver, dt=5e-3)
+    position = sim.state().position.requires_grad_()
+    velocity = torch.zeros_like(position)
+    velocity[..., 0] = 0.2
+    end = sim.rollout(None, 60, sim.state(position=position, velocity=velocity)).final
+    (slope,) = torch.autograd.grad(end.position[..., 0].mean(), position)
+    assert slope.sum(dim=1)[0, :2].tolist() == pytest.approx([1.0, 0.0], abs=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import trimesh
 
 import warpbots as wb
-from warpbots.robots.mesh_files import convex_hull
+from warpbots.meshing.convex_hulls import convex_hull
 from warpbots.scene import TriangleMesh
 
 BLOCK = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], dtype=float)

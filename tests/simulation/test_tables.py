@@ -55,14 +55,14 @@ def test_masses_of_rigid_bodies_are_those_of_shape_or_inertia():
 
 
 def test_a_simulation_says_its_method_and_its_parameters():
-    sim = wb.Simulation(arm(), wb.Articulated("bdf1"), 1e-2, 4, worlds=3, device="cpu")
+    sim = wb.Simulation(arm(), wb.Articulated("bdf1"), 1e-2, 4, worlds=3, threads=1, device="cpu")
     text = str(sim)
     found = [[cell.strip() for cell in row] for row in rows(text)]
     assert text.splitlines()[0] == "Simulation of 'arm', 3D, 1 control channel"
     assert ["solver", "Articulated(integrator='bdf1')"] in found
     assert ["elements", sim.model.summary()] in found
     assert ["steps", "dt=0.01 s in 4 substeps of 0.0025 s, stable for every step"] in found
-    assert ["worlds", "3 on cpu"] in found
+    assert ["worlds", "3 on cpu, 1 thread"] in found
     for name, spec in sim.parameters().items():
         assert [name, f"{tuple(sim.parameter(name).shape)} {spec.unit}", f"per {spec.per}", spec.doc] in found
     assert ["link", "Box, 0.1 x 0.1 x 0.2 m", "1 kg"] in found

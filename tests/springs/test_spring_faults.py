@@ -75,7 +75,8 @@ def test_options(options, text):
         (
             block(2, incompressibility=2),
             MassSpring(0.05),
-            "'block': springs have no volume, so incompressibility=2 has no meaning",
+            "'block': springs follow Hooke's law and have no volume, so incompressibility=2 has no meaning for MassSpring; "
+            "leave it out of the material or use MPM$",
         ),
         (
             block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.8, 0.4)), 100.0),)),
@@ -150,6 +151,11 @@ def test_poissons_ratio_is_said():
     other = dataclasses.replace(scene.bodies[0], material=Material(1e4, 0.4, 1000.0))
     with pytest.warns(UserWarning, match="Poisson's ratio 0.25, instead of 0.4 in 'blob'; Young's modulus is kept"):
         MassSpring(0.05).build(Scene([other]))
+    whole = {"tip": Box((0, 0), (0.1, 0.1))}
+    of_region = {"tip": Material(1e4, 0.1)}
+    other = dataclasses.replace(scene.bodies[0], regions=whole, region_materials=of_region)
+    with pytest.warns(UserWarning, match="Poisson's ratio 0.25, instead of 0.1 in 'blob'"):
+        MassSpring(0.05).build(Scene([dataclasses.replace(other, material=Material(1e4, 0.25))]))
 
 
 def test_what_mpm_does_not_know():

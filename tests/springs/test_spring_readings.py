@@ -5,7 +5,7 @@ import pytest
 import torch
 from cases import LATTICES, block, busy, stirred, to_numpy, worn
 
-from warpbots.scene import Box, Constraint, Material, Scene, SoftBody, Truss, floor
+from warpbots.scene import Box, Constraint, Material, PrescribedMotion, Scene, SoftBody, Truss, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 
@@ -92,6 +92,11 @@ def test_a_block_presses_on_a_floor_with_its_weight(stiffness, friction):
     force, slides = to_numpy(read.contact_force)[0, 0], friction < 0.3
     assert force == pytest.approx([mass * (1.0 if slides else 3.0), -10.0 * mass], rel=2e-3)
     assert (float(read.momentum[0, 0]) > 0.1 * mass) == slides
+    masses, x = sim.model.lattice.mass, to_numpy(state.position)[0].astype(float)
+    x, y = masses @ x / mass  # no torque about the centre of mass, for the block does not turn
+    torque = float(read.contact_torque[0, 0])
+    assert torque == pytest.approx(x * force[1] - y * force[0], abs=5e-3 * mass * 10.0 * 0.1)
+    assert abs(torque) > 0.5 * mass
 
 
 @pytest.mark.verification
@@ -141,7 +146,7 @@ def test_gradients_of_readings(solver, dim, rng):
     def read(values):
         state = sim.state(**{n: v for n, v in values.items() if n in fields})
         parameters = {n: v for n, v in values.items() if n not in (*fields, "control")}
-        return vars(sim.sense(state, values["control"], **parameters))
+        return {n: t for n, t in vars(sim.sense(state, values["control"], **parameters)).items() if t.numel()}
 
     found = read(inputs)
     assert all((r.abs().amax() > 0).all() for r in found.values())
@@ -164,3 +169,22 @@ def test_gradients_of_readings(solver, dim, rng):
         assert abs(slope - float(difference)) < 1e-6 * abs(slope) + 1e-9 * float((gradient * d).abs().sum()) + 1e-8, (
             name
         )
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_clamp_carries_the_weight_of_a_bar_and_its_torque(moving):
+    """A bar on a wall, at rest: the force on the clamp is the weight, its torque the moment of the weight."""
+    motion = PrescribedMotion([0.0, 10.0], [[0, 0, 0], [2.0, 1.0, 0.5]]) if moving else None
+    bar = SoftBody(
+        "bar", Box((0, 0, 0), (0.4, 0.2, 0.2)), Material(1e6, 0.25, 1000.0, damping=2e-2),
+        regions={"end": Box((-1, -1, -1), (0.01, 1, 1))}, velocity=(0.2, 0.1, 0.05) if moving else (0.0, 0.0, 0.0),
+    )  # fmt: skip
+    scene = Scene([bar], constraints=[Constraint("end", motion=motion)], gravity=(0.0, 0.0, -10.0))
+    sim = Simulation(scene, MassSpring(0.1), 5e-3, substeps=None)
+    state = sim.rollout(None, 200).final
+    read, mass = sim.sense(state), sim.model.lattice.mass
+    weight = 10.0 * mass.sum()
+    assert to_numpy(read.constraint_force)[0, 0] == pytest.approx([0.0, 0.0, -weight], abs=5e-3 * weight)
+    center = mass @ to_numpy(state.position)[0] / mass.sum()
+    torque = np.cross(center, [0.0, 0.0, -weight])
+    assert to_numpy(read.constraint_torque)[0, 0] == pytest.approx(torque, abs=5e-3 * weight * 0.2)

@@ -38,8 +38,18 @@ def solved(cells, answers):
 
 
 def said(cell):
-    """What a cell printed, or the error that it raised."""
-    return "".join(o.text if o.output_type == "stream" else f"{o.ename}: {o.evalue}" for o in cell.outputs)
+    """What a cell printed and displayed, such as that kernels are compiled, and the error that it raised."""
+    return "".join(map(words, cell.outputs))
+
+
+def words(output):
+    """The text of one output."""
+    match output.output_type:
+        case "stream":
+            return output.text
+        case "error":
+            return f"{output.ename}: {output.evalue}"
+    return output.data["text/plain"]
 
 
 def has_points(cell):

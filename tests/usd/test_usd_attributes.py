@@ -14,7 +14,7 @@ from usd_cases import full_scene, rigid_scene, simple_scene
 from warpbots import scene, usd
 from warpbots.scene import SceneError, StressActuator
 from warpbots.scene.record import direction, record
-from warpbots.usd.stage import ledger, schema
+from warpbots.usd.stage import ledger, schema, schema_rows
 from warpbots.usd.stage.codecs import CODECS
 from warpbots.usd.stage.exact_fields import EXACT
 from warpbots.usd.stage.schema import KINDS, OWN, TABLE, Row, declare
@@ -47,8 +47,10 @@ class Twist(StressActuator):
 @pytest.fixture
 def twist(monkeypatch):
     """The recipe: a row for each field."""
-    monkeypatch.setattr(schema, "TABLE", [*TABLE])
-    monkeypatch.setattr(schema, "_ROWS", {**schema._ROWS})
+    table = [*TABLE]
+    for module in (schema, schema_rows):
+        monkeypatch.setattr(module, "TABLE", table)
+    monkeypatch.setattr(schema_rows, "_ROWS", {**schema_rows._ROWS})
     declare(
         "stage.actuators_and_loads",
         Row("Twist.torque", "warpbots:torque", "double", "number", "N m", "WarpbotsTwistAPI", OWN),
@@ -121,7 +123,7 @@ def test_a_declared_attribute_is_on_the_page(twist, monkeypatch):
 
 
 def test_a_field_without_a_row_is_not_lost(twist, tmp_path):
-    del schema._ROWS["Twist.speed"]
+    del schema_rows._ROWS["Twist.speed"]
     with pytest.raises(SceneError, match=r"Twist\.speed: no attribute of a file holds it; declare a Row"):
         usd.write(tmp_path / "lost.usda", simple_scene(actuators=[twist]))
 
@@ -147,17 +149,17 @@ WRONG_ROWS = {
 def test_a_wrong_row_is_refused(twist, fault):
     values, message = WRONG_ROWS[fault]
     row = Row("Twist.power", "warpbots:power", "double", "number", "N m", "WarpbotsTwistAPI", OWN)._replace(**values)
-    before = [*schema.TABLE], {**schema._ROWS}
+    before = [*schema_rows.TABLE], {**schema_rows._ROWS}
     with pytest.raises(SceneError, match=f"^Row {row.sets!r}, {row.name}: .*{message}"):
         declare("stage.actuators_and_loads", row)
-    assert before == (schema.TABLE, schema._ROWS)
+    assert before == (schema_rows.TABLE, schema_rows._ROWS)
 
 
 def test_a_row_may_be_declared_again(twist):
     """A cell of a notebook runs twice."""
-    (row,), before = schema.rows("Twist.torque"), len(schema.TABLE)
+    (row,), before = schema_rows.rows("Twist.torque"), len(schema_rows.TABLE)
     declare(row.reader, row._replace(reader="", writer=""))
-    assert (schema.rows("Twist.torque"), len(schema.TABLE)) == ((row,), before)
+    assert (schema_rows.rows("Twist.torque"), len(schema_rows.TABLE)) == ((row,), before)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ def test_a_row_may_be_declared_again(twist):
 )
 def test_a_row_that_does_not_fit_its_field_is_refused(twist, tmp_path, field, values, cause):
     """With the cause, and no file."""
-    (row,) = schema.rows(f"Twist.{field}")
-    schema._ROWS[row.sets] = (row._replace(**values),)
+    (row,) = schema_rows.rows(f"Twist.{field}")
+    schema_rows._ROWS[row.sets] = (row._replace(**values),)
     with pytest.raises(SceneError, match=rf"Twist\.{field} = {cause}; correct the type and the kind in its Row$"):
         usd.write(tmp_path / "odd.usda", simple_scene(actuators=[twist]))
     assert [*tmp_path.iterdir()] == []

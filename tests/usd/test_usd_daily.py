@@ -404,7 +404,7 @@ def test_a_kinematic_body_with_a_velocity_stands_still(tmp_path, said):
     text = "bool physics:kinematicEnabled = 1\n vector3f physics:velocity = (1, 0, 0)\n"
     scene = read(tmp_path, ball("Ball", place(z=5)) + prim("Cube", "Belt", *RIGID, text=text))
     assert [o.name for o in scene.obstacles] == ["Belt"]
-    assert "/Belt: a kinematic body with a velocity; it does not move" in said()
+    assert "/Belt: a kinematic body with a velocity; only time samples of its transform move it" in said()
 
 
 def test_a_mass_that_belongs_to_nothing_is_named(tmp_path, said):

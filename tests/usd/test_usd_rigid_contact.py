@@ -120,3 +120,24 @@ def test_too_much_contact_is_left_out_and_named(tmp_path, heard, monkeypatch):
 def test_a_body_that_starts_under_the_floor_is_named(tmp_path, heard):
     read(tmp_path, FLOOR, cube("A", (0, 0, -2)))
     assert "2 m deep in the obstacle 'Floor'" in notes(heard)["/A"]
+
+
+def test_a_robot_beside_soft_matter_stands_on_the_floor_of_the_file(tmp_path):
+    """All colliders touch unless filtered, with or without soft bodies; the robot and a cube on the matter stay put."""
+    soft = "double size = 0.2\n double3 xformOp:translate = (0.6, 0, 0.1)\n rel material:binding:physics = </Gum>\n"
+    soft += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    parts = [
+        FLOOR, prim("Material", "Gum", "PhysicsVolumeDeformableMaterialAPI", text="float physics:youngsModulus = 2e5\n"),
+        cube("Base", (0, 0, 0.1)), cube("Arm", (0.25, 0, 0.1)), cube("Load", (0.6, 0, 0.3)),
+        joint("PhysicsRevoluteJoint", text="point3f physics:localPos0 = (0.125, 0, 0)\n"),
+    ]  # fmt: skip
+    without = read(tmp_path, *parts)
+    scene = read(tmp_path, *parts, prim("Cube", "Soft", "PhysicsDeformableBodyAPI", "MaterialBindingAPI", text=soft))
+    assert scene.contacts == without.contacts
+    assert scene.rigid == without.rigid
+    with pytest.warns(UserWarning, match="Contact laws select"):
+        wb.Simulation(scene, wb.ProjectiveDynamics(0.1), dt=0.01)
+    sim = wb.Simulation(scene, wb.Coupled(wb.MPM(0.05), wb.Articulated("bdf1")), 5e-3)
+    center = sim.sense(sim.rollout(None, 50).final).center[0, :, 2]
+    assert center[:2].numpy() == pytest.approx([0.1, 0.1], abs=1e-3)
+    assert center[2].item() == pytest.approx(0.3, abs=0.01)

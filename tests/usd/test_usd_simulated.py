@@ -136,13 +136,14 @@ def test_moments_far_from_possible_are_refused(tmp_path):
 # soft and rigid
 
 
-def test_a_file_with_soft_and_loose_rigid_bodies_says_that_no_solver_takes_both(tmp_path, heard):
+def test_a_file_with_soft_and_loose_rigid_bodies_can_be_simulated(tmp_path, heard):
     ball = prim("Sphere", "ball", *RIGID, text="double radius = 0.1\n" + place(0, 0, 2))
     gum = prim("Cube", "gum", "PhysicsDeformableBodyAPI", text="double size = 0.2\n" + place(2, 0, 1))
     scene = read(tmp_path, ball, gum, material=wb.Material(1e5))
-    assert not scene.contacts and "no solver takes all of this scene yet" in heard.text
+    assert not scene.contacts and not heard.text  # no other rigid body and no obstacle
     bone = prim("Cube", "bone", *RIGID, text="double size = 0.1\n" + place(2, 0, 1))
-    wb.Simulation(read(tmp_path, bone, gum, material=wb.Material(1e5)), wb.ProjectiveDynamics(0.05), dt=0.01)
+    for mixed in (scene, read(tmp_path, bone, gum, material=wb.Material(1e5))):
+        wb.Simulation(mixed, wb.ProjectiveDynamics(0.05), dt=0.01)
 
 
 # whatever it is
@@ -202,7 +203,7 @@ def drawn(rng):
     return parts
 
 
-@pytest.mark.filterwarnings("ignore:Contact .* is not resolved")
+@pytest.mark.filterwarnings("ignore:Contact .* is not resolved", "ignore:Joint .* beyond its limits")
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 100))])
 def test_whatever_a_stage_is_its_scene_can_be_simulated(seed, tmp_path, heard):
     """Or the reader refuses it by the path of a prim, or says that no solver takes it."""
@@ -221,4 +222,8 @@ def test_whatever_a_stage_is_its_scene_can_be_simulated(seed, tmp_path, heard):
         assert "no solver takes all of this scene" in heard.text
     else:
         solver = wb.ProjectiveDynamics(0.1) if scene.soft else wb.Articulated()
-        wb.Simulation(scene, solver, dt=1e-3)
+        try:
+            wb.Simulation(scene, solver, dt=1e-3)
+        except wb.SceneError as error:  # bodies of a random stage may overlap its floor
+            refusal = str(error)
+        assert not refusal or "start inside it" in refusal

@@ -39,6 +39,7 @@ from warpbots.scene import (
     PneumaticCell,
     Points,
     Posed,
+    PrescribedMotion,
     Pressure,
     RigidBody,
     Scene,
@@ -53,8 +54,10 @@ from warpbots.scene import (
     TriangleMesh,
     Truss,
     Union,
+    VelocityDrive,
 )
 from warpbots.solvers.matter import Matter
+from warpbots.solvers.obstacle_poses import obstacle_poses
 
 ROUND = Material(5e4)
 """Every number of it is exact in single precision or a short decimal."""
@@ -166,6 +169,46 @@ def simple_scene(dim=3, **changes):
     return dataclasses.replace(scene, **changes)
 
 
+def motion(dim, **changes):
+    """A table with translation and rotation."""
+    turns = 0.3 * (numbers(3) if dim == 2 else numbers(3, 3))
+    table = PrescribedMotion(np.array([0, 1 / 3, 0.7]), numbers(3, dim), turns, tuple(numbers(dim, seed=4)))
+    return dataclasses.replace(table, **changes)
+
+
+def moving_parts(dim):
+    """An obstacle with a table, one with a surface that moves, and drives of both."""
+    box, axis, pivot = Box((0.0,) * dim, (1 / 3,) * dim), tuple(numbers(dim, seed=2)), tuple(numbers(dim, seed=5))
+    obstacles = [
+        Obstacle(box, name="shaker", motion=PrescribedMotion([0, 1], numbers(2, dim), None, None, "linear", "hold")),
+        Obstacle(box, "sticky", name="belt", surface_velocity=tuple(numbers(dim))),
+    ]
+    drives = [
+        VelocityDrive("slide", "shaker", 1 / 3, axis),
+        VelocityDrive("spin", "shaker", 2 / 3, axis if dim == 3 else None, "rotation", pivot),
+        VelocityDrive("run", "belt", 1 / 7, axis, "surface"),
+    ]
+    return obstacles, drives
+
+
+def moving_scene(dim):
+    """Obstacles and constraints that move in every way, beside a block on a floor."""
+    (obstacles, drives), scene = moving_parts(dim), simple_scene(dim)
+    box = Box((0.0,) * dim, (1 / 3,) * dim)
+    turning = [
+        Obstacle(box, name="tool", motion=motion(dim)),
+        Obstacle(box, name="stirrer", motion=motion(dim, positions=None, interpolation="linear"), friction=0.0),
+    ]
+    held = [Constraint("all", motion=motion(dim)), Constraint("all", "plane", tuple(numbers(dim)), "glass")]
+    drives = [*drives, VelocityDrive("haul", "glass", 1 / 7, tuple(numbers(dim)))]
+    return dataclasses.replace(
+        scene,
+        obstacles=[*scene.obstacles, *turning, *obstacles],
+        actuators=[*drives, *scene.actuators],
+        constraints=held,
+    )
+
+
 def full_scene(dim):
     """Every shape, actuator, condition and optional field; numbers that only double precision holds."""
     shapes = SOLIDS[dim]
@@ -202,10 +245,12 @@ def full_scene(dim):
         Oscillation("beats along", "up", 0.1, 2.0, 1.0 / 3.0, tuple(numbers(dim)), wave=tuple(numbers(dim, seed=3))),
         Motor("turns", "axle", "left leg", "up", 10.0 / 3.0, 100.0 / 7.0),
     ]
+    moving, drives = moving_parts(dim)
     obstacles = [
         Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name, (k + 1) / 7.0 if k % 3 == 0 else None)
         for k, (name, shape) in enumerate({**STATIC[dim], **shapes}.items())
     ]
+    obstacles, actuators = [*moving, *obstacles], [*actuators, *drives]
     return Scene(
         bodies,
         actuators,
@@ -216,7 +261,7 @@ def full_scene(dim):
         name="my röbot",
         fluid=Fluid(1000.0 / 3.0, tuple(numbers(dim, seed=9)), 1.0 / 7.0),
         constraints=[
-            Constraint("left leg"),
+            Constraint("left leg", motion=motion(dim, beyond="hold")),
             Constraint("up", "line", tuple(numbers(dim)), name="rail"),
             Constraint("all", "plane", tuple(numbers(dim, seed=1)), name="glass"),
         ],
@@ -350,6 +395,11 @@ class Trajectory(wb.Trajectory):
         for k in range(0, self.steps + 1, every):
             velocity = numbers(*self.matter.position.shape, seed=k)
             yield k * self.control_interval, self.matter.position + 0.01 * velocity, velocity
+
+    def obstacle_poses(self, every=1):
+        for k in range(0, self.steps + 1, every):
+            rotation, position = obstacle_poses(self.scene, [k * self.control_interval])
+            yield k * self.control_interval, position[0], rotation[0]
 
 
 class MeshTrajectory(Trajectory):

@@ -1,13 +1,10 @@
 """Checks of the laws of stress actuators at some random deformations, before anything runs.
 
-Warp differentiates a law without an error even where it cannot, such as in a loop of unknown length; and a stress that
-is not symmetric would turn matter without a torque. So the stress S and the gradients of T : S by Warp are compared at
-random F, u and T with central differences of S. The same differences show whether P = F S has an energy: its derivative
-is symmetric.
+A stress that is not symmetric would turn matter without a torque, and a stress that Warp differentiates wrongly would
+give wrong gradients. The same differences show whether P = F S has an energy: then the derivative of P is symmetric.
 """
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
 import warp as wp
@@ -15,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from warpbots.actuation_laws.constants import constants_type, made, name_of
 from warpbots.actuation_laws.stress import StressFunction, acts_as_stress, proportional, stress_law
-from warpbots.numerics import launch, matrix, precision, real, real_numpy, wrong_arguments
+from warpbots.numerics import matrix, real, wrong_arguments
+from warpbots.numerics.derivative_checks import ALLOWED, Sampled, disagreement, kernel_of, sampled
+from warpbots.numerics.derivative_checks import evaluated as evaluated_by
 from warpbots.scene import Actuator, Scene, SceneError
 
 __all__ = ["evaluated", "law_and_constants", "refuse_wrong_laws", "without_energy"]
@@ -24,36 +23,8 @@ _SAMPLES = 8
 _STRAIN = 0.2
 """Largest entry of F - I in a sample [1]."""
 
-_STEP = {"float32": 1e-2, "float64": 1e-4}[precision]
-_ALLOWED = 0.02
-"""Relative error of differences and of symmetry that is attributed to rounding and to the curvature of S [1]."""
-
-_KINK = 0.2
-"""Relative change of a derivative within two steps that is attributed to a kink [1]."""
-
-
-class _Samples(NamedTuple):
-    """Stress and derivatives at random points, as float64.
-
-    Attributes:
-        F: Deformation gradients [1], shape (n, dim, dim).
-        S: Stress [Pa], shape (n, dim, dim).
-        by_F: Derivative of S with respect to F by differences [Pa], shape (n, dim, dim, dim, dim).
-        by_u: Derivative of S with respect to u by differences [Pa], shape (n, dim, dim).
-        T: Random symmetric matrices [1], shape (n, dim, dim).
-        F_adj: Gradient of T : S with respect to F by Warp [Pa], shape (n, dim, dim).
-        u_adj: Gradient of T : S with respect to u by Warp [Pa], shape (n,).
-        bend: Largest change of a derivative of S from one side of a point to the other [Pa], shape (n,).
-    """
-
-    F: np.ndarray
-    S: np.ndarray
-    by_F: np.ndarray
-    by_u: np.ndarray
-    T: np.ndarray
-    F_adj: np.ndarray
-    u_adj: np.ndarray
-    bend: np.ndarray
+_UNROLLED = 3
+"""Largest number of passes of unrolled loops in kernels of second derivatives, the smallest in all kernels."""
 
 
 def law_and_constants(actuator: Actuator, dim: int) -> tuple[StressFunction, np.ndarray]:
@@ -93,7 +64,7 @@ def refuse_wrong_laws(actuator: Actuator, dim: int) -> None:
         faults = _stress_faults(constants[None])
     else:
         found = _sampled(definition, constants, dim)
-        faults = _stress_faults(found.S) or _derivative_faults(found)
+        faults = _stress_faults(found.value) or _derivative_faults(found)
     if faults:
         raise SceneError(f"{who} {faults}")
 
@@ -109,101 +80,54 @@ def _has_energy(actuator: Actuator, dim: int) -> bool:
     if definition is proportional:
         return True
     found = _sampled(definition, constants, dim)
-    slope = np.einsum("nki,nijlm->nkjlm", found.F, found.by_F)
-    slope += np.einsum("kl,nmj->nkjlm", np.eye(dim), found.S)
-    return bool(np.abs(slope - slope.transpose(0, 3, 4, 1, 2)).max() <= _ALLOWED * np.abs(slope).max())
+    by_F = found.slope[..., : dim * dim].reshape(_SAMPLES, dim, dim, dim, dim)
+    slope = np.einsum("nki,nijlm->nkjlm", found.F, by_F)
+    slope += np.einsum("kl,nmj->nkjlm", np.eye(dim), found.value)
+    return bool(np.abs(slope - slope.transpose(0, 3, 4, 1, 2)).max() <= ALLOWED * np.abs(slope).max())
 
 
 def _stress_faults(S: np.ndarray) -> str:
     """Text that says what is wrong with stresses, or "" if nothing is."""
     if not np.isfinite(S).all():
         return "must be finite for det F > 0 and u in [-1, 1]; it is not, for a strain below 0.2"
-    if not np.abs(S - S.swapaxes(1, 2)).max() <= _ALLOWED * np.abs(S).max():
+    if not np.abs(S - S.swapaxes(1, 2)).max() <= ALLOWED * np.abs(S).max():
         return "must be a symmetric matrix, or it would turn matter without a torque; return (S + S^T) / 2"
     return ""
 
 
-def _derivative_faults(found: _Samples) -> str:
-    """Text that says what is wrong with the gradients by Warp, or "" if nothing is.
-
-    Differences across a kink of the law are ignored.
-    """
-    T, (F_adj, u_adj) = found.T, (found.F_adj, found.u_adj)
-    by_F, by_u = np.einsum("nij,nijkl->nkl", T, found.by_F), np.einsum("nij,nij->n", T, found.by_u)
-    size = np.abs(found.S).max() + np.abs(by_F).max() + np.abs(by_u).max()
-    wrong = np.maximum(np.abs(F_adj - by_F).max(axis=(1, 2)), np.abs(u_adj - by_u)) > _ALLOWED * size
-    if (wrong & (found.bend < _KINK * size)).any():
+def _derivative_faults(found: Sampled) -> str:
+    """Text that says what is wrong with the gradients by Warp, or "" if nothing is."""
+    m = found.F[0].size + 1  # F and u
+    by = np.einsum("nij,nijm->nm", found.T, found.slope[..., :m])
+    if fault := disagreement(found, found.adjoint[:, :m], by, ("F", "u")):
         return (
-            "has other derivatives by Warp than by differences; write it without loops over more than three passes, "
-            "and without functions that Warp cannot differentiate"
+            f"has other derivatives with respect to {fault.argument} by Warp than by differences ({fault.found:.4g} "
+            f"and {fault.right:.4g}); write it without loops over more than three passes, and without functions that "
+            f"Warp cannot differentiate"
         )
     return ""
 
 
-def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> _Samples:
+def _sampled(definition: StressFunction, constants: ArrayLike, dim: int) -> Sampled:
     """Stress and derivatives of a law at random points."""
     rng = np.random.default_rng(0)
     F = np.eye(dim) + _STRAIN * rng.uniform(-1.0, 1.0, (_SAMPLES, dim, dim))
-    u, T = rng.uniform(-1.0, 1.0, _SAMPLES), rng.uniform(-1.0, 1.0, (_SAMPLES, dim, dim))
-    T = T + T.swapaxes(1, 2)
-    basis = _STEP * np.eye(dim * dim).reshape(-1, dim, dim)
-    moves = [(D, 0.0) for D in (*basis, *-basis)] + [(np.zeros((dim, dim)), h) for h in (_STEP, -_STEP)]
-    everywhere = [F, *(F + D for D, _ in moves)], [u, *(u + h for _, h in moves)], [T] * (1 + len(moves))
-    S, F_adj, u_adj = evaluated(definition, constants, dim, *map(np.concatenate, everywhere))
-    S, n = S.reshape(-1, _SAMPLES, dim, dim), dim * dim
-    with np.errstate(invalid="ignore"):  # a stress that is not finite is refused
-        ahead, behind = (np.append(S[i : i + n], S[j : j + 1], axis=0) for i, j in ((1, 1 + 2 * n), (1 + n, 2 + 2 * n)))
-        slope = (ahead - behind) / (2.0 * _STEP)
-        bend = np.abs(ahead - 2.0 * S[0] + behind).max(axis=(0, 2, 3)) / _STEP
-    by_F = slope[:-1].reshape(dim, dim, _SAMPLES, dim, dim).transpose(2, 3, 4, 0, 1)
-    return _Samples(F, S[0], by_F, slope[-1], T, F_adj[:_SAMPLES], u_adj[:_SAMPLES], bend)
+    u, c = rng.uniform(-1.0, 1.0, _SAMPLES), np.asarray(constants, dtype=float)
+    kernel = _kernel(definition, c.shape, dim)
+    scale = np.concatenate([np.ones(1), np.zeros(c.size)])  # constants stay as they are
+    return sampled(functools.partial(evaluated_by, kernel), F, u, np.tile(c, (_SAMPLES, *(1,) * c.ndim)), scale)
 
 
 def evaluated(
     definition: StressFunction, constants: ArrayLike, dim: int, F: np.ndarray, u: np.ndarray, T: np.ndarray
 ) -> list[np.ndarray]:
     """S, and the gradients of T : S with respect to F and u, at many points."""
-    values = np.asarray(constants, dtype=real_numpy)
-    kind, mat = constants_type(values.shape), matrix(dim)
-    given = [
-        wp.array(np.asarray(a, dtype=real_numpy), dtype=dtype, device="cpu")
-        for a, dtype in ((F, mat), (u, real), (values[None], kind), (T, mat))
-    ]
-    written = [wp.zeros(len(u), dtype=dtype, device="cpu") for dtype in (mat, mat, real)]
-    launch(_evaluate_kernel(definition, values.shape, dim), len(u), given, written, wp.get_device("cpu"))
-    return [a.numpy().astype(float) for a in written]
+    c = np.asarray(constants, dtype=float)
+    repeated = np.tile(c, (len(u), *(1,) * c.ndim))
+    return evaluated_by(_kernel(definition, c.shape, dim), F, u, repeated, T)[:3]
 
 
-@functools.cache
-def _evaluate_kernel(definition: StressFunction, shape: tuple[int, ...], dim: int) -> wp.Kernel:
-    """Kernel over points: S, and the gradients of T : S with respect to F and u."""
-    Constants, mat, stress = constants_type(shape), matrix(dim), made(definition, dim)
-    module = wp.get_module(f"warpbots.actuation_laws.{name_of(definition)}_{dim}d")
-    # as in the kernels of second derivatives, which are those with the least unrolling
-    wp.set_module_options({"max_unroll": 3}, module)
-
-    @wp.func
-    def work(F: mat, u: real, c: Constants, T: mat):
-        """T : S(F, u, c)."""
-        return wp.ddot(T, stress(F, u, c))
-
-    @wp.kernel(module=module, enable_backward=False)
-    def evaluate(
-        # state
-        F: wp.array[mat],
-        u: wp.array[real],
-        c: wp.array[Constants],
-        T: wp.array[mat],
-        # out
-        S_out: wp.array[mat],
-        F_adj_out: wp.array[mat],
-        u_adj_out: wp.array[real],
-    ):
-        """S and the gradients of T : S."""
-        i = wp.tid()
-        F_adj, u_adj, _c, _T = wp.grad(work)(F[i], u[i], c[0], T[i])
-        F_adj_out[i] = F_adj
-        u_adj_out[i] = u_adj
-        S_out[i] = stress(F[i], u[i], c[0])
-
-    return evaluate
+def _kernel(definition: StressFunction, shape: tuple[int, ...], dim: int) -> wp.Kernel:
+    """Kernel over points: S, and the gradients of T : S."""
+    module = f"warpbots.actuation_laws.{name_of(definition)}_{dim}d"
+    return kernel_of(made(definition, dim), constants_type(shape), dim, module, _UNROLLED)

@@ -17,7 +17,7 @@ from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fra
 from warpbots.cli.sweep import sweep
 from warpbots.cli.train import train
 from warpbots.input_files import recording
-from warpbots.output_files import sparing
+from warpbots.output_files import protecting
 
 __all__ = ["main", "parser"]
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
     usual, warnings.formatwarning = warnings.formatwarning, _one_paragraph
     try:
-        with recording() as sources, sparing(sources):
+        with recording() as sources, protecting(sources):
             options.run(options)
     except KeyboardInterrupt:
         print("warpbots: interrupted; no file is half written", file=sys.stderr)

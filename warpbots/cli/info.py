@@ -7,6 +7,8 @@ from typing import Any
 import warpbots as wb
 from warpbots.cli.simulations import simulation as simulation_of
 from warpbots.contact import volume
+from warpbots.solvers.law_constants import constants_in_words
+from warpbots.tables.scene_table import moving_words
 
 __all__ = ["info"]
 
@@ -24,11 +26,13 @@ def info(options: argparse.Namespace) -> None:
         print(
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
             + (f", mu {obstacle.friction:g}" if obstacle.condition == "friction" else "")
+            + _motion_of(obstacle)
         )
     for attachment in scene.attachments:
         print(f"  attachment {attachment.name}: {attachment.first} to {attachment.second}")
     for part in (*scene.constraints, *scene.loads):
-        print(f"  {type(part).__name__.lower()} {part.name}: region {part.region}")
+        motion = _motion_of(part) if isinstance(part, wb.Constraint) else ""
+        print(f"  {type(part).__name__.lower()} {part.name}: region {part.region}{motion}")
     print(f"  {type(simulation.solver).__name__}: {model.summary()}")
     print("differentiable:")
     state = simulation.state()
@@ -58,7 +62,9 @@ def _say_bodies(scene: wb.Scene, model: Any) -> None:
         if isinstance(body, wb.SoftBody):
             _say_soft(body, scene.dim, int((model.matter.body == i).sum()))
             for region in body.regions:
-                print(f"    region {region}: {int(model.matter.regions[region].sum())} particles")
+                own = body.region_materials.get(region)
+                words = f", {_material(own, scene.dim)}" if own else ""
+                print(f"    region {region}: {int(model.matter.regions[region].sum())} particles{words}")
         else:
             shape = "no shape" if body.shape is None else type(body.shape).__name__
             surface = f", surface {body.surface}" if body.surface else ""
@@ -69,10 +75,15 @@ def _say_bodies(scene: wb.Scene, model: Any) -> None:
 
 
 def _say_soft(body: wb.SoftBody, dim: int, count: int) -> None:
-    m = body.material
-    print(
-        f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
-        f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{dim}"
+    print(f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {_material(body.material, dim)}")
+
+
+def _material(material: wb.Material, dim: int) -> str:
+    """A text with the law, its constants, and the density of a material."""
+    constants = constants_in_words(material)
+    return (
+        f"{material.law}{f' ({constants})' if constants else ''}, E {material.youngs_modulus:g} Pa, nu "
+        f"{material.poissons_ratio:g}, density {material.density:g} kg/m^{dim}"
     )
 
 
@@ -84,9 +95,18 @@ def _mass(body: wb.RigidBody) -> float:
 
 
 def _joint_of(actuator: Any) -> str:
-    """A text with the joint and the strength of a motor; an empty text for all other actuators."""
+    """A text with what a motor or a drive moves, and its strength; an empty text for all other actuators."""
     if isinstance(actuator, wb.actuators.Torque):
         return f" at joint {actuator.joint}, up to {actuator.max_torque:g}"
     if isinstance(actuator, wb.actuators.Servo):
         return f" at joint {actuator.joint}, stiffness {actuator.stiffness:g}"
+    if isinstance(actuator, wb.actuators.VelocityDrive):
+        unit = "rad/s" if actuator.kind == "rotation" else "m/s"
+        return f" of {actuator.moves}: {actuator.kind}, up to {actuator.max_speed:g} {unit}"
     return ""
+
+
+def _motion_of(part: wb.Obstacle | wb.Constraint) -> str:
+    """A text with the prescribed motion of an obstacle or a constraint, empty without one."""
+    words = moving_words(part)
+    return f", {words}" if words else ""

@@ -8,6 +8,7 @@ from typing import Any
 import warpbots as wb
 from warpbots.cli import simulations
 from warpbots.output_files import replacing
+from warpbots.tables import size
 from warpbots.view.film import film_writer
 from warpbots.view.html_page import require_k3d
 
@@ -26,7 +27,7 @@ def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
     wb.usd.write(folder / "motion.usda", motion)
     print("wrote")
     for path in sorted(p for p in folder.iterdir() if p.is_file()):
-        print(f"  {path}  ({path.stat().st_size / 1e3:.0f} kB)")
+        print(f"  {path}  ({size(path.stat().st_size)})")
 
 
 def view(options: argparse.Namespace) -> None:

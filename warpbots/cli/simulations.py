@@ -103,7 +103,7 @@ def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, world
     task = scene.task
     faults = []
     for name in [options.solver] if options.solver else _SOLVERS:
-        substeps = _said(options.substeps, task.substeps if task and name == "mpm" else None)
+        substeps = _said(options.substeps, task.substeps if task and name in ("mpm", "coupled") else None)
         try:
             solver = _SOLVERS[name](scene, options.dx)
             simulation = wb.Simulation(scene, solver, options.dt, substeps, worlds=worlds, device=options.device)
@@ -135,6 +135,8 @@ _SOLVERS = {
     "springs": _springs,
     "articulated": lambda scene, dx: wb.Articulated(),
     "projective": lambda scene, dx: wb.ProjectiveDynamics(dx),
+    "coupled": lambda scene, dx: wb.Coupled(wb.MPM(dx)),
+    "coupled-springs": lambda scene, dx: wb.Coupled(_springs(scene, dx)),
 }
 """Functions that make a solver from a scene and a cell size [m] or None, by name, in order of preference."""
 

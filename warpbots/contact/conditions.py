@@ -36,8 +36,8 @@ def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
 
 
 @functools.cache
-def constrain(dim: int) -> wp.Function:
-    """Warp function v' = constrain(v, n, push, condition, mu, extra) for vectors of `dim` components.
+def constrain(dim: int, scalar: type = real) -> wp.Function:
+    """Warp function v' = constrain(v, n, push, condition, mu, extra) for vectors of `dim` components of type `scalar`.
 
     ==========  ==========================================================================================
     sticky      v' = 0
@@ -49,10 +49,10 @@ def constrain(dim: int) -> wp.Function:
     `push` is the change of velocity along n that the pressure of the surface causes; for a rigid surface it is -v . n.
     A point that sticks continues to stick while |v_t| is at most (mu + extra) push.
     """
-    vec = vector(dim)
+    vec = vector(dim, scalar)
 
     @wp.func
-    def constrain_velocity(v: vec, n: vec, push: real, condition: int, mu: real, extra: real):
+    def constrain_velocity(v: vec, n: vec, push: scalar, condition: int, mu: scalar, extra: scalar):
         """Velocity v' after contact with a surface of outward normal n [m/s]."""
         v_n = wp.dot(v, n)
         v_t = v - v_n * n
@@ -60,19 +60,19 @@ def constrain(dim: int) -> wp.Function:
         if condition == _STICKY:
             allowed = vec()
         elif condition != _SLIP:
-            if push <= real(0.0):
+            if push <= scalar(0.0):
                 allowed = v
             else:
                 slide = mu * push
                 stick = (mu + extra) * push
                 if condition == _SEPARATE:
-                    slide = real(0.0)
-                    stick = real(0.0)
+                    slide = scalar(0.0)
+                    stick = scalar(0.0)
                 speed = wp.length(v_t)
                 allowed = v_t + (v_n + push) * n
                 if speed > stick:
-                    allowed = (real(1.0) - slide / speed) * v_t + (v_n + push) * n
-                elif stick > real(0.0):
+                    allowed = (scalar(1.0) - slide / speed) * v_t + (v_n + push) * n
+                elif stick > scalar(0.0):
                     allowed = (v_n + push) * n
         return allowed
 

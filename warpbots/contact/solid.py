@@ -40,7 +40,6 @@ __all__ = [
     "solid_curvature",
     "solid_distance",
     "solid_frame",
-    "surface_velocity",
 ]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, LINEAR, SPLINE = (wp.constant(k) for k in range(7))
@@ -353,9 +352,3 @@ def solid_frame(solids: Solids, s: int, R: _mat33, p: _vec3):
     For a solid fixed to the world, axes and origin are `solids.rotation[s]` and `solids.position[s]`.
     """
     return R @ solids.rotation[s], p + R @ solids.position[s]
-
-
-@wp.func
-def surface_velocity(p: _vec3, linear: _vec3, angular: _vec3, x: _vec3):
-    """Velocity [m/s] at x of a solid with the velocity `linear` [m/s] at p and angular velocity `angular` [rad/s]."""
-    return linear + wp.cross(angular, x - p)

@@ -6,8 +6,9 @@ from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.interval import interval, reading
 from warpbots.gradients.lost_worlds import FIELD as LOST
 from warpbots.gradients.lost_worlds import FailurePoint, Losses, LostWorldWarning, counting_losses, known_losses
-from warpbots.gradients.replay import Replay, Tensors
+from warpbots.gradients.replay import Replay, Share, Tensors
 from warpbots.gradients.segment import Segment
+from warpbots.gradients.shared_replay import SharedReplay
 from warpbots.gradients.streams import at_turn, turn
 from warpbots.gradients.torch_bridge import Bridge, refuse_transforms
 
@@ -22,6 +23,8 @@ __all__ = [
     "FailurePoint",
     "Replay",
     "Segment",
+    "Share",
+    "SharedReplay",
     "Tensors",
     "Watch",
     "at_turn",

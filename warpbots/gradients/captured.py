@@ -2,13 +2,14 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 
 import warp as wp
 
 from warpbots.gradients.progress_notice import said_when_slow
-from warpbots.gradients.streams import leave_capture, own_stream
-from warpbots.numerics import parallel, preparing, sparing
+from warpbots.gradients.streams import launching, leave_capture, own_stream
+from warpbots.numerics import parallel, preparing, without_rare_bodies
 from warpbots.user_warning import warn_user
 
 __all__ = ["Captured"]
@@ -22,6 +23,9 @@ class Captured:
     On a CPU, the graph leaves out kernels that run `rarely` until a replay needs one of them; then all launches are
     captured again. On a GPU the graph contains these kernels from the start, because the host does not wait for the
     device.
+
+    Attributes:
+        seconds: Time in which the last call replayed the graph [s]; 0 if it launched the kernels.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
@@ -37,6 +41,7 @@ class Captured:
         self._graph: wp.Graph | None = None
         self._capturable = True
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
+        self.seconds = 0.0
 
     def __call__(self, fill: Callable[[], object], stream: wp.Stream | None) -> None:
         """Write the inputs and run the kernels.
@@ -46,24 +51,35 @@ class Captured:
                 again.
             stream: Stream on which the kernels run, which is the current stream of Warp; None on a CPU.
         """
+        self.seconds = 0.0
         fill()
-        if self._graph is None and self._capturable:
-            left = self._prepare(fill)
-            if not left or not self._capturable:
-                return
-            fill()
         if self._graph is None:
-            self._work()
-            return
+            with launching(self._device):
+                captured = self._launched(fill)
+            if not captured:
+                return
+        begun = time.perf_counter()
         self._or_give_up(lambda: wp.capture_launch(self._graph, stream), fill)
+        self.seconds = time.perf_counter() - begun
         if self._missed is not None and self._missed.numpy()[0]:
             self._missed, self._graph = None, None
             self(fill, stream)
 
+    def _launched(self, fill: Callable[[], object]) -> bool:
+        """Launch the kernels, and capture them if they can be captured; returns whether the graph must be replayed."""
+        if self._capturable:
+            left = self._prepare(fill)
+            if not left or not self._capturable:
+                return False
+            fill()
+        if self._graph is None:
+            self._work()
+        return self._graph is not None
+
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
         """Run the kernels for the first time, capture them, and return the list that `preparing` yields."""
         text = f"first run of {self._what} (compiled once, then cached)"
-        with contextlib.nullcontext() if self._missed is None else sparing(self._missed):
+        with contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed):
             with said_when_slow(text), preparing() as left:
                 self._first()
             self._or_give_up(self._capture, fill)
@@ -75,7 +91,8 @@ class Captured:
         except Exception as fault:
             self._graph, self._capturable = None, False
             fill()
-            self._work()
+            with launching(self._device):
+                self._work()
             _say(self._device, fault)
 
     def _capture(self) -> None:

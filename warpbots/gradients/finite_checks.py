@@ -27,15 +27,17 @@ class Marks:
     that is too small. Arrays are checked in groups, with one launch for each group and precision.
     """
 
-    def __init__(self, device: wp.Device, *groups: Sequence[Field]):
+    def __init__(self, device: wp.Device, first: int, *groups: Sequence[Field]):
         """Prepare the launches; nothing runs yet.
 
         Args:
             device: Device of the arrays.
+            first: Index of the first world of the arrays, shape (worlds, ...), in arrays of more worlds. The marks are
+                indices in the latter.
             groups: Groups of arrays; one call of `look` checks the arrays of one group. The table of marks has one row
                 for each array, in the order of the groups and of the arrays within each group.
         """
-        self._device = device
+        self._device, self._first = device, first
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
         self._tensor, rows = wp.to_torch(self._marks), itertools.count()
         self._launches = [self._launches_of([(*field, next(rows)) for field in group]) for group in groups]
@@ -44,7 +46,7 @@ class Marks:
         tables: dict[type, list] = {}
         for array, most, index in fields:
             if array.size:
-                row = _row(array, most, index)
+                row = _row(array, most, index, self._first)
                 tables.setdefault(row.value.dtype, []).append(row)
         launches = []
         for scalar, table in tables.items():
@@ -78,17 +80,19 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
     return None if at == _NONE else (at, kind)
 
 
-def _row(array: wp.array, most: float, index: int) -> object:
+def _row(array: wp.array, most: float, index: int, first: int) -> object:
     """Build the `Row` of an array for the kernel; entries of any element type are viewed as scalars.
 
     Args:
         array: The array.
         most: Largest allowed magnitude of an entry.
         index: Row of the array in the table of marks.
+        first: Index of its first world.
     """
     flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
-    row.value, row.most, row.index = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max), index
+    row.value, row.most = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max)
+    row.index, row.first = index, first * (flat.numel() // array.shape[0])
     return row
 
 
@@ -118,11 +122,12 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.struct
     class Row:
-        """An array, the largest allowed magnitude of its entries, and the index of its row in the table of marks."""
+        """An array, the largest magnitude of its entries that is allowed, its row of marks, and its first index."""
 
         value: wp.array[scalar]
         most: scalar
         index: int
+        first: int
 
     within = within_of(scalar)
 
@@ -140,6 +145,6 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
                         kind = 1
                     if x < -row.most:
                         kind = 2
-                    wp.atomic_min(marks_out, row.index, kind, i)
+                    wp.atomic_min(marks_out, row.index, kind, row.first + i)
 
     return Row, mark

@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from warpbots.gradients.lost_worlds import FIELD
-from warpbots.gradients.replay import Replay
+from warpbots.gradients.replay import Replay, Share
 from warpbots.gradients.settled_worlds import SettledWorlds
 from warpbots.numerics import clear_gradients
 from warpbots.solvers import Model, Solver, State
@@ -27,6 +27,7 @@ def interval(
     replaced: frozenset,
     wanted: frozenset,
     settled: bool = True,
+    share: Share | None = None,
 ) -> Replay:
     """Make a replay of the substeps of one control interval.
 
@@ -41,6 +42,7 @@ def interval(
         replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of the inputs with respect to which gradients are wanted; empty if only forward passes are wanted.
         settled: Whether the states of lost worlds are replaced by their states at the start of the interval.
+        share: The worlds of the model, if it has only some of the worlds of a simulation.
 
     Returns:
         The replay. The first row of its marks belongs to the control; the other rows belong to the `watched_fields` of
@@ -75,8 +77,9 @@ def interval(
 
     fields = [(end[name], _LOST if name == FIELD else math.inf) for name in watched_fields(end, settled)]
     return Replay(
-        model.device, start | {"control": control} | own, end, wanted, work, frozenset(start), [(control, 1.0), *fields]
-    )
+        model.device, start | {"control": control} | own, end, wanted, work, frozenset(start),
+        [(control, 1.0), *fields], share,
+    )  # fmt: skip
 
 
 def watched_fields(names: Iterable[str], settled: bool = True) -> list[str]:
@@ -100,6 +103,7 @@ def reading(
     measure: Callable[..., None],
     replaced: frozenset,
     wanted: frozenset,
+    share: Share | None = None,
 ) -> Replay:
     """Make a replay of a function of the solver that computes results, such as readings, from a single state.
 
@@ -112,6 +116,7 @@ def reading(
         measure: Function that writes the results to these arrays, such as `Senses.sense`.
         replaced: Names of the model parameters that are replaced in each call.
         wanted: Names of the inputs with respect to which gradients are wanted.
+        share: The worlds of the model, if it has only some of the worlds of a simulation.
     """
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)
@@ -121,7 +126,7 @@ def reading(
     def work(tape: wp.Tape | None) -> None:
         measure(model, state, control, results)
 
-    return Replay(model.device, inputs, _named(results), wanted, work, watched=[(control, 1.0)])
+    return Replay(model.device, inputs, _named(results), wanted, work, watched=[(control, 1.0)], share=share)
 
 
 def _with_own(model: Model, replaced: frozenset, wanted: frozenset) -> tuple[Model, dict[str, wp.array]]:

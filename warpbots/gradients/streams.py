@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import torch
 import warp as wp
 
-__all__ = ["at_turn", "leave_capture", "own_stream", "turn"]
+__all__ = ["at_turn", "launching", "leave_capture", "own_stream", "replaying", "turn"]
 
 turn = threading.RLock()
-"""Lock that a thread holds while it launches kernels, because captures and tapes are global to the process."""
+"""Lock that a thread holds while it launches kernels, because captures and tapes are global to the process.
+
+A thread that holds this lock must not wait for the lock of a model (see `replaying`)."""
 
 _own: dict[str, wp.Stream] = {}
 
@@ -41,6 +43,30 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
                 yield stream
         finally:
             own.wait_stream(stream)
+
+
+@contextlib.contextmanager
+def replaying(device: wp.Device, alone: threading.RLock) -> Iterator[wp.Stream | None]:
+    """Context in which a thread replays captured launches.
+
+    On a CPU several threads are in here at the same time, each with arrays of its own, and one after the other in
+    `launching`. On a GPU this is `at_turn`.
+
+    Args:
+        device: Device of the arrays.
+        alone: Lock of the arrays, which all replays of one model share.
+
+    Yields:
+        The stream on which Warp works; None on a CPU.
+    """
+    turned = at_turn(device) if device.is_cuda else contextlib.nullcontext()
+    with alone, turned as stream, torch.inference_mode(False), torch.no_grad():
+        yield stream
+
+
+def launching(device: wp.Device) -> contextlib.AbstractContextManager:
+    """Context within `replaying` in which launches are captured, or run without a capture: `at_turn` on a CPU."""
+    return contextlib.nullcontext() if device.is_cuda else at_turn(device)
 
 
 def own_stream(device: wp.Device) -> wp.Stream:

@@ -28,15 +28,16 @@ class Bridge:
         lost: Text for error messages: possible reasons why a gradient becomes infinite or NaN within an interval, and
             remedies.
         watch: Collector of the marks of backward passes.
-        grow: Function that is called after each forward pass. If the pass had too little memory, the function makes all
-            later calls of `make` allocate more memory, and returns True.
+        renew: Function that is called after each forward pass, with the time that its kernels took [s]. If later calls
+            of `make` shall make other replays, because the pass had too little memory or should be divided among
+            threads, the function returns True, and the pass is repeated.
     """
 
     outputs: tuple[str, ...]
     make: Callable[[frozenset, frozenset], Replay]
     lost: str
     watch: BackwardWatch
-    grow: Callable[[], bool] = lambda: False
+    renew: Callable[[float], bool] = lambda seconds: False
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
     _roomy: weakref.WeakSet[Replay] = dataclasses.field(default_factory=weakref.WeakSet)
 
@@ -67,7 +68,7 @@ class Bridge:
         return outputs, marks
 
     def take(self, key: tuple[tuple, frozenset], inputs: Tensors) -> tuple[Replay, Tensors, torch.Tensor]:
-        """Lend a replay and run it; as long as a replay has too little memory, repeat this with a larger replay.
+        """Lend a replay and run it; repeat this as long as other replays are to be used (`renew`).
 
         Args:
             key: Names of all inputs, and names of the inputs that require gradients.
@@ -80,10 +81,14 @@ class Bridge:
             interval = self.lend(key)
             outputs, marks = interval.run(inputs)
             with turn:
-                if not self.grow():
+                if not self.renew(interval.seconds):
                     return interval, outputs, marks
-                self._idle.clear()
-                self._roomy.clear()
+                self.forget()
+
+    def forget(self) -> None:
+        """Use no present replay again."""
+        self._idle.clear()
+        self._roomy.clear()
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """Lend an unused replay for `key`, or make a new replay.

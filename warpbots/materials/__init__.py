@@ -28,6 +28,7 @@ from warpbots.materials.elasticity import (
 )
 from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.law_checks import check_law, without_checks
 from warpbots.materials.law_constants import CONSTANTS, LawConstant, constant_values, with_constants
 from warpbots.materials.maxwell import maxwell, maxwell_step
 from warpbots.materials.viscosity import viscous_stress
@@ -61,6 +62,7 @@ __all__ = [
     "maxwell_step",
     "numbers_type",
     "p_wave_modulus",
+    "check_law",
     "viscous_stress",
     "von_mises",
     "with_constants",
@@ -87,3 +89,5 @@ DIFFERENTIALS[hencky.law] = hencky.differential
 DIFFERENTIALS[mooney_rivlin.law] = mooney_rivlin.differential
 DIFFERENTIALS[ogden.law] = ogden.differential
 DIFFERENTIALS[gent.law] = gent.differential
+
+without_checks()

@@ -4,10 +4,19 @@ import functools
 
 import warp as wp
 
-from warpbots.materials.elasticity import Law, constants_of, elasticity, law_of, numbers_type, of_poissons_ratio
+from warpbots.materials.elasticity import (
+    Law,
+    arguments_of,
+    constants_of,
+    elasticity,
+    law_of,
+    numbers_type,
+    of_poissons_ratio,
+)
 from warpbots.materials.incompressible import incompressible_differential
 from warpbots.materials.lame import lame_lambda, lame_mu
-from warpbots.numerics import matrix, real
+from warpbots.numerics import matrix, real, wrong_arguments
+from warpbots.scene import SceneError
 
 __all__ = ["differential"]
 
@@ -25,6 +34,7 @@ def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type
 
     Raises:
         ValueError: There is no such law.
+        SceneError: The closed form of the law does not consist of a struct and these functions.
     """
     return _differential(law_of(law) if isinstance(law, str) else law, incompressibility, dim)
 
@@ -34,7 +44,7 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
     if law.differential is None:
         return _generated(law, incompressibility, dim)
     mat, Numbers = matrix(dim), numbers_type(law)
-    LawPoint, law_point, law_differential = law.differential(dim)
+    LawPoint, law_point, law_differential = _closed_form(law, dim)
     point_of = _point_of(law, law_point, dim)
     if incompressibility == 0:
         return LawPoint, point_of, law_differential
@@ -66,6 +76,26 @@ def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.
         return law_differential(point.law, dF) + volumetric_differential(point.volumetric, dF)
 
     return StiffenedPoint, stiffened_point, stiffened_differential
+
+
+def _closed_form(law: Law, dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """The struct and the two functions that the `differential` of a law returns for a dimension.
+
+    Raises:
+        SceneError: It returns something else.
+    """
+    found, names = law.differential(dim), ("function that fills the struct", "function dP")
+    if not isinstance(found, tuple) or len(found) != 3 or not isinstance(found[0], wp._src.codegen.Struct):
+        raise SceneError(
+            f"law {law.name!r}: its differential must return a Warp struct and two Warp functions, the "
+            f"{' and the '.join(names)}; got {found!r}"
+        )
+    for name, function, expected in zip(
+        names, found[1:], (arguments_of(law, dim), {"point": found[0], "dF": matrix(dim)}), strict=True
+    ):
+        if fault := wrong_arguments(function, **expected):
+            raise SceneError(f"law {law.name!r}: in its differential the {name} {fault}")
+    return found
 
 
 def _point_of(law: Law, law_point: wp.Function, dim: int) -> wp.Function:

@@ -13,7 +13,7 @@ from warpbots.numerics import matrix, real, wrong_arguments
 from warpbots.scene import SceneError
 
 __all__ = [
-    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "constants_of", "elasticity", "functions_of", "law_of",
+    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "arguments_of", "constants_of", "elasticity", "functions_of", "law_of",
     "numbers_type", "of_poissons_ratio", "p_wave_modulus",
 ]  # fmt: skip
 
@@ -67,10 +67,13 @@ def law_of(name: str) -> Law:
     """The law that was registered last under a name.
 
     Raises:
-        ValueError: There is no such law.
+        ValueError: There is no such law, or its differential or constants are registered by its name.
     """
     if name not in LAWS:
         raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {name!r}")
+    for table, keys in (("DIFFERENTIALS", DIFFERENTIALS), ("CONSTANTS", CONSTANTS)):
+        if name in keys:
+            raise ValueError(f"{table}[{name!r}]: the key must be the definition of the law, LAWS[{name!r}]")
     parts = LAWS[name], DIFFERENTIALS.get(LAWS[name]), CONSTANTS.get(LAWS[name], ())
     registered = _REGISTERED.setdefault(name, [])
     if parts not in registered:
@@ -89,15 +92,20 @@ def functions_of(law: Law, dim: int) -> tuple[wp.Function, wp.Function, wp.Funct
     found, names = law.definition(dim), ("energy Psi", "Kirchhoff stress tau", "first Piola-Kirchhoff stress P")
     if not isinstance(found, tuple) or len(found) != len(names):
         raise SceneError(f"law {law.name!r} must return three Warp functions: {', '.join(names)}; got {found!r}")
-    count = len(law.constants)
-    numbers = {"c": wp.types.vector(count, real)} if count else {}
-    declared = f"c holds the constants in with_constants, {', '.join(c.name for c in law.constants)}" if count else (
-        "an argument c needs constants declared by with_constants"
-    )  # fmt: skip
+    declared = f"c holds the constants in with_constants, {', '.join(c.name for c in law.constants)}" if (
+        law.constants
+    ) else "an argument c needs constants declared by with_constants"  # fmt: skip
     for name, function in zip(names, found, strict=True):
-        if fault := wrong_arguments(function, F=matrix(dim), mu=real, lam=real, **numbers):
+        if fault := wrong_arguments(function, **arguments_of(law, dim)):
             raise SceneError(f"law {law.name!r}: its {name} {fault}; {declared}")
     return found
+
+
+def arguments_of(law: Law, dim: int) -> dict[str, type]:
+    """Types of the arguments of Psi, tau and P of a law by name: F, mu, lambda, and c if the law has constants."""
+    count = len(law.constants)
+    numbers = {"c": wp.types.vector(count, real)} if count else {}
+    return {"F": matrix(dim), "mu": real, "lam": real, **numbers}
 
 
 def numbers_type(law: Law) -> type:

@@ -14,11 +14,29 @@ from warpbots.numerics import cofactor, cofactor_differential, matrix, real
 __all__ = ["incompressible", "incompressible_differential"]
 
 
+def _even_power(exponent: int) -> wp.Function:
+    """Warp function r^(p - 2) for the even `exponent` p, by repeated multiplication.
+
+    Warp does not differentiate loops that it does not unroll, so functions that call it define their own derivative.
+    """
+    factors = wp.constant(exponent - 2)
+
+    @wp.func
+    def even_power(r: real):
+        """r^(p - 2)."""
+        power = real(1.0)
+        for _ in range(factors):
+            power = power * r
+        return power
+
+    return even_power
+
+
 def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi(F, E, nu), tau(F, E, nu) and P(F, E, nu) [Pa] for the even `exponent` p."""
     mat, cof = matrix(dim), cofactor(dim)
     p = real(exponent)
-    factors = wp.constant(exponent - 1)
+    even_power = _even_power(exponent)
 
     @wp.func
     def bulk_modulus(E: real, nu: real):
@@ -27,11 +45,12 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
     @wp.func
     def odd_power(r: real):
-        """r^(p - 1) by repeated multiplication, which keeps the sign of r and is differentiable at r = 0."""
-        power = real(1.0)
-        for _ in range(factors):
-            power = power * r
-        return power
+        """r^(p - 1), with the sign of r."""
+        return even_power(r) * r
+
+    @wp.func_grad(odd_power)
+    def adj_odd_power(r: real, adj_ret: real):
+        wp.adjoint[r] += (p - real(1.0)) * even_power(r) * adj_ret
 
     @wp.func
     def incompressible_energy(F: mat, E: real, nu: real):
@@ -57,7 +76,7 @@ def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Funct
     """A Warp struct of the terms of dP at F, the function of (F, E, nu) that fills it, and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     p = real(exponent)
-    factors = wp.constant(exponent - 2)
+    even_power = _even_power(exponent)
 
     @wp.struct
     class IncompressiblePoint:
@@ -78,9 +97,7 @@ def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Funct
     def incompressible_point(F: mat, E: real, nu: real):
         """The terms of dP at F."""
         r = wp.determinant(F) - real(1.0)
-        power = p * E / (real(3.0) * (real(1.0) - real(2.0) * nu))
-        for _ in range(factors):
-            power = power * r
+        power = p * E / (real(3.0) * (real(1.0) - real(2.0) * nu)) * even_power(r)
         point = IncompressiblePoint()
         point.F = F
         point.C = cof(F)

@@ -10,6 +10,7 @@ import numpy as np
 
 from warpbots.contact import sampled_surface, signed_distance
 from warpbots.meshing.boxes import box_tets
+from warpbots.meshing.convex_hulls import with_fewer_vertices
 from warpbots.meshing.refinement import refined
 from warpbots.meshing.surfaces import Surface, closed_surface
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Posed, Shape, Sphere, TriangleMesh, Union
@@ -17,6 +18,8 @@ from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Posed, Shape, S
 __all__ = ["fitted_surface", "samples", "spokes"]
 
 _FEWEST = 12  # minimum number of edges around a round shape: flat sides are then within 4 % of its radius
+_MANY = 200  # vertices of a mesh above which some may be left out
+_OFF, _OFF_PART = 0.02, 0.002  # how far its surface may then be off [edge lengths], [diagonals of its bounding box]
 
 
 @functools.singledispatch
@@ -72,6 +75,13 @@ def _(shape: Capsule, edge: float) -> Surface:
 
 @fitted_surface.register
 def _(shape: TriangleMesh, edge: float) -> Surface:
+    """The mesh; a convex mesh of many vertices keeps only those without which its surface would be off by an error.
+
+    The error is a fiftieth of `edge` or a five-hundredth of the diagonal of its bounding box, whichever is smaller.
+    """
+    if len(shape.vertices) > _MANY:
+        diagonal = float(np.linalg.norm(np.ptp(shape.vertices, axis=0)))
+        shape = with_fewer_vertices(shape, min(_OFF * edge, _OFF_PART * diagonal))
     return refined(shape.vertices, shape.faces, 1.5 * edge)
 
 

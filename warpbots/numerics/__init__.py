@@ -3,6 +3,7 @@
 from warpbots.numerics.devices import native_messages, warp_device
 from warpbots.numerics.gradient_copies import Copies
 from warpbots.numerics.kinks import ROUNDING, positive_part
+from warpbots.numerics.lanes import largest_of_lanes, sum_of_lanes
 from warpbots.numerics.launch import (
     Launch,
     clear_gradients,
@@ -15,9 +16,9 @@ from warpbots.numerics.launch import (
     launch_own_adjoint,
     preparing,
     rarely,
-    sparing,
     struct_of,
     while_loop,
+    without_rare_bodies,
 )
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
@@ -40,6 +41,7 @@ __all__ = [
     "exp_symmetric",
     "if_then",
     "index_vector",
+    "largest_of_lanes",
     "launch",
     "launch_adjoint",
     "launch_adjoints",
@@ -61,8 +63,9 @@ __all__ = [
     "recording",
     "rotation",
     "rotation_differential",
-    "sparing",
+    "without_rare_bodies",
     "struct_of",
+    "sum_of_lanes",
     "vector",
     "warp_device",
     "while_loop",

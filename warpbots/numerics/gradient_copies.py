@@ -9,6 +9,7 @@ import functools
 
 import warp as wp
 
+from warpbots.numerics.lanes import sum_of_lanes
 from warpbots.numerics.launch import launch, launch_lanes
 from warpbots.numerics.scalars import real
 from warpbots.numerics.threads import parallel
@@ -98,6 +99,8 @@ def _spread_kernel(dtype: type) -> wp.Kernel:
 
 @functools.cache
 def _collect_kernel(dtype: type) -> wp.Kernel:
+    total_of = sum_of_lanes(dtype)
+
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def collect(rows: wp.array2d[dtype], count: int, total_out: wp.array2d[dtype]):
         """Add the sum of the `count` copies of each row in `rows` to the row in `total_out`."""
@@ -105,7 +108,7 @@ def _collect_kernel(dtype: type) -> wp.Kernel:
         total = dtype(real(0.0))
         for c in range(lane, count, wp.block_dim()):
             total += rows[w * count + c, j]
-        added = wp.tile_sum(wp.tile(total, preserve_type=True))[0]
+        added = total_of(total)
         if lane == 0:
             total_out[w, j] = total_out[w, j] + added
 

@@ -23,7 +23,7 @@ __all__ = [
     "launch_own_adjoint",
     "preparing",
     "rarely",
-    "sparing",
+    "without_rare_bodies",
     "struct_of",
     "while_loop",
 ]
@@ -78,7 +78,7 @@ def if_then(condition: wp.array, body: _Body) -> None:
 
 
 @contextlib.contextmanager
-def sparing(missed: wp.array) -> Iterator[None]:
+def without_rare_bodies(missed: wp.array) -> Iterator[None]:
     """Context in which captures leave out the bodies that are passed to `rarely`.
 
     Args:
@@ -92,7 +92,7 @@ def sparing(missed: wp.array) -> Iterator[None]:
 def rarely(condition: wp.array, body: _Body) -> None:
     """Run a large body that is hardly ever needed if `condition` is not zero, as `if_then` does.
 
-    Captures in the context of `sparing` leave the body out.
+    Captures in the context of `without_rare_bodies` leave the body out.
     """
     missed = _missed.get()
     if missed is None:

@@ -43,9 +43,9 @@ atomics move at once.
 """
 
 
-def vector(dim: int) -> type:
-    """Warp vector type with `dim` components in the precision of this process."""
-    return _VECTORS.get((precision, dim)) or wp.types.vector(dim, real)
+def vector(dim: int, scalar: type = real) -> type:
+    """Warp vector type with `dim` components, in the precision of this process unless `scalar` is another type."""
+    return _VECTORS.get((scalar.__name__, dim)) or wp.types.vector(dim, scalar)
 
 
 def matrix(dim: int) -> type:

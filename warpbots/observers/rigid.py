@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from warpbots.observers.contact_steps import measured_in_steps
 from warpbots.observers.observer import Observation
 from warpbots.scene.field_types import checked, conform
 from warpbots.scene.record import point
@@ -69,7 +70,7 @@ class Poses:
         chosen = _bodies(simulation, self, self.bodies)
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
-            r = simulation.sense(state, **parameters)
+            r = simulation.sense(state, steps=False, **parameters)
             parts = [r.position[:, chosen], r.rotation[:, chosen].flatten(start_dim=2)]
             return torch.cat(parts, dim=2).flatten(start_dim=1)
 
@@ -104,7 +105,7 @@ class EndEffector:
         offset = simulation.state().q.new_tensor(point(self.point, "EndEffector.point", 3))
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
-            r = simulation.sense(state, **parameters)
+            r = simulation.sense(state, steps=False, **parameters)
             return r.position[:, body] + r.rotation[:, body] @ offset
 
         return observe
@@ -129,16 +130,18 @@ class JointTorques:
         _robot(simulation, self)
 
         def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
-            return simulation.sense(state, control, **parameters).torque
+            return simulation.sense(state, control, steps=False, **parameters).torque
 
         return observe
 
 
 @dataclasses.dataclass(frozen=True)
 class ContactForces:
-    """Sum of the contact forces at the contact points of each rigid body.
+    """Sum of the contact forces on each rigid body.
 
-    The sum for a body does not include the forces of contacts of other bodies' points with the surface of the body.
+    Under `Articulated`, the sum is over the contact points of the body, without the contacts of other bodies' points
+    with its surface. Projective dynamics with a `contact_interval` measures all contacts on the surface of the body
+    outside of its soft body.
 
     Attributes:
         bodies: Names of the bodies; None for all bodies, in the order of `Scene.rigid`.
@@ -151,23 +154,32 @@ class ContactForces:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """Return a function that maps a state of `simulation` to the forces in world axes [N].
+        """Return a function that maps (state, control=None) to the forces in world axes [N].
 
-        The forces have shape (worlds, 3 * n_bodies).
+        The forces have shape (worlds, 3 * n_bodies). The control acts in the step whose forces are measured, if they
+        are those of a step; None means u = 0.
 
         Raises:
-            TypeError: The scene has no rigid bodies, or the rigid bodies are bones; `Simulation.report` gives the
-                contact forces of bones.
+            TypeError: The scene has no rigid bodies, or the solver does not measure their contact forces.
             KeyError: There is no body of this name.
         """
-        chosen, points = _bodies(simulation, self, self.bodies), _points(simulation, self)
+        chosen = _bodies(simulation, self, self.bodies)
+        if "body_contact_force" in vars(simulation.sense(simulation.state())):
+
+            def observe_bodies(
+                state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor
+            ) -> torch.Tensor:
+                return simulation.sense(state, control, **parameters).body_contact_force[:, chosen].flatten(start_dim=1)
+
+            return observe_bodies
+        points = _points(simulation, "ContactForces: " + measured_in_steps(simulation))
         rest = simulation.state()
         gather = rest.q.new_zeros(len(chosen), sum(map(len, points)))
         for row, body in enumerate(chosen):
             gather[row, points[body]] = 1.0
 
-        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
-            force = simulation.sense(state, **parameters).contact_force
+        def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+            force = simulation.sense(state, control, **parameters).contact_force
             return torch.einsum("bp,wpi->wbi", gather, force).flatten(start_dim=1)
 
         return observe
@@ -199,7 +211,11 @@ class Tactile:
             ValueError: The body has no contact points.
         """
         (body,) = _bodies(simulation, self, (self.body,))
-        points = _points(simulation, self)[body]
+        points = _points(
+            simulation,
+            f"Tactile: the rigid bodies of scene {simulation.scene.name!r} have no contact points under "
+            f"{type(simulation.solver).__name__}; use ContactForces",
+        )[body]
         if not len(points):
             raise ValueError(f"Tactile: body {self.body!r} has no contact points; give its RigidBody points=...")
 
@@ -226,15 +242,9 @@ def _bodies(simulation: "Simulation[Any]", observer: object, names: tuple[str, .
     return list(range(len(robot.bodies))) if names is None else [robot.body(name) for name in names]
 
 
-def _points(simulation: "Simulation[Any]", observer: object) -> tuple[np.ndarray, ...]:
-    """Return the indices of the contact points of each body.
-
-    If the bodies are bones, the function raises a TypeError that names `observer`.
-    """
-    points = _robot(simulation, observer).contact_points
+def _points(simulation: "Simulation[Any]", otherwise: str) -> tuple[np.ndarray, ...]:
+    """Return the indices of the contact points of each body; raise a TypeError that says `otherwise` without points."""
+    points = simulation.model.robot.contact_points
     if points is None:
-        raise TypeError(
-            f"{type(observer).__name__}: the rigid bodies of scene {simulation.scene.name!r} are bones of soft bodies, "
-            f"which feel no contacts at points; the forces on them are in Simulation.report()"
-        )
+        raise TypeError(otherwise)
     return points

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
+from warpbots.observers.contact_steps import measured_in_steps
 from warpbots.observers.memory import Recall
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import Region, points_of
 from warpbots.scene.field_types import checked, conform
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
-from warpbots.solvers.scene_parts import takers
 
 __all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "MeanPressure", "Strain"]
 
@@ -85,7 +85,7 @@ class MeanPressure:
         """
         points_of(simulation, self.region, "MeanPressure")
         rest, model = simulation.state(), simulation.model
-        count = simulation.sense(rest).stress.shape[1]
+        count = simulation.sense(rest, steps=False).stress.shape[1]
         places = next(found for kind in _STRESS if (found := model.places(kind)) is not None)
         members = torch.ones(count, dtype=torch.bool)
         if self.region is not None:  # tetrahedra come first among the elements
@@ -99,7 +99,7 @@ class MeanPressure:
         weights = weights / weights.sum()
 
         def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
-            stress = simulation.sense(state, control, **parameters).stress
+            stress = simulation.sense(state, control, steps=False, **parameters).stress
             pressure = -stress.diagonal(dim1=-2, dim2=-1).mean(dim=-1)
             return (pressure @ weights)[:, None]
 
@@ -123,9 +123,9 @@ class MeanPressure:
 
 @dataclasses.dataclass(frozen=True)
 class ObstacleForces:
-    """Forces of obstacles on soft bodies, such as the force of the floor on which they stand.
+    """Forces of obstacles on bodies, such as the force of the floor on which they stand.
 
-    The observer supports MPM and mass-spring lattices.
+    The observer supports MPM, mass-spring lattices, and projective dynamics with a `contact_interval`.
 
     Attributes:
         obstacles: Names of the obstacles; None for all obstacles, in the order of `Scene.obstacles`.
@@ -138,20 +138,20 @@ class ObstacleForces:
 
     @checked
     def bind(self, simulation: "Simulation[Any]") -> Observation:
-        """Return a function that maps a state of `simulation` to the forces [N], shape (worlds, n_obstacles * dim).
+        """Return a function that maps (state, control=None) to the forces [N], shape (worlds, n_obstacles * dim).
+
+        The control acts in the step whose forces are measured; None means u = 0.
 
         Raises:
-            TypeError: The scene has no soft bodies, or with this solver contact forces are not a function of the state.
+            TypeError: The scene has no soft bodies, or the solver does not measure forces on obstacles.
             KeyError: There is no obstacle of this name.
             ValueError: The scene has no obstacles.
         """
-        points_of(simulation, None, "ObstacleForces")
-        if "contact_force" not in vars(simulation.sense(simulation.state())):
-            others = "".join(f"{name} or " for name in ("MPM", "MassSpring") if name in takers(simulation.scene))
-            raise TypeError(
-                f"ObstacleForces: under {type(simulation.solver).__name__} contact forces are unknowns of a step and "
-                f"not a function of a state; use {others}Simulation.report, for those of the last step"
-            )
+        readings = vars(simulation.sense(simulation.state()))
+        if "body_contact_force" not in readings:  # of rigid bodies beside soft ones, which may be alone
+            points_of(simulation, None, "ObstacleForces")
+        if "contact_force" not in readings:
+            raise TypeError(f"ObstacleForces: {measured_in_steps(simulation)}")
         names = [obstacle.name for obstacle in simulation.scene.obstacles]
         if not names:
             raise ValueError(f"ObstacleForces: scene {simulation.scene.name!r} has no obstacles")
@@ -160,8 +160,8 @@ class ObstacleForces:
                 raise KeyError(f"there is no obstacle {name!r}; the scene has {', '.join(map(repr, names))}")
         chosen = [names.index(n) for n in self.obstacles] if self.obstacles is not None else list(range(len(names)))
 
-        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
-            return -simulation.sense(state, **parameters).contact_force[:, chosen].flatten(start_dim=1)
+        def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+            return -simulation.sense(state, control, **parameters).contact_force[:, chosen].flatten(start_dim=1)
 
         return observe
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpbots.meshing.convex_hulls import convex_hull
 from warpbots.robots.contact_filter import Filter
 from warpbots.robots.kinematic_tree import TreeLink
-from warpbots.robots.mesh_files import convex_hull
 from warpbots.robots.names import distinct
 from warpbots.robots.records import GeomRecord, MeshRecord, RobotRecord
 from warpbots.scene import (

@@ -89,18 +89,18 @@ class ContactPair:
 
 def point_pairs(scene: Scene) -> list[ContactPair]:
     """The pairs of a contact point and a solid that can touch under the laws of a scene."""
-    meetings = list(_meetings(scene))
-    areas = {b.name: np.concatenate([g.areas for g in points_of(b)]) for b in _bodies(meetings)}
+    possible = list(_possible_contacts(scene))
+    areas = {b.name: np.concatenate([g.areas for g in points_of(b)]) for b in _bodies(possible)}
     return [
         dataclasses.replace(_pair(scene, law, body, solid, float(area)), point=i)
-        for law, body, solid in meetings
+        for law, body, solid in possible
         for i, area in enumerate(areas[body.name])
     ]
 
 
-def _bodies(meetings: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]:
-    """The bodies in `meetings`; each body is returned once."""
-    return list({body.name: body for _, body, _ in meetings}.values())
+def _bodies(possible: list[tuple[Contact, RigidBody, Solid]]) -> list[RigidBody]:
+    """The bodies in `possible`; each body is returned once."""
+    return list({body.name: body for _, body, _ in possible}.values())
 
 
 def solid_pairs(scene: Scene) -> list[ContactPair]:
@@ -109,16 +109,16 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
     Several laws may hold for a pair, for example one law for the points of each of the two bodies. The stiffness,
     damping and viscosity of the laws are then added, and their friction is averaged with the stiffness as weight.
     """
-    meetings = list(_meetings(scene))
-    areas = {b.name: _contact_area(b) for b in _bodies(meetings)}
+    possible = list(_possible_contacts(scene))
+    areas = {b.name: _contact_area(b) for b in _bodies(possible)}
     found: dict[frozenset[Solid], ContactPair] = {}
-    for law, body, solid in meetings:
+    for law, body, solid in possible:
         pair, key = _pair(scene, law, body, solid, areas[body.name]), frozenset(((body.name, False), solid))
         found[key] = _joined(found[key], pair) if key in found else pair
     return list(found.values())
 
 
-def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
+def _possible_contacts(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
     """Every combination of a law, a body with contact points, and a solid that these points can touch under the law.
 
     Between two primitive shapes, `Articulated` may use the contact points of the solid instead, or the points of both
@@ -132,9 +132,9 @@ def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
             for solid in _partners(scene, law, body, joined):
                 other = None if solid[1] else bodies[solid[0]]
                 own, back = (True, False) if other is None else _ways(body, other)
-                meetings = [(body, solid)] if own or not back else []
-                meetings += [(with_points(other), (body.name, False))] if back else []
-                for a, b in meetings:
+                possible = [(body, solid)] if own or not back else []
+                possible += [(with_points(other), (body.name, False))] if back else []
+                for a, b in possible:
                     if (law.name, a.name, b) not in seen:
                         seen.add((law.name, a.name, b))
                         yield law, a, b
@@ -243,9 +243,9 @@ def excluded(scene: Scene, pairs: list[ContactPair], bits: dict[Solid, tuple[int
     return [
         (a, b)
         for a, b in itertools.combinations(bodies, 2)
-        if frozenset((a, b)) not in wanted and _meet(bits[a, False], bits[b, False])
+        if frozenset((a, b)) not in wanted and _bits_match(bits[a, False], bits[b, False])
     ]
 
 
-def _meet(a: tuple[int, int], b: tuple[int, int]) -> bool:
+def _bits_match(a: tuple[int, int], b: tuple[int, int]) -> bool:
     return bool(a[0] & b[1] or b[0] & a[1])

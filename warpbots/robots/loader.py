@@ -140,8 +140,7 @@ def _bodies(
         link = at[part.body]
         place = {"position": tuple(link.position), "rotation": link.rotation}
         massless = Inertia(LEAST, (0.0, 0.0, 0.0), np.full(3, LEAST))
-        color = robot.geoms[part.geoms[0]].color
-        bodies.append(RigidBody(part.name, part.shape, inertia=massless, color=color, **place))
+        bodies.append(RigidBody(part.name, part.shape, inertia=massless, **_looks(robot, part), **place))
         ties.append(Joint(unique(part.name, taken), "fixed", link.name, part.name, **place))
     return bodies, [*joints, *ties]
 
@@ -149,11 +148,16 @@ def _bodies(
 def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid]) -> RigidBody:
     """The rigid body for a link, with mass and shape, still without surface and contact points."""
     solid = solids.get(link.body)
-    values = {"color": robot.geoms[solid.geoms[0]].color} if solid else {}
     return RigidBody(
         link.name, solid and solid.shape, inertia=_inertia(robot, link.body, solid), position=tuple(link.position),
-        rotation=link.rotation, **values,
+        rotation=link.rotation, **(_looks(robot, solid) if solid else {}),
     )  # fmt: skip
+
+
+def _looks(robot: RobotRecord, solid: CollisionSolid) -> dict:
+    """Colour and friction of the first geom of a solid."""
+    geom = robot.geoms[solid.geoms[0]]
+    return {"color": geom.color, "friction": 0.0 if geom.frictionless else geom.friction}
 
 
 def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:

@@ -106,15 +106,15 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
         change = np.abs(nearest - moments).max()
         if change > _MUCH * size and change > _LITTLE * _largest_fixed_moment(body) and (floats or _moves(body)):
             raise SceneError(
-                f"{path}: body {body.name!r} has the principal moments of inertia {_said(moments)} kg m^2, which "
+                f"{path}: body {body.name!r} has the principal moments of inertia {_in_words(moments)} kg m^2, which "
                 f"violate A + B >= C; correct them, or have MuJoCo set each to their mean with "
                 f"compiler={{'balanceinertia': True}}"
             )
         _set(body, nearest, axes)
         if change > 1e-6 * size:
             lines.append(
-                f"body {body.name!r}: its principal moments of inertia {_said(moments)} kg m^2 violate A + B >= C; "
-                f"taken as the nearest possible, {_said(nearest)}"
+                f"body {body.name!r}: its principal moments of inertia {_in_words(moments)} kg m^2 violate A + B >= C; "
+                f"taken as the nearest possible, {_in_words(nearest)}"
             )
     return lines
 
@@ -142,7 +142,7 @@ def mend_rounding(spec: Any) -> list[str]:
             _set(body, moments + (excess / 3.0 + _SLACK * moments[2]) * np.array([1.0, 1.0, -1.0]), axes)
         else:
             lines.append(
-                f"body {body.name!r}: its principal moments of inertia {_said(moments)} kg m^2 violate A + B >= C; "
+                f"body {body.name!r}: its principal moments of inertia {_in_words(moments)} kg m^2 violate A + B >= C; "
                 f"balanceinertia sets each to their mean, {moments.mean():.4g}"
             )
     return lines
@@ -155,7 +155,7 @@ def _moves(body: Any) -> bool:
     return body is not None
 
 
-def _said(moments: np.ndarray) -> str:
+def _in_words(moments: np.ndarray) -> str:
     return ", ".join(f"{m:.4g}" for m in moments)
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from warpbots.meshing.convex_hulls import convex_hull
 from warpbots.read_limits import bounded_memory, refuse_claims
-from warpbots.scene import SceneError, TriangleMesh
+from warpbots.scene import SceneError
 
-__all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
+__all__ = ["READ", "replace_refused_meshes", "set_mesh_files"]
 
 _BYTES = 100.0
 """Largest memory for reading a mesh, per byte of the mesh file [bytes]."""
@@ -146,64 +147,3 @@ def _collada(place: Path) -> np.ndarray:
 
 def _indices(part: Any) -> np.ndarray:
     return np.asarray(part.vertex_index if part.vertex_index is not None else [], dtype=np.int64).reshape(-1)
-
-
-def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and faces (counter-clockwise seen from outside) of the convex hull of points; None if the hull is flat.
-
-    Qhull's facets are divided into triangles. If the vertices of a triangle are almost collinear, the normal of the
-    triangle is unreliable, and its orientation follows from the neighbouring triangles. If Qhull has merged so many
-    facets that the surface is not closed, the points are perturbed by rounding errors (option QJ).
-    """
-    import trimesh
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        plain = trimesh.convex.convex_hull(points)
-        hull = np.asarray(plain.vertices), np.asarray(plain.faces)
-        if _closed(*hull):
-            return hull
-        for options in ("QbB Pp Qt", "QbB Pp QJ"):
-            found = ConvexHull(points, qhull_options=options)
-            hull = _compact(points, _oriented(found))
-            if _closed(*hull):
-                return hull
-    except (QhullError, ValueError):
-        pass
-    return None
-
-
-def _closed(vertices: np.ndarray, faces: np.ndarray) -> bool:
-    try:
-        return TriangleMesh(vertices, faces).volume > 0.0
-    except SceneError:
-        return False
-
-
-def _oriented(hull: Any) -> np.ndarray:
-    """Triangles of a Qhull hull.
-
-    The largest is oriented by its normal, all others consistently with their neighbours.
-    """
-    faces = hull.simplices.copy()
-    a, b, c = (hull.points[faces[:, k]] for k in range(3))
-    normals = np.cross(b - a, c - a)
-    first = int(np.linalg.norm(normals, axis=1).argmax())
-    if normals[first] @ hull.equations[first, :3] < 0.0:
-        faces[first] = faces[first, ::-1]
-    seen, stack = {first}, [first]
-    while stack:
-        one = stack.pop()
-        edges = {(faces[one, k], faces[one, k - 2]) for k in range(3)}
-        for other in hull.neighbors[one]:
-            if other not in seen:
-                if any((faces[other, k], faces[other, k - 2]) in edges for k in range(3)):
-                    faces[other] = faces[other, ::-1]
-                seen.add(other)
-                stack.append(other)
-    return faces
-
-
-def _compact(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    used, inverse = np.unique(faces, return_inverse=True)
-    return points[used], inverse.reshape(faces.shape)

@@ -75,7 +75,7 @@ class _Robot:
         name, obstacle = solid
         return 0.0 if obstacle or self.model is None else float(self.model.body(name).invweight0[0])
 
-    def felt(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
+    def contact_geoms(self, pair: ContactPair) -> list[tuple[str, PlacedShape, float]]:
         """Names and shapes of the geoms of the second solid of a pair, with the distance at which contact begins [m].
 
         If the pair has a contact point, the shapes are the cores of the solid (see `PlacedShape.core`).
@@ -275,7 +275,7 @@ def _add_points(element: Element, robot: _Robot, solid: Solid, body: RigidBody |
         place = {"name": _point(solid[0], i), "pos": numbers(balls[i][0])}
         SubElement(element, "geom", type="sphere", size=numbers(balls[i][1]), **place, **quiet)
     touched = next((p for p in robot.pairs if (p.second, p.obstacle) == solid and p.point is not None), None)
-    for name, core, radius in robot.felt(touched) if touched else []:
+    for name, core, radius in robot.contact_geoms(touched) if touched else []:
         if radius:
             pose = _pose(JointFrame(core.position, core.rotation))
             SubElement(element, "geom", name=name, type=core.kind, size=numbers(core.size), **pose, **quiet)
@@ -304,7 +304,7 @@ def _add_contacts(root: Element, robot: _Robot) -> None:
         if pair.friction:
             values["solreffriction"] = numbers(pair.solreffriction(weight))
         own = [_point(pair.first, pair.point)] if pair.point is not None else [a for a, _ in robot.geoms[ends[0]]]
-        for a, (b, _, radius) in itertools.product(own, robot.felt(pair)):
+        for a, (b, _, radius) in itertools.product(own, robot.contact_geoms(pair)):
             margin = {"margin": numbers(max(radius - _POINT, 0.0))} if radius else {}
             SubElement(contact, "pair", geom1=a, geom2=b, **values, **margin)
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from warpbots.robots.names import unique
-from warpbots.scene import JOINTS, Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.scene import JOINTS, Cloud, Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque, parts_of
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
-from warpbots.solvers.articulated.contact_groups import points_of
+from warpbots.solvers.articulated.contact_groups import closed_group_of, points_of
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.point_cloud import surface_mesh
 
 __all__ = ["hold_pose", "set_down"]
 
@@ -93,28 +94,29 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     """A scene whose floating robots start on the ground, whatever their height in the file is.
 
     URDF does not contain a pose of the base; therefore the legs of a floating robot may start inside the floor. Every
-    tree of bodies with a free joint at its root is moved vertically until the lowest of its contact points at the start
-    is at `height`: ``wb.robots.set_down(wb.robots.load("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
+    tree of bodies with a free joint at its root is moved vertically until the lowest point of its bodies with contact
+    points is at `height` at the start:
+    ``wb.robots.set_down(wb.robots.load("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
 
     Args:
         scene: A scene of rigid bodies.
-        height: Height of the lowest contact point of each robot [m].
+        height: Height of the lowest point of each robot [m].
 
     Raises:
         SceneError: There is no floating robot with contact points.
     """
-    groups = {b.name: points_of(b) for b in scene.rigid if b.points}
+    touching = {b.name for b in scene.rigid if b.points}
     still = dataclasses.replace(
         scene, contacts=(), actuators=(), bodies=[dataclasses.replace(b, points=0) for b in scene.rigid]
     )
     sim = Simulation(still, Articulated(), dt=1.0)
-    readings = sim.sense(sim.state())
+    readings = sim.sense(sim.state(), steps=False)
     joints, chains = {j.child: j for j in scene.joints}, _chains(scene)
     lowest: dict[str, float] = {}
     for k, body in enumerate(scene.rigid):
         root = chains[body.name][-1]
-        if body.name in groups and root in joints and joints[root].kind == "free":
-            below = min(group.lowest(readings.rotation[0, k].numpy()) for group in groups[body.name])
+        if body.name in touching and root in joints and joints[root].kind == "free":
+            below = _lowest(body, readings.rotation[0, k].numpy())
             lowest[root] = min(lowest.get(root, math.inf), float(readings.position[0, k, 2]) + below)
     if not lowest:
         raise SceneError(
@@ -127,6 +129,17 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
         start[:3] += (height - bottom) * np.array(joint.rotation)[2]  # upwards in the frame of the joint
         joints[root] = dataclasses.replace(joint, start=tuple(start))
     return dataclasses.replace(scene, joints=[joints[j.child] for j in scene.joints])
+
+
+def _lowest(body: RigidBody, rotation: np.ndarray) -> float:
+    """Height of the lowest point of a body above its origin [m]: of the given cloud of points, or of its surface."""
+    if isinstance(body.points, Cloud):
+        return min(group.lowest(rotation) for group in points_of(body))
+    forms = [(part, closed_group_of(body, part)) for part in parts_of(body.shape)]
+    return min(
+        float((surface_mesh(part).vertices @ rotation[2]).min()) if form is None else form.lowest(rotation)
+        for part, form in forms
+    )
 
 
 def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, given: dict[str, float]) -> Servo:

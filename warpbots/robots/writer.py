@@ -13,6 +13,7 @@ from warpbots.robots.shape_parts import hollows, parts_of
 from warpbots.robots.urdf_writer import urdf
 from warpbots.scene import Field, Scene, SceneError, Servo, Torque
 from warpbots.scene.field_types import checked
+from warpbots.scene.motion_checks import moves
 
 __all__ = ["save"]
 
@@ -114,6 +115,7 @@ def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
     }  # fmt: skip
     found = [f"{kind} {part.name!r}" for kind, some in parts.items() for part in some]
     found += [f"{type(a).__name__} {a.name!r}" for a in scene.actuators if not isinstance(a, Torque | Servo)]
+    found += [f"the motion of Obstacle {o.name!r}" for o in scene.obstacles if moves(o, scene.actuators)]
     found += ["Fluid"] if scene.fluid is not None else []
     if found or not scene.rigid:
         raise SceneError(

@@ -17,6 +17,7 @@ from warpbots.scene.material import Material
 from warpbots.scene.mechanism_checks import neighbours, whole_bodies
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.plasticity import CamClay, DruckerPrager, Plasticity, VonMises
+from warpbots.scene.prescribed_motion import BEYOND, DRIVE_KINDS, INTERPOLATIONS, PrescribedMotion, VelocityDrive
 from warpbots.scene.record import SceneError
 from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody, nearest_moments
 from warpbots.scene.scene import Scene, Task
@@ -44,8 +45,11 @@ from warpbots.scene.shapes import (
 )
 
 __all__ = [
+    "BEYOND",
     "CONDITIONS",
+    "DRIVE_KINDS",
     "FREEDOMS",
+    "INTERPOLATIONS",
     "JOINTS",
     "ElementaryJoint",
     "JointKind",
@@ -73,6 +77,7 @@ __all__ = [
     "Plasticity",
     "Points",
     "Posed",
+    "PrescribedMotion",
     "RigidBody",
     "Scene",
     "SceneError",
@@ -88,6 +93,7 @@ __all__ = [
     "TriangleMesh",
     "Truss",
     "Union",
+    "VelocityDrive",
     "VonMises",
     "bars_of",
     "contacts_between",

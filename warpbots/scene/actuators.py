@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Sequence
 
-from warpbots.scene.record import SceneError, direction, point, record
+from warpbots.scene.actuator_checks import SIGN, STIFFNESS, normalize_direction, require_positive, require_strain
+from warpbots.scene.record import SceneError, point, record
 
 __all__ = [
     "Actuator",
@@ -22,10 +23,6 @@ __all__ = [
 
 _ATMOSPHERE = 101325.0
 """Standard atmosphere [Pa]."""
-
-_SIGN = "the sign of the control gives the direction"
-_STIFFNESS = "without stiffness it does nothing: leave it out"
-"""Reasons in messages why numbers have to be positive."""
 
 
 @record
@@ -73,7 +70,7 @@ class Pressure(StressActuator):
     max_pressure: float
 
     def __post_init__(self):
-        _require_positive(self, "max_pressure", "Pa", _SIGN)
+        require_positive(self, "max_pressure", "Pa", SIGN)
 
 
 @record
@@ -94,8 +91,8 @@ class Muscle(StressActuator):
     max_stress: float
 
     def __post_init__(self):
-        _normalize_direction(self)
-        _require_positive(self, "max_stress", "Pa", _SIGN)
+        normalize_direction(self)
+        require_positive(self, "max_stress", "Pa", SIGN)
 
 
 @record
@@ -130,8 +127,8 @@ class DielectricElastomer(StressActuator):
     relative_permittivity: float
 
     def __post_init__(self):
-        _normalize_direction(self)
-        _require_positive(self, "max_field", "V/m", "both signs of the control act alike")
+        normalize_direction(self)
+        require_positive(self, "max_field", "V/m", "both signs of the control act alike")
         if self.relative_permittivity < 1.0:
             raise SceneError(
                 f"DielectricElastomer {self.name!r}: relative_permittivity must be at least 1, the vacuum's [1], got "
@@ -164,9 +161,9 @@ class Fibre:
     max_contraction: float
 
     def __post_init__(self):
-        _normalize_direction(self)
-        _require_positive(self, "stiffness", "Pa", _STIFFNESS)
-        _require_strain(self, "max_contraction")
+        normalize_direction(self)
+        require_positive(self, "stiffness", "Pa", STIFFNESS)
+        require_strain(self, "max_contraction")
 
 
 @record
@@ -192,8 +189,8 @@ class PneumaticCell:
     max_expansion: float
 
     def __post_init__(self):
-        _require_positive(self, "stiffness", "Pa", _STIFFNESS)
-        _require_strain(self, "max_expansion", "volume")
+        require_positive(self, "stiffness", "Pa", STIFFNESS)
+        require_strain(self, "max_expansion", "volume")
 
 
 @record
@@ -243,7 +240,7 @@ class Cavity:
                 f"a given amount of gas, got {'neither' if self.max_pressure is None else 'both'}"
             )
         if self.max_pressure is not None:
-            _require_positive(self, "max_pressure", "Pa", _SIGN)
+            require_positive(self, "max_pressure", "Pa", SIGN)
         elif self.max_gas_ratio < 1.0:
             raise SceneError(
                 f"Cavity {self.name!r}: max_gas_ratio must be at least 1, got {self.max_gas_ratio:g}; u < 0 removes gas"
@@ -282,9 +279,9 @@ class Cable:
             raise SceneError(f"Cable {self.name!r}: waypoints must be at least two points of one space, got {route}")
         if any(a == b for a, b in zip(route, route[1:], strict=False)):
             raise SceneError(f"Cable {self.name!r}: two waypoints in a row coincide; the cable has no direction there")
-        _require_positive(self, "stiffness", "N/m", _STIFFNESS)
+        require_positive(self, "stiffness", "N/m", STIFFNESS)
         if self.rest_length is not None:
-            _require_positive(self, "rest_length", "m", "None is the length of the undeformed route")
+            require_positive(self, "rest_length", "m", "None is the length of the undeformed route")
 
 
 @record
@@ -305,9 +302,9 @@ class Expansion:
     direction: Sequence[float] | None = None
 
     def __post_init__(self):
-        _require_strain(self, "max_strain")
+        require_strain(self, "max_strain")
         if self.direction is not None:
-            _normalize_direction(self)
+            normalize_direction(self)
 
 
 @record
@@ -342,12 +339,12 @@ class Oscillation:
     wave: Sequence[float] | None = None
 
     def __post_init__(self):
-        _require_strain(self, "amplitude", below="a phase that is greater by pi turns it over")
-        _require_positive(
+        require_strain(self, "amplitude", below="a phase that is greater by pi turns it over")
+        require_positive(
             self, "frequency", "Hz", "the opposite wave vector turns a wave round, and what stays is an Expansion"
         )
         if self.direction is not None:
-            _normalize_direction(self)
+            normalize_direction(self)
         if self.wave is not None:
             object.__setattr__(self, "wave", point(self.wave, f"Oscillation {self.name!r}: wave"))
 
@@ -382,31 +379,9 @@ class Motor:
     max_speed: float
 
     def __post_init__(self):
-        _require_positive(self, "max_torque", "N m", _SIGN)
-        _require_positive(self, "max_speed", "rad/s", _SIGN)
+        require_positive(self, "max_torque", "N m", SIGN)
+        require_positive(self, "max_speed", "rad/s", SIGN)
 
 
 Actuator = StressActuator | Fibre | PneumaticCell | Cavity | Cable | Expansion | Oscillation | Motor
 """Any of the actuators of this module, and stress actuators of users."""
-
-
-def _normalize_direction(actuator: Muscle | DielectricElastomer | Fibre | Expansion | Oscillation) -> None:
-    n = direction(actuator.direction, f"{type(actuator).__name__} {actuator.name!r}: direction")
-    object.__setattr__(actuator, "direction", n)
-
-
-def _require_strain(actuator: Actuator, field: str, what: str = "length", below: str = _SIGN) -> None:
-    value = getattr(actuator, field)
-    if not 0.0 < value < 1.0:
-        why = below if value <= 0.0 else f"a rest {what} must stay positive"
-        raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; {why}"
-        )
-
-
-def _require_positive(actuator: Actuator, field: str, unit: str, why: str) -> None:
-    value = getattr(actuator, field)
-    if value <= 0.0:
-        raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; {why}"
-        )

@@ -23,7 +23,8 @@ class SoftBody:
         region_materials: Materials of regions whose material differs from `material`, by name of the region; they must
             have the same constitutive law as `material`.
         friction: Coulomb coefficient mu >= 0 of contact with soft bodies, including self-contact; a pair of bodies has
-            the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone.
+            the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone. The friction
+            of a `Contact` law replaces both.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from warpbots.scene.prescribed_motion import PrescribedMotion
 from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["FREEDOMS", "Constraint", "Load"]
@@ -14,12 +15,16 @@ FREEDOMS = ("fixed", "line", "plane")
 class Constraint:
     """A constraint on the matter of a region, which cannot move, or can move only along a line or in a plane.
 
+    A constraint may itself move, with `motion` or a `warpbots.actuators.VelocityDrive`. Lines and planes then turn with
+    the constraint, and fixed matter moves with it, like a specimen in the jaws of a testing machine.
+
     Attributes:
         region: Name of the constrained region.
         freedom: One of `FREEDOMS`.
         direction: Direction of the line, or normal of the plane, shape (dim,), normalised on construction; None for
             ``"fixed"``.
         name: Name of the constraint, unique in the scene.
+        motion: Prescribed motion, or None.
 
     Raises:
         SceneError: The freedom is unknown, or the direction is missing, zero or not allowed for this freedom.
@@ -29,6 +34,7 @@ class Constraint:
     freedom: str = "fixed"
     direction: Sequence[float] | None = None
     name: str = "clamp"
+    motion: PrescribedMotion | None = None
 
     def __post_init__(self):
         if self.freedom not in FREEDOMS:

@@ -16,6 +16,10 @@ IMPACTS = ("compliant", "instant")
 class Contact:
     """A contact law between the contact points of one body and the solid of another body or obstacle.
 
+    The laws below are those of `Articulated`. Under `ProjectiveDynamics`, whose contact is rigid and sticks without
+    creep, a law selects a pair of rigid bodies and gives the friction of any pair, soft bodies included; its other
+    numbers have no effect.
+
     A point at depth d below the surface of the solid, with the rate of depth d', is pushed out by the pressure d
     (stiffness + damping d'), which never becomes negative. Sliding is resisted by a shear stress of `viscosity` times
     the sliding speed, at most `friction` times the pressure (Xu et al. 2021, section III-B). Each point represents an
@@ -51,7 +55,7 @@ class Contact:
     below the centre of mass, at tan t = 0.98 friction).
 
     Attributes:
-        points: Name of the body, or of the surface, that has the contact points.
+        points: Name of the body, or of the surface, that has the contact points; a soft body needs none.
         solid: Name of the body, surface or obstacle that has the solid.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].

@@ -90,18 +90,12 @@ def contact_faults(
         contacts: Contact laws.
         soft: Names of soft bodies.
     """
-    with_points = {n for b in bodies if b.points for n in (b.name, b.surface) if n}
+    with_points = {n for b in bodies if b.points for n in (b.name, b.surface) if n} | {*soft}
     solid = {n for b in bodies if b.shape is not None for n in (b.name, b.surface) if n} | {o.name for o in obstacles}
+    solid |= {*soft}
     empty = {n for b in bodies if b.shape is None for n in (b.name, b.surface) if n}
     faults = []
     for contact in contacts:
-        deformable = [name for name in (contact.points, contact.solid) if name in soft and name not in solid]
-        if deformable:
-            faults.append(
-                f"Contact {contact.name!r}: body {deformable[0]!r} is soft, and a Contact is a law of rigid bodies and "
-                f"obstacles; soft bodies have SoftBody.friction and Obstacle.friction"
-            )
-            continue
         if contact.points not in with_points:
             faults.append(
                 f"Contact {contact.name!r}: there is no body or surface {contact.points!r} with points; those with "

@@ -1,11 +1,12 @@
-"""Static obstacles: floors, walls, terrain and other solids."""
+"""Obstacles: floors, walls, terrain, tools and other solids, which stay in place or move as prescribed."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from warpbots.scene.field_types import checked
-from warpbots.scene.record import SceneError, record
+from warpbots.scene.prescribed_motion import PrescribedMotion
+from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes import HalfSpace, Shape
 
 __all__ = ["CONDITIONS", "Obstacle", "floor", "walls"]
@@ -16,7 +17,10 @@ CONDITIONS = ("sticky", "slip", "separate", "friction")
 
 @record
 class Obstacle:
-    """A static solid and its contact condition.
+    """A solid that nothing can push, and its contact condition.
+
+    An obstacle stays in its place, or moves as `motion` and `warpbots.actuators.VelocityDrive` prescribe. Contact
+    conditions, friction included, refer to the velocity relative to the surface.
 
     Attributes:
         shape: Shape of the solid.
@@ -24,6 +28,9 @@ class Obstacle:
         friction: Coefficient of sliding friction mu >= 0, used only by the condition ``"friction"``.
         name: Name of the obstacle, unique in the scene.
         static_friction: Coefficient of static friction, at least `friction`; None for the value of `friction`.
+        motion: Prescribed motion, or None.
+        surface_velocity: Velocity of the surface relative to the obstacle, like a conveyor belt, in the axes of the
+            obstacle [m/s], shape (dim,); its part normal to the surface has no effect. None for no velocity.
 
     Raises:
         SceneError: The condition is unknown, a coefficient is negative, or static friction is below sliding friction.
@@ -34,6 +41,8 @@ class Obstacle:
     friction: float = 0.5
     name: str = "floor"
     static_friction: float | None = None
+    motion: PrescribedMotion | None = None
+    surface_velocity: Sequence[float] | None = None
 
     def __post_init__(self):
         if self.condition not in CONDITIONS:
@@ -51,6 +60,9 @@ class Obstacle:
                 f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; a body "
                 f"at rest does not slide more easily than a sliding one"
             )
+        if self.surface_velocity is not None:
+            velocity = point(self.surface_velocity, f"Obstacle {self.name!r}: surface_velocity")
+            object.__setattr__(self, "surface_velocity", velocity)
 
 
 @checked

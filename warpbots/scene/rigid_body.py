@@ -139,8 +139,9 @@ class RigidBody:
             number of points, spread evenly and with the symmetry of the shape.
         surface: Name of the surface material of the body, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
-        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; a pair has the mean
-            of its two coefficients. A `Contact` law does not use this coefficient but has its own.
+        friction: Coulomb coefficient mu >= 0 under `ProjectiveDynamics`, in contact with soft and other rigid bodies; a
+            pair of bodies has the mean of their coefficients, and a contact with an obstacle has the coefficient of the
+            obstacle, unless a `Contact` law names the pair. Under `Articulated` the coefficient of the law applies.
 
     Raises:
         SceneError: A value is out of range.

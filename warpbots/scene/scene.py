@@ -18,7 +18,9 @@ from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import Joint
 from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.mechanism_checks import contact_faults, drive_faults, joint_faults
+from warpbots.scene.motion_checks import motion_faults
 from warpbots.scene.obstacle import Obstacle
+from warpbots.scene.prescribed_motion import VelocityDrive
 from warpbots.scene.record import SceneError, record, refuse
 from warpbots.scene.rigid_body import RigidBody
 from warpbots.scene.shapes import dimension
@@ -66,7 +68,7 @@ class Scene:
             obstacles, such as a room that was read from a file, has no bodies; its obstacles are put around a robot by
             ``dataclasses.replace(robot, obstacles=room.obstacles)``.
         actuators: Actuators; channel k of every control tensor drives actuator k.
-        obstacles: Static solids.
+        obstacles: Solids that nothing can push; they stay in place or move as prescribed.
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
         domain: Lower and upper corner of the space that matter may occupy [m]; None to let the solver choose one
             around the bodies.
@@ -76,7 +78,7 @@ class Scene:
         loads: Loads on regions.
         attachments: Attachments between soft bodies.
         joints: Joints of rigid bodies; a body that is not the child of a joint floats freely.
-        contacts: Contact laws between rigid bodies, and between rigid bodies and obstacles.
+        contacts: Contact laws between bodies, and between bodies and obstacles.
         fluid: The fluid around soft bodies, or None.
         fields: Parameters that no other record can hold, such as a stiffness that differs from element to element; see
             `warpbots.Simulation.scene_with`.
@@ -96,7 +98,7 @@ class Scene:
     mimebundle: ClassVar[Callable[["Scene"], dict]] = staticmethod(lambda scene: {"text/plain": str(scene)})
 
     bodies: Sequence[SoftBody | RigidBody]
-    actuators: Sequence[Actuator | Torque | Servo] = ()
+    actuators: Sequence[Actuator | Torque | Servo | VelocityDrive] = ()
     obstacles: Sequence[Obstacle] = ()
     gravity: Sequence[float] | None = None
     domain: Pair[Sequence[float]] | None = None
@@ -176,6 +178,7 @@ class Scene:
                 *self._name_faults(), *self._dimension_faults(), *self._domain_faults(),
                 *joint_faults(self.rigid, self.joints, soft), *drive_faults(self.actuators, self.joints, self.rigid),
                 *contact_faults(self.rigid, self.obstacles, self.contacts, soft),
+                *motion_faults(self.obstacles, self.constraints, self.actuators, {b.name for b in self.bodies}),
             ]
         )  # fmt: skip
 
@@ -227,20 +230,29 @@ class Scene:
     def _dimension_faults(self) -> list[str]:
         dim = self.dim
         sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.soft}
-        sizes |= {f"RigidBody {b.name!r}": 3 for b in self.rigid}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
         for part in (*self.actuators, *self.constraints, *self.loads, *self.attachments):
-            for field in ("waypoints", "points", "force", "direction", "wave"):
+            for field in ("waypoints", "points", "force", "direction", "wave", "axis", "pivot"):
                 value = getattr(part, field, None)
-                if value is not None and np.shape(value)[-1] != dim:
+                if np.ndim(value) and np.shape(value)[-1] != dim:
                     sizes[f"{type(part).__name__} {part.name!r}"] = np.shape(value)[-1]
+        moving = [*self.obstacles, *self.constraints]
+        sizes |= {f"the motion of {m.name!r}": m.motion.dim for m in moving if m.motion is not None}
+        velocities = {o.name: o.surface_velocity for o in self.obstacles if o.surface_velocity is not None}
+        sizes |= {f"surface_velocity of Obstacle {name!r}": len(v) for name, v in velocities.items()}
         sizes |= {f"Field {f.name!r}": f.places.shape[2] for f in self.fields if f.places is not None}
         sizes["gravity"] = len(self.gravity)
         if self.fluid is not None and self.fluid.velocity is not None:
             sizes["Fluid.velocity"] = len(self.fluid.velocity)
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)
-        return [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]
+        faults = [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]
+        if dim == 2 and self.rigid:
+            faults.append(
+                f"Scene: RigidBody {self.rigid[0].name!r} is 3D in a 2D scene; make the soft bodies slabs in 3D "
+                f"between two walls that slip, or replace the rigid bodies by obstacles that move"
+            )
+        return faults
 
     def _domain_faults(self) -> list[str]:
         if self.domain is None:

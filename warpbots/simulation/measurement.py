@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from warpbots.gradients import Bridge, Replay, Segment, Watch, reading
+from warpbots.gradients import Bridge, Replay, Segment, Share, SharedReplay, Watch, reading
 from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.world_shares import WorldShares
 from warpbots.solvers import Model, Solver
 
 __all__ = ["Measurement"]
@@ -21,28 +22,34 @@ class Measurement:
     def __init__(
         self,
         solver: Solver,
-        model: Model,
         make: Callable[..., Any],
         measure: Callable[..., None],
         bridge: Callable[[tuple[str, ...], Callable[[frozenset, frozenset], Replay]], Bridge],
         inputs: Inputs,
         diagnosis: Diagnosis,
+        shares: WorldShares,
     ):
         """Prepare the measurement; `of` computes the results at a state.
 
         Args:
             solver: The solver.
-            model: The model of the scene.
             make: Allocates the arrays of the results, such as `Senses.readings`.
             measure: Writes the results to these arrays, such as `Senses.sense`.
             bridge: Makes a `Bridge` from the names of the results and a function that makes replays.
-            inputs: Checks controls and parameters.
+            inputs: Checks controls and parameters; has the model.
             diagnosis: Raises the error with its message if a control is out of range.
+            shares: The shares of the worlds that threads measure.
         """
 
-        def replay(names: frozenset, wanted: frozenset) -> Replay:
-            return reading(solver, model, make, measure, names & frozenset(model.parameters()), wanted)
+        def replay(names: frozenset, wanted: frozenset) -> Replay | SharedReplay:
+            replaced = names & frozenset(inputs.model.parameters())
 
+            def of_share(model: Model, share: Share) -> Replay:
+                return reading(solver, model, make, measure, replaced, wanted, share)
+
+            return shares.replay(of_share)
+
+        model = inputs.model
         results = make(model)
         self._kind, self._device, self._inputs, self._diagnosis = type(results), model.device, inputs, diagnosis
         self._bridge = bridge(_names(results), replay)

@@ -1,6 +1,7 @@
 """The class `Simulation`: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
@@ -19,6 +20,7 @@ from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.construction import build, device_of
 from warpbots.simulation.cost import Cost, device_memory, speed_of
 from warpbots.simulation.input_validation import Controller, Inputs
+from warpbots.simulation.motion_ends import refuse_ended
 from warpbots.simulation.region_values import per_region, region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.rollouts import roll_out, step
@@ -26,7 +28,18 @@ from warpbots.simulation.solver_operations import SolverOperations
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, ControlInterval
 from warpbots.simulation.states import States, fields_of
 from warpbots.simulation.summary import choice, simulation_table
-from warpbots.solvers import ChoosesCellSize, Model, Multibody, Parameter, Reports, Senses, Solver, Statics
+from warpbots.simulation.world_shares import WorldShares, threads_of
+from warpbots.solvers import (
+    ChoosesByWorlds,
+    ChoosesCellSize,
+    Model,
+    Multibody,
+    Parameter,
+    Reports,
+    Senses,
+    Solver,
+    Statics,
+)
 from warpbots.solvers.baking import baked
 from warpbots.solvers.scene_parts import takers
 from warpbots.tables import Table
@@ -38,8 +51,8 @@ __all__ = ["Simulation"]
 class Simulation(Generic[TensorState_co]):
     """A scene simulated by a solver, in steps of one control interval.
 
-    Threads may share a simulation, but run one after the other, so that several threads are no faster than one thread;
-    processes run in parallel.
+    On a CPU, threads simulate shares of the worlds at the same time. Threads of a program may use several simulations
+    at the same time, too; those that share one simulation run one after the other.
 
     A state is a dataclass of the solver with torch tensors as fields, each with the leading axis (worlds, ...).
 
@@ -71,6 +84,7 @@ class Simulation(Generic[TensorState_co]):
         substeps: int | None = None,
         *,
         worlds: int = 1,
+        threads: int | None = None,
         device: wp.DeviceLike = None,
         checkpoints: Checkpoints | None = None,
     ):
@@ -88,6 +102,9 @@ class Simulation(Generic[TensorState_co]):
                 the stability bound. If `dt` is None as well, this number is multiplied by up to 128 if contacts of
                 rigid bodies need shorter steps.
             worlds: Number of independent copies of the scene.
+            threads: Number of threads of a CPU that simulate worlds at the same time, at most `worlds`; results do not
+                depend on it. None for one thread while a control interval takes less than 2 ms, and otherwise for the
+                cores that the process may use, or the number in the environment variable ``WARPBOTS_THREADS``.
             device: Warp device; None for the current one.
             checkpoints: Rule that says which states rollouts keep for the backward pass; None for `Checkpoints.sqrt`.
 
@@ -117,8 +134,17 @@ class Simulation(Generic[TensorState_co]):
         model, start, fields = build(self.scene, self.solver, worlds, device)
         self._time_step, self._inputs = ControlInterval(self.solver, model, dt, substeps), Inputs(model)
         self._states = States(scene, self.solver, self._time_step, self._inputs, start)
-        self._operations = SolverOperations(scene, self.solver, self._time_step, self._inputs, fields)
-        self._center_of_mass = CenterOfMass(scene, model, self.region, self.sense)
+        self._wanted_threads = fitted(threads, int | None, "Simulation: threads")
+        chosen = self.solver.chosen(model) if isinstance(self.solver, ChoosesByWorlds) else self.solver
+        shares = WorldShares(
+            self.solver,
+            self._inputs,
+            threads_of(self._wanted_threads, worlds, device),
+            threads is not None,
+            lambda size: build(self.scene, chosen, size, device)[0],
+        )
+        self._operations = SolverOperations(scene, self.solver, self._time_step, self._inputs, fields, shares)
+        self._center_of_mass = CenterOfMass(scene, model, self.region, functools.partial(self.sense, steps=False))
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
@@ -142,6 +168,11 @@ class Simulation(Generic[TensorState_co]):
     def worlds(self) -> int:
         """Number of independent copies of the scene."""
         return self.model.worlds
+
+    @property
+    def threads(self) -> int:
+        """Largest number of threads that simulate worlds at the same time."""
+        return self._operations.shares.threads
 
     @property
     def channels(self) -> int:
@@ -340,7 +371,8 @@ class Simulation(Generic[TensorState_co]):
             raise ValueError(f"cost: intervals must be at least 1, got {intervals}")
         control, device = self._inputs.no_control, self.model.device
         speed = speed_of(lambda state: self.step(state, control), self.state(), intervals, self.dt, device)
-        self._cost = Cost(speed, device_memory(self.model, self._operations.control_interval))
+        models = self._operations.shares.models
+        self._cost = Cost(speed, device_memory(self.model, *models, self._operations.control_interval))
         return self._cost
 
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> TensorState_co:
@@ -360,7 +392,9 @@ class Simulation(Generic[TensorState_co]):
         """
         return step(self._operations, self._states.own(state, "step: state"), control, parameters)
 
-    def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+    def sense(
+        self, state: Any, control: torch.Tensor | None = None, *, steps: bool = True, **parameters: torch.Tensor
+    ) -> Any:
         """Readings of a state: see `Readings` in the package of the solver, such as `warpbots.solvers.articulated`.
 
         Differentiable by torch with respect to every argument. If the state comes from a rollout with replaced
@@ -370,6 +404,8 @@ class Simulation(Generic[TensorState_co]):
             state: The state to measure.
             control: Control signal, on which the torques of motors depend, shape (worlds, channels) or (channels,);
                 None for no control.
+            steps: Whether to include readings for which the solver takes a step, such as forces on obstacles under
+                `ProjectiveDynamics` with a `contact_interval`.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
@@ -381,7 +417,9 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Senses):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; read the fields of its states")
-        return self._operations.readings.of(self._states.own(state, "sense: state"), control, parameters)
+        steps = fitted(steps, bool, "sense: steps")
+        readings = self._operations.readings if steps else self._operations.cheap_readings
+        return readings.of(self._states.own(state, "sense: state"), control, parameters)
 
     def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
@@ -463,7 +501,7 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Reports):
             raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
-        return self.solver.report(self.model, self._time_step.length)
+        return self._operations.shares.report(self._time_step.length)
 
     def rollout(
         self,
@@ -493,8 +531,8 @@ class Simulation(Generic[TensorState_co]):
             The trajectory; its final state, controls and observations are differentiable.
 
         Raises:
-            ValueError: `steps` is below 1, `time` is not a valid age, or a control or parameter has the wrong shape or
-                an illegal value.
+            ValueError: `steps` is below 1, `time` is not a valid age, a control or parameter has the wrong shape or an
+                illegal value, or a table of a `PrescribedMotion` ends before the rollout does.
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the trajectory marks
                 them.
@@ -505,6 +543,7 @@ class Simulation(Generic[TensorState_co]):
         begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
         observe = fitted(observe, Callable[[Any], Any] | None, "rollout: observe")
         state = self.state() if state is None else self._states.own(state, "rollout: state")
+        refuse_ended(self.scene, state, steps, self.dt, self.dt / self.substeps)
         with self._rolling_out():
             return roll_out(
                 self, self._operations, self.checkpoints, controller, steps, state, begun, observe, parameters
@@ -521,7 +560,12 @@ class Simulation(Generic[TensorState_co]):
 
     def __reduce__(self) -> tuple:
         """Copies and pickles hold only the arguments; a copy is built anew from them, identical to the last bit."""
-        options = {"worlds": self.worlds, "device": self.model.device.alias, "checkpoints": self.checkpoints}
+        options = {
+            "worlds": self.worlds,
+            "threads": self._wanted_threads,
+            "device": self.model.device.alias,
+            "checkpoints": self.checkpoints,
+        }
         return _made, (type(self), (self.scene, self.solver, self.dt, self.substeps), options)
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from warpbots.gradients import BackwardWatch, Bridge, Replay, interval
+from warpbots.gradients import BackwardWatch, Bridge, Replay, Share, SharedReplay, interval
 from warpbots.numerics import parallel
 from warpbots.scene import Scene
 from warpbots.simulation.diagnosis import Diagnosis
@@ -13,7 +13,8 @@ from warpbots.simulation.equilibrium import StaticEquilibrium
 from warpbots.simulation.input_validation import Inputs
 from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.stability_bound import ControlInterval
-from warpbots.solvers import Grows, Solver
+from warpbots.simulation.world_shares import WorldShares
+from warpbots.solvers import Model, SensesSteps, Solver
 
 __all__ = ["SolverOperations"]
 
@@ -29,10 +30,17 @@ class SolverOperations:
         time_step: The control interval and its substeps.
         diagnosis: Raises errors for failed control intervals.
         control_interval: A control interval, from a state to the state after it.
+        shares: The shares of the worlds that threads simulate.
     """
 
     def __init__(
-        self, scene: Scene, solver: Solver, time_step: ControlInterval, inputs: Inputs, fields: tuple[str, ...]
+        self,
+        scene: Scene,
+        solver: Solver,
+        time_step: ControlInterval,
+        inputs: Inputs,
+        fields: tuple[str, ...],
+        shares: WorldShares,
     ):
         """Prepare control intervals.
 
@@ -42,16 +50,27 @@ class SolverOperations:
             time_step: The control interval and its substeps.
             inputs: Checks controls and parameters; has the model.
             fields: Names of the fields of a state.
+            shares: The shares of the worlds that threads simulate.
         """
+        self.shares = shares
         self._solver, self.inputs, self.time_step, self._fields = solver, inputs, time_step, fields
+        self._bridges: list[Bridge] = []
         single = functools.partial(self._interval, wanted=frozenset(), substeps=1, settled=False)
         self.diagnosis = Diagnosis(scene, solver, time_step, inputs, single)
-        self.control_interval = self._bridge(self._fields, self._interval, self._grow)
+        self.control_interval = self._bridge(self._fields, self._interval, self._renew)
 
     @functools.cached_property
     def readings(self) -> Measurement:
         """Readings of a state, for a solver that `Senses`."""
         return self._measurement(self._solver.readings, self._solver.sense)
+
+    @functools.cached_property
+    def cheap_readings(self) -> Measurement:
+        """Readings of a state without those for which the solver takes a step."""
+        if not isinstance(self._solver, SensesSteps):
+            return self.readings
+        solver = self._solver.without_steps()
+        return self._measurement(solver.readings, solver.sense)
 
     @functools.cached_property
     def dynamics(self) -> Measurement:
@@ -64,35 +83,51 @@ class SolverOperations:
 
         @functools.cache
         def bridge(dt: float) -> Bridge:
-            def replay(names: frozenset, wanted: frozenset) -> Replay:
-                model = self.inputs.model
-                return interval(self._solver, model, dt, 1, names & frozenset(model.parameters()), wanted)
+            def replay(names: frozenset, wanted: frozenset) -> Replay | SharedReplay:
+                return self._shared(dt, 1, names, wanted)
 
-            return self._bridge(self._fields, replay, self._grow)
+            return self._bridge(self._fields, replay, self._renew)
 
         return StaticEquilibrium(self._solver, self.inputs.model, self.inputs, bridge)
 
     def _measurement(self, make: Callable[..., Any], measure: Callable[..., None]) -> Measurement:
-        return Measurement(self._solver, self.inputs.model, make, measure, self._bridge, self.inputs, self.diagnosis)
+        bridge = functools.partial(self._bridge, renew=self._renew)
+        return Measurement(self._solver, make, measure, bridge, self.inputs, self.diagnosis, self.shares)
 
-    def _interval(self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True) -> Replay:
-        model, count = self.inputs.model, substeps or self.time_step.substeps
-        replaced = names & frozenset(model.parameters())
-        return interval(self._solver, model, self.time_step.length, count, replaced, wanted, settled)
+    def _interval(
+        self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True
+    ) -> Replay | SharedReplay:
+        return self._shared(self.time_step.length, substeps or self.time_step.substeps, names, wanted, settled)
+
+    def _shared(
+        self, dt: float, substeps: int, names: frozenset, wanted: frozenset, settled: bool = True
+    ) -> Replay | SharedReplay:
+        replaced = names & frozenset(self.inputs.model.parameters())
+
+        def of_share(model: Model, share: Share) -> Replay:
+            return interval(self._solver, model, dt, substeps, replaced, wanted, settled, share)
+
+        return self.shares.replay(of_share)
 
     def _bridge(
         self,
         outputs: tuple[str, ...],
         make: Callable[[frozenset, frozenset], Replay],
-        grow: Callable[[], bool] = lambda: False,
+        renew: Callable[[float], bool] = lambda seconds: False,
     ) -> Bridge:
         device = self.inputs.model.device
         watch = BackwardWatch(device, _ALL if parallel(device) else 1)
-        return Bridge(outputs, make, self._solver.lost_gradient, watch, grow)
+        self._bridges.append(Bridge(outputs, make, self._solver.lost_gradient, watch, renew))
+        return self._bridges[-1]
 
-    def _grow(self) -> bool:
-        """Enlarge arrays of the model that were too small in the last steps; returns whether any array was."""
-        grown = self._solver.grown(self.inputs.model) if isinstance(self._solver, Grows) else None
-        if grown is not None:
-            self.inputs.model = grown
-        return grown is not None
+    def _renew(self, seconds: float) -> bool:
+        """Enlarge models that had too little memory, and divide worlds among threads if a pass takes long [s].
+
+        Returns:
+            Whether replays that were made before are not to be used any more.
+        """
+        renewed = self.shares.grown() or self.shares.divided(seconds)
+        if renewed:
+            for bridge in self._bridges:
+                bridge.forget()
+        return renewed

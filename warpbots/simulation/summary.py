@@ -32,7 +32,7 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
         ("solver", _method(simulation.solver)),
         ("elements", model.summary()),
         ("steps", f"{_interval(simulation)}, stable {f'up to {bound:.3g} s' if bound < 1e9 else 'for every step'}"),
-        ("worlds", f"{simulation.worlds} on {model.device.alias}"),
+        ("worlds", f"{simulation.worlds} on {model.device.alias}, {_count(simulation.threads, 'thread')}"),
         ("cost", "not measured yet, see Simulation.cost" if cost is None else str(cost)),
     ]
     parameters = [

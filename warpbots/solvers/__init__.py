@@ -11,12 +11,14 @@ from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.solver import (
     Cautious,
+    ChoosesByWorlds,
     ChoosesCellSize,
     Grows,
     Model,
     Multibody,
     Reports,
     Senses,
+    SensesSteps,
     Solver,
     State,
     Statics,
@@ -24,6 +26,7 @@ from warpbots.solvers.solver import (
 
 if TYPE_CHECKING:
     from warpbots.solvers.articulated import Articulated
+    from warpbots.solvers.coupled import Coupled
     from warpbots.solvers.mass_spring import MassSpring
     from warpbots.solvers.mpm import MPM
     from warpbots.solvers.projective import ProjectiveDynamics
@@ -33,6 +36,7 @@ __all__ = [
     "ArrayModel",
     "Articulated",
     "Cautious",
+    "Coupled",
     "Grows",
     "MassSpring",
     "Matter",
@@ -43,6 +47,8 @@ __all__ = [
     "ProjectiveDynamics",
     "Reports",
     "Senses",
+    "SensesSteps",
+    "ChoosesByWorlds",
     "ChoosesCellSize",
     "Solver",
     "State",
@@ -55,6 +61,7 @@ __all__ = [
 
 _LOADED_WHEN_USED = {
     "MPM": "mpm", "Articulated": "articulated", "MassSpring": "mass_spring", "ProjectiveDynamics": "projective",
+    "Coupled": "coupled",
 }  # fmt: skip
 
 

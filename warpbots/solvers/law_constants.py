@@ -5,13 +5,13 @@ constants of every particle or element are packed into one row, in the order of 
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 import numpy as np
 import warp as wp
 
-from warpbots.materials import LawConstant, constant_values, functions_of, law_of
+from warpbots.materials import Law, LawConstant, check_law, constant_values, functions_of, law_of
 from warpbots.numerics import launch, launch_own_adjoint, real
 from warpbots.numerics.parameters import Parameter
 from warpbots.scene import Material, Scene, SceneError
@@ -19,8 +19,8 @@ from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
 
 __all__ = [
-    "HasLawConstants", "declared_constants", "law_constants_at", "law_in_words", "most_constants", "pack",
-    "pack_launches", "refuse_constants", "refuse_taken_names", "unpack_adjoint",
+    "HasLawConstants", "constants_in_words", "declared_constants", "law_constants_at", "law_in_words", "most_constants",
+    "pack", "pack_launches", "refuse_constants", "refuse_taken_names", "check_laws", "unpack_adjoint",
 ]  # fmt: skip
 
 
@@ -31,16 +31,42 @@ def refuse_constants(scene: Scene) -> None:
         SceneError: There is such a material, a law returns other Warp functions than it declares, or two laws declare
             one name with different units or ranges.
     """
+
+    def refuse(law: Law, material: Material) -> None:
+        functions_of(law, scene.dim)
+        constant_values(law.name, law.constants, material.constants)
+
+    _for_each_law(scene, refuse)
+    declared_constants(scene)
+
+
+def check_laws(scene: Scene, second: bool) -> None:
+    """Raise if energy, stresses and derivatives of the law of a material do not agree; see `check_law`.
+
+    Args:
+        scene: The scene, whose materials have the constants of their laws.
+        second: Whether the solver needs second derivatives of the energy.
+
+    Raises:
+        SceneError: The functions of a law do not agree.
+    """
+
+    def refuse(law: Law, material: Material) -> None:
+        values = constant_values(law.name, law.constants, material.constants)
+        check_law(law, scene.dim, material.youngs_modulus, values, second)
+
+    _for_each_law(scene, refuse)
+
+
+def _for_each_law(scene: Scene, refuse: Callable[[Law, Material], None]) -> None:
+    """Call a check with the law of each material; its error names body and region."""
     for body in scene.soft:
         for region, material in zip([None, *body.region_materials], body.materials, strict=True):
             try:
-                law = law_of(material.law)
-                functions_of(law, scene.dim)
-                constant_values(law.name, law.constants, material.constants)
+                refuse(law_of(material.law), material)
             except SceneError as fault:
                 where = f"SoftBody {body.name!r}" + (f", region {region!r}" if region else "")
                 raise SceneError(f"{where}: {fault}") from None
-    declared_constants(scene)
 
 
 def refuse_taken_names(solver: str, scene: Scene, model: type, others: Iterable[str] = ()) -> None:
@@ -111,9 +137,16 @@ def most_constants(groups: Iterable[LawGroup]) -> int:
     return max((len(group.law.constants) for group in groups), default=0)
 
 
+def constants_in_words(material: Material) -> str:
+    """The constants of the law of a material with their values and units, defaults included, as text."""
+    values = _named(material)
+    units = {c.name: "" if c.unit == "1" else f" {c.unit}" for c in law_of(material.law).constants}
+    return ", ".join(f"{name} {value:.4g}{units[name]}" for name, value in values.items())
+
+
 def law_in_words(material: Material) -> str:
     """The law of a material with its constants, as text."""
-    values = ", ".join(f"{name} {value:.4g}" for name, value in _named(material).items())
+    values = constants_in_words(material)
     return f"law {material.law!r}" + (f" with {values}" if values else "")
 
 

@@ -11,7 +11,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import launch, launch_lanes, launch_own_adjoint, parallel, real, vector
+from warpbots.numerics import launch, launch_lanes, launch_own_adjoint, parallel, real, sum_of_lanes, vector
 from warpbots.solvers.array_fields import Array, ArrayFields
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "adj_add_up",
     "matter_readings",
     "matter_terms",
+    "moment_kernel",
+    "moment_type",
     "motion_kernel",
     "motion_terms",
     "terms_type",
@@ -33,6 +35,11 @@ _HALF = wp.constant(wp.float64(0.5))
 def terms_type(dim: int) -> type:
     """Type of the terms (T, U, p, L) of a point; L is a number in 2D and a vector in 3D."""
     return wp.types.vector({2: 5, 3: 8}[dim], wp.float64)
+
+
+def moment_type(dim: int) -> type:
+    """Type of a torque or an angular momentum: a number in 2D, a vector in 3D."""
+    return {2: real, 3: vector(3)}[dim]
 
 
 _WIDE = {
@@ -64,10 +71,9 @@ class MatterReadings(ArrayFields[Array]):
 
 def matter_readings(worlds: int, dim: int, device: wp.Device, requires_grad: bool) -> list[wp.array]:
     """Fresh arrays for the fields of `MatterReadings`."""
-    spin = {2: real, 3: vector(3)}[dim]
     return [
         wp.zeros(worlds, dtype=dtype, device=device, requires_grad=requires_grad)
-        for dtype in (real, real, real, vector(dim), spin)
+        for dtype in (real, real, real, vector(dim), moment_type(dim))
     ]
 
 
@@ -166,9 +172,35 @@ def motion_kernel(dim: int) -> wp.Kernel:
 
 
 @functools.cache
+def moment_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, supports, points): torques of the forces of points on supports; differentiated by Warp."""
+    vec, moment = vector(dim), moment_type(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.matter_{dim}d"))
+    def measure_moments(
+        # state
+        x: wp.array2d[vec],
+        # work
+        force: wp.array3d[vec],
+        # out
+        moment_out: wp.array3d[moment],
+    ):
+        """x × f, about the origin."""
+        w, o, i = wp.tid()
+        f = force[w, o, i]
+        at = x[w, i]
+        if wp.static(dim == 2):
+            moment_out[w, o, i] = at[0] * f[1] - at[1] * f[0]
+        else:
+            moment_out[w, o, i] = wp.cross(at, f)
+
+    return measure_moments
+
+
+@functools.cache
 def split_kernel(dim: int) -> wp.Kernel:
     """Kernel over worlds: the readings of `MatterTerms.total`; differentiated by Warp."""
-    vec, terms, spin = vector(dim), terms_type(dim), {2: real, 3: vector(3)}[dim]
+    vec, terms, spin = vector(dim), terms_type(dim), moment_type(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.matter_{dim}d"))
     def split_terms(
@@ -222,6 +254,8 @@ def _sum_kernel(dtype: type) -> wp.Kernel:
     """Kernel over (worlds, lanes) that sums the values of points, for values of type `dtype`."""
     wide = _WIDE[dtype]
 
+    total_of = sum_of_lanes(wide)
+
     @wp.kernel(module=_sum_module(dtype), enable_backward=False)
     def sum_points(values: wp.array2d[dtype], total_out: wp.array[dtype]):
         """S = sum_i a_i."""
@@ -229,7 +263,7 @@ def _sum_kernel(dtype: type) -> wp.Kernel:
         total = wide(wp.float64(0.0))
         for i in range(lane, values.shape[1], wp.block_dim()):
             total += wide(values[w, i])
-        added = wp.tile_sum(wp.tile(total, preserve_type=True))[0]
+        added = total_of(total)
         if lane == 0:
             total_out[w] = dtype(added)
 

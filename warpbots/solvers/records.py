@@ -5,15 +5,18 @@ element, is stored in `Scene.fields` instead: see `warpbots.solvers.baking`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
 
 from warpbots.materials import law_of
-from warpbots.scene import Material, Obstacle, Scene, SceneError, SoftBody
+from warpbots.scene import Material, Obstacle, RigidBody, Scene, SceneError, SoftBody
 
-__all__ = ["changed", "number", "numbers", "with_actuators", "with_friction", "with_gravity", "with_materials"]
+__all__ = [
+    "changed", "number", "numbers", "with_actuators", "with_body_friction", "with_friction", "with_gravity",
+    "with_materials",
+]  # fmt: skip
 
 Values = Mapping[str, np.ndarray]
 """Parameters by name, in the type of the model's arrays, each of shape (...) as in one world."""
@@ -60,6 +63,24 @@ def with_friction(scene: Scene, values: Values) -> Scene:
         return scene
     parts = zip(scene.obstacles, values["friction"], strict=True)
     return dataclasses.replace(scene, obstacles=[_rough(o, mu) if o.condition == "friction" else o for o, mu in parts])
+
+
+def with_body_friction(scene: Scene, surfaces: Iterable[int], values: Values) -> Scene:
+    """`scene` with the friction of bodies in `values`.
+
+    Args:
+        scene: The scene.
+        surfaces: Indices, among the rigid bodies, of those with a coefficient; all soft bodies come before.
+        values: Parameters by name.
+    """
+    if "body_friction" not in values:
+        return scene
+    soft = [i for i, b in enumerate(scene.bodies) if isinstance(b, SoftBody)]
+    rigid = [i for i, b in enumerate(scene.bodies) if isinstance(b, RigidBody)]
+    bodies = list(scene.bodies)
+    for i, mu in zip([*soft, *(rigid[k] for k in surfaces)], values["body_friction"], strict=True):
+        bodies[i] = changed(bodies[i], friction=number(mu, bodies[i].friction))
+    return dataclasses.replace(scene, bodies=bodies)
 
 
 def _rough(obstacle: Obstacle, value: np.floating) -> Obstacle:

@@ -27,11 +27,26 @@ from warpbots.scene import (
     bars_of,
     sheets_of,
 )
+from warpbots.scene.motion_checks import moves
 
-__all__ = ["SOLVERS", "is_bone", "remedy", "takers"]
+__all__ = [
+    "COUPLED", "COUPLED_SPRINGS", "EMBEDDED", "IN_MATTER", "SOLVERS", "depth_in", "is_bone", "is_in", "lacking",
+    "moving_constraints", "moving_obstacles", "remedy", "takers",
+]  # fmt: skip
 
-MPM, SPRINGS, PROJECTIVE, ARTICULATED = SOLVERS = "MPM", "MassSpring", "ProjectiveDynamics", "Articulated"
-"""Names of the solvers."""
+MPM, SPRINGS, PROJECTIVE, ARTICULATED = "MPM", "MassSpring", "ProjectiveDynamics", "Articulated"
+COUPLED, COUPLED_SPRINGS = "Coupled(MPM(), Articulated())", "Coupled(MassSpring(), Articulated())"
+SOLVERS = MPM, SPRINGS, PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS
+"""Names of the solvers, and of two solvers together."""
+
+_TOUCHING = 1e-6
+"""Depth up to which bodies merely touch [largest extent of the rigid body]."""
+
+IN_MATTER = "rigid bodies inside soft ones"
+"""Name of the part of a scene with a rigid body that is embedded in matter."""
+
+EMBEDDED = 0.03
+"""Depth from which a rigid body counts as embedded in matter [largest extent of the body]."""
 
 _SAMPLES = 12
 """Number of sample points along each edge of the bounds of a rigid body, to test whether it is in a soft body."""
@@ -43,12 +58,12 @@ class _ScenePart:
 
     Attributes:
         name: Name of the part, in the plural.
-        found: Function that tells whether a scene has such a part.
+        found: Function whose result is true if a scene has such a part.
         takers: Names of the solvers that support such parts.
     """
 
     name: str
-    found: Callable[[Scene], bool]
+    found: Callable[[Scene], object]
     takers: tuple[str, ...]
 
 
@@ -66,60 +81,86 @@ def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
     return lambda scene: any(has(material) for body in scene.soft for material in body.materials)
 
 
-def _is_in(bone: RigidBody, body: SoftBody) -> bool:
-    """Whether part of a rigid body is in a soft body; for sheets and trusses, whether it is in their bounds."""
+def depth_in(bone: RigidBody, body: SoftBody) -> float:
+    """Depth of the deepest point of a rigid body in a soft body [m]; -infinity if they are apart."""
     lower = np.maximum(bone.bounds[0], body.shape.bounds[0])
     upper = np.minimum(bone.bounds[1], body.shape.bounds[1])
     if bone.shape is None or not (lower <= upper).all():
-        return False
+        return -np.inf
     edges = (np.linspace(a, b, _SAMPLES) for a, b in zip(lower, upper, strict=True))
     points = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, 3)
     local = (points - np.array(bone.position)) @ np.array(bone.rotation)
-    inside = signed_distance(bone.shape, local) <= 0.0
-    if not sheets_of(body.shape) and bars_of(body.shape) is None:
-        inside &= signed_distance(body.shape, points) <= 0.0
-    return bool(inside.any())
+    return -float(np.maximum(signed_distance(bone.shape, local), signed_distance(body.shape, points)).min())
+
+
+def is_in(bone: RigidBody, body: SoftBody, share: float = _TOUCHING) -> bool:
+    """Whether part of a rigid body is in a soft body, by more than a `share` of the largest extent of the former."""
+    return depth_in(bone, body) > share * float(np.ptp(bone.bounds, axis=0).max())
 
 
 def is_bone(scene: Scene, body: RigidBody) -> bool:
-    """Whether a rigid body is in a soft body, or is a link without a shape that carries other bodies."""
-    if body.shape is None:
-        return any(joint.parent == body.name for joint in scene.joints)
-    return any(_is_in(body, soft) for soft in scene.soft)
+    """Whether part of a rigid body is in a soft body that fills a volume."""
+    solid = (b for b in scene.soft if not sheets_of(b.shape) and bars_of(b.shape) is None)
+    return any(is_in(body, soft) for soft in solid)
 
 
-def _loose(scene: Scene) -> bool:
-    return not all(is_bone(scene, body) for body in scene.rigid)
+def _embedded(scene: Scene) -> bool:
+    """Whether a rigid body is in a soft body deeper than bodies that are placed in contact."""
+    return any(is_in(bone, soft, EMBEDDED) for bone in scene.rigid for soft in scene.soft)
 
 
-def _off_zero(scene: Scene) -> bool:
-    return any(j.start is not None and np.any(j.start[: j.straight]) for j in scene.joints)
+def _rigid_in_fluid(scene: Scene) -> bool:
+    return scene.fluid is not None and not all(is_bone(scene, body) for body in scene.rigid)
+
+
+def moving_obstacles(scene: Scene) -> list[str]:
+    """Names of the obstacles that move, or whose surface moves."""
+    return [o.name for o in scene.obstacles if moves(o, scene.actuators)]
+
+
+def moving_constraints(scene: Scene) -> list[str]:
+    """Names of the constraints that move."""
+    return [c.name for c in scene.constraints if moves(c, scene.actuators)]
+
+
+def _stiffened(thin: Callable[[SoftBody], object]) -> Callable[[Scene], bool]:
+    """A function that tests whether a scene has a body that is `thin` and has an added incompressibility."""
+    return lambda scene: any(thin(b) and b.material.incompressibility for b in scene.soft)
 
 
 _PARTS = (
-    _ScenePart("soft bodies", lambda s: bool(s.soft), (MPM, SPRINGS, PROJECTIVE)),
-    _ScenePart("scenes without soft bodies", lambda s: not s.soft, (ARTICULATED,)),
-    _ScenePart("rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED)),
-    _ScenePart("rigid bodies outside of soft ones", _loose, (ARTICULATED,)),
-    _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED)),
-    _ScenePart("Contact laws", lambda s: bool(s.contacts), (ARTICULATED,)),
-    _ScenePart("joints that start away from zero", _off_zero, (ARTICULATED,)),
+    _ScenePart("soft bodies", lambda s: bool(s.soft), (MPM, SPRINGS, PROJECTIVE, COUPLED, COUPLED_SPRINGS)),
+    _ScenePart("scenes without soft bodies", lambda s: not s.soft, (PROJECTIVE, ARTICULATED)),
+    _ScenePart("scenes without rigid bodies", lambda s: not s.rigid, (MPM, SPRINGS, PROJECTIVE)),
+    _ScenePart(
+        "rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)
+    ),
+    _ScenePart(IN_MATTER, _embedded, (PROJECTIVE, ARTICULATED)),
+    _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
+    _ScenePart("Contact laws", lambda s: bool(s.contacts), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
+    _ScenePart("obstacles that move", moving_obstacles, SOLVERS),
+    _ScenePart("constraints that move", moving_constraints, (MPM, SPRINGS, PROJECTIVE, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("fluids around bodies", lambda s: s.fluid is not None, (PROJECTIVE,)),
+    _ScenePart("rigid bodies without flesh in a fluid", _rigid_in_fluid, ()),
     _ScenePart("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS)),
-    _ScenePart("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM,)),
-    _ScenePart("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM,)),
-    _ScenePart("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM,)),
-    _ScenePart("Maxwell branches", _made_of(lambda m: bool(m.branches)), (MPM,)),
-    _ScenePart("yield strains", _made_of(lambda m: m.yield_strain is not None), (SPRINGS,)),
-    _ScenePart("breaking strains", _made_of(lambda m: m.breaking_strain is not None), (SPRINGS,)),
-    _ScenePart("incompressibility", _made_of(lambda m: m.incompressibility != 0), (MPM, PROJECTIVE)),
-    _ScenePart("motors at attachments", _actuated(Motor), (SPRINGS, PROJECTIVE)),
-    _ScenePart("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE)),
+    _ScenePart("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM, COUPLED)),
+    _ScenePart("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM, COUPLED)),
+    _ScenePart("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM, COUPLED)),
+    _ScenePart("Maxwell branches", _made_of(lambda m: bool(m.branches)), (MPM, COUPLED)),
+    _ScenePart("yield strains", _made_of(lambda m: m.yield_strain is not None), (SPRINGS, COUPLED_SPRINGS)),
+    _ScenePart("breaking strains", _made_of(lambda m: m.breaking_strain is not None), (SPRINGS, COUPLED_SPRINGS)),
+    _ScenePart("incompressibility", _made_of(lambda m: m.incompressibility != 0), (MPM, PROJECTIVE, COUPLED)),
+    _ScenePart("incompressibility of sheets", _stiffened(lambda b: sheets_of(b.shape)), ()),
+    _ScenePart("incompressibility of trusses", _stiffened(lambda b: bars_of(b.shape) is not None), (MPM, COUPLED)),
+    _ScenePart("motors at attachments", _actuated(Motor), (SPRINGS, PROJECTIVE, COUPLED_SPRINGS)),
+    _ScenePart("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE, COUPLED_SPRINGS)),
     _ScenePart("cavities", _actuated(Cavity), (PROJECTIVE,)),
     _ScenePart("fibres and pneumatic cells", _actuated(Fibre, PneumaticCell), (PROJECTIVE,)),
-    _ScenePart("stresses that are not proportional to the control", _bent, (MPM, PROJECTIVE)),
-    _ScenePart("expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE)),
+    _ScenePart("stresses that are not proportional to the control", _bent, (MPM, PROJECTIVE, COUPLED)),
+    _ScenePart(
+        "expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE, COUPLED_SPRINGS)
+    ),
 )
 
 
@@ -128,6 +169,18 @@ def _lacking(scene: Scene) -> dict[str, str]:
     found = [part for part in _PARTS if part.found(scene)]
     lacks = {solver: [part.name for part in found if solver not in part.takers] for solver in SOLVERS}
     return {solver: names[0] for solver, names in lacks.items() if names}
+
+
+def lacking(scene: Scene, solver: str, decided: str | None = None) -> str | None:
+    """The first kind of part of the scene, in the plural, that a solver does not support; None if there is none.
+
+    Args:
+        scene: The scene.
+        solver: Name of the solver.
+        decided: A kind of part that does not count, because the solver decides about it itself.
+    """
+    parts = (part for part in _PARTS if solver not in part.takers and part.name != decided)
+    return next((part.name for part in parts if part.found(scene)), None)
 
 
 def takers(scene: Scene) -> tuple[str, ...]:

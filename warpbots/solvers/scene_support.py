@@ -1,26 +1,33 @@
 """Checks that raise an error if a scene, or the number of worlds, is not supported; shared by all solvers."""
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import acts_as_stress
+from warpbots.contact import signed_distance
 from warpbots.materials import FLUIDS, LAWS
 from warpbots.numerics import precision, real_numpy
-from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
+from warpbots.scene import Material, Scene, SceneError, Servo, SoftBody, Torque, bars_of, sheets_of
 from warpbots.scene.field_types import fitted
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.law_constants import refuse_constants
-from warpbots.solvers.scene_parts import remedy
+from warpbots.solvers.obstacle_poses import obstacle_poses
+from warpbots.solvers.scene_parts import moving_constraints, moving_obstacles, remedy
 from warpbots.user_warning import warn_user
 
 __all__ = [
     "OVERFLOW",
+    "check_ignored_laws",
     "refuse_actuators",
     "refuse_copies",
+    "refuse_embedded",
     "refuse_far",
     "refuse_fluid",
     "refuse_materials",
     "refuse_flow",
+    "refuse_moving",
     "refuse_rigid",
     "refuse_sheets",
     "refuse_states_without_gradient",
@@ -66,6 +73,40 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
     if severity > 1.0:
         raise ValueError(said)
     warn_user(said)
+
+
+_PER_EDGE, _MOST = 12, 0.5
+"""Samples of an obstacle along each edge of its bounds, and the share of it that may be inside a body at the start."""
+
+
+def refuse_embedded(scene: Scene) -> None:
+    """Raise if most of an obstacle is inside soft bodies at the start, which cannot leave it.
+
+    Obstacles that stick may be inside matter: they hold it. Matter that starts partly in an obstacle is pushed out.
+
+    Args:
+        scene: The scene.
+
+    Raises:
+        SceneError: Such an obstacle exists; the message names it and the body, and gives the share and the place.
+    """
+    rotation, origin = (a[0] for a in obstacle_poses(scene, np.zeros(1)))
+    for k, obstacle in enumerate(scene.obstacles):
+        lower, upper = obstacle.shape.bounds
+        if obstacle.condition == "sticky" or not np.isfinite([lower, upper]).all():
+            continue
+        axes = (a + (b - a) * (np.arange(_PER_EDGE) + 0.5) / _PER_EDGE for a, b in zip(lower, upper, strict=True))
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, scene.dim)
+        points = points[signed_distance(obstacle.shape, points) < 0.0]
+        points = points @ rotation[k, : scene.dim, : scene.dim].T + origin[k, : scene.dim]
+        for body in (b for b in scene.soft if not sheets_of(b.shape) and bars_of(b.shape) is None):
+            inside = signed_distance(body.shape, points) < 0.0
+            if len(points) and inside.mean() > _MOST:
+                raise SceneError(
+                    f"Obstacle {obstacle.name!r}: {100.0 * inside.mean():.0f} % of it is inside SoftBody "
+                    f"{body.name!r}, around {points[inside].mean(axis=0).round(4).tolist()} m; move the body or the "
+                    f"obstacle apart, or use condition='sticky' to hold this matter"
+                )
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
@@ -122,6 +163,25 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
         raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; {remedy(scene, solver, 'leave it out')}")
 
 
+def refuse_moving(solver: str, scene: Scene, obstacles: bool = True, constraints: bool = True) -> None:
+    """Raise if obstacles or constraints of the scene move, for a solver in which they cannot.
+
+    Args:
+        solver: Name of the solver.
+        scene: The scene.
+        obstacles: Whether obstacles cannot move.
+        constraints: Whether constraints cannot move.
+
+    Raises:
+        SceneError: One of them moves; the message names the first.
+    """
+    found = [("Obstacle", n) for n in moving_obstacles(scene) if obstacles]
+    found += [("Constraint", n) for n in moving_constraints(scene) if constraints]
+    if found:
+        kind, name = found[0]
+        raise SceneError(f"{kind} {name!r} moves, which {solver} cannot simulate: {remedy(scene, solver)}")
+
+
 def refuse_materials(solver: str, scene: Scene) -> None:
     """Raise if a scene for a solver of elastic continua has a material that it does not know, or that yields or breaks.
 
@@ -134,8 +194,7 @@ def refuse_materials(solver: str, scene: Scene) -> None:
             or not allow; or it lacks one.
     """
     for body in scene.soft:
-        if body.material.law not in LAWS:
-            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
+        _refuse_unknown_law(body)
         for material in body.materials:
             for field in ("yield_strain", "breaking_strain"):
                 if getattr(material, field) is not None:
@@ -144,6 +203,43 @@ def refuse_materials(solver: str, scene: Scene) -> None:
                         f"{remedy(scene, solver, 'leave it out of the material')}"
                     )
     refuse_constants(scene)
+
+
+def check_ignored_laws(solver: str, scene: Scene, instead: Callable[[SoftBody], str]) -> None:
+    """Warn if the matter of a body does not follow its law; raise if it does not follow its incompressibility.
+
+    All laws of solids agree at small strains; an added incompressibility stiffens matter at any strain.
+
+    Args:
+        solver: Name of the solver.
+        scene: The scene.
+        instead: Function that returns a text with the law that the matter of a body follows instead of the law of its
+            material, or "" if the matter follows the law of its material.
+
+    Raises:
+        SceneError: A law is unknown, or the matter of a body does not follow its incompressibility; the message names
+            the first such body.
+    """
+    for body in scene.soft:
+        _refuse_unknown_law(body)
+        followed = instead(body)
+        if followed and body.material.incompressibility:
+            raise SceneError(
+                f"SoftBody {body.name!r}: {followed}, so incompressibility={body.material.incompressibility} has no "
+                f"meaning for {solver}; {remedy(scene, solver, 'leave it out of the material')}"
+            )
+        if followed and body.material.law != Material.law:
+            warn_user(
+                f"SoftBody {body.name!r}: {followed}, instead of law={body.material.law!r}, under {solver}; at small "
+                f"strains both have the same stiffness"
+            )
+    refuse_constants(scene)
+
+
+def _refuse_unknown_law(body: SoftBody) -> None:
+    """Raise if the law of a body is not registered."""
+    if body.material.law not in LAWS:
+        raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
 
 
 def refuse_flow(solver: str, scene: Scene) -> None:

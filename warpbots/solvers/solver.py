@@ -1,8 +1,8 @@
 """Protocols of solvers, their models and their states; the rest of the package uses nothing else of a solver.
 
 There is no base class: any class with the methods of `Solver`, whose models satisfy `Model`, is a solver. Optional
-abilities have protocols of their own: `ChoosesCellSize`, `Cautious`, `Statics`, `Senses`, `Grows`, `Multibody` and
-`Reports`.
+abilities have protocols of their own: `ChoosesCellSize`, `Cautious`, `Statics`, `Senses`, `SensesSteps`, `Grows`,
+`Multibody` and `Reports`.
 """
 
 import math
@@ -18,7 +18,7 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Multibody", "Reports", "Senses", "ChoosesCellSize", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Multibody", "Reports", "Senses", "SensesSteps", "ChoosesCellSize", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -235,6 +235,14 @@ class Senses(Protocol):
 
 
 @runtime_checkable
+class SensesSteps(Protocol):
+    """A solver that `Senses`, and that takes a step for some readings, such as forces on obstacles."""
+
+    def without_steps(self) -> Self:
+        """This solver, but whose readings take no steps; its models are the same."""
+
+
+@runtime_checkable
 class Grows(Protocol):
     """A solver whose models have arrays of fixed capacity, for example for contacts, which may become too small."""
 
@@ -243,6 +251,18 @@ class Grows(Protocol):
 
         Steps within the old capacity give the same bits with the new model. Results of a step that exceeded the
         capacity are wrong; the step has to be repeated with the new model.
+
+        Args:
+            model: From `build`.
+        """
+
+
+@runtime_checkable
+class ChoosesByWorlds(Protocol):
+    """A solver that chooses a method by the number of worlds."""
+
+    def chosen(self, model: Any) -> "Solver":
+        """This solver with the methods that it chose for a model, to build models of some of its worlds.
 
         Args:
             model: From `build`.
@@ -272,7 +292,7 @@ class Reports(Protocol):
     """A solver with iterative steps that can report on the convergence of the last step."""
 
     def report(self, model: Any, dt: float) -> object:
-        """Convergence of the last step, as a dataclass of NumPy arrays.
+        """Convergence of the last step, as a dataclass of NumPy arrays of shape (worlds, ...), and of numbers.
 
         Args:
             model: From `build`.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from warpbots.contact import volume
-from warpbots.scene import Material, Obstacle, RigidBody, Scene, Shape, SoftBody
+from warpbots.scene import Constraint, Material, Obstacle, PrescribedMotion, RigidBody, Scene, Shape, SoftBody
 from warpbots.tables.table import Table, TableSection
 
-__all__ = ["scene_sections", "scene_table"]
+__all__ = ["moving_words", "scene_sections", "scene_table"]
 
 
 def scene_table(scene: Scene) -> Table:
@@ -21,7 +21,7 @@ def scene_table(scene: Scene) -> Table:
 
 def scene_sections(scene: Scene) -> list[TableSection]:
     """The contents of a scene, with one section for each kind of part."""
-    listed = ("actuators", "attachments", "constraints", "loads", "contacts")
+    groups = ("actuators", "attachments", "constraints", "loads", "contacts")
     single = {name: part for name in ("fluid", "task") if (part := getattr(scene, name)) is not None}
     around = [("gravity", f"{_numbers(scene.gravity)} m/s^2")]
     if scene.domain is not None:
@@ -32,9 +32,9 @@ def scene_sections(scene: Scene) -> list[TableSection]:
         TableSection("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
         *(
             TableSection(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)])
-            for name in listed
+            for name in groups
         ),
-        TableSection("obstacles", [(o.name, _shape(o.shape), _condition(o)) for o in scene.obstacles]),
+        TableSection("obstacles", [(o.name, _shape(o.shape), _condition(o), moving_words(o)) for o in scene.obstacles]),
         TableSection("fields", [(f.name, f"{f.values.size} numbers", _range(f.values)) for f in scene.fields]),
         TableSection("world", [*around, *((name, _details(part)) for name, part in single.items())]),
     ]
@@ -62,6 +62,18 @@ def _range(values: np.ndarray) -> str:
 def _condition(obstacle: Obstacle) -> str:
     rough = f", coefficient {obstacle.friction:.3g}" if obstacle.condition == "friction" else ""
     return obstacle.condition + rough
+
+
+def moving_words(part: Obstacle | Constraint) -> str:
+    """The prescribed motion of an obstacle or a constraint, and the velocity of a surface; empty if there are none."""
+    words = []
+    if part.motion is not None:
+        what = [name for name in ("positions", "rotations") if getattr(part.motion, name) is not None]
+        beyond = {"error": "", "hold": ", held", "repeat": ", repeated"}[part.motion.beyond]
+        words.append(f"moves by {len(part.motion.times)} {' and '.join(what)} in {part.motion.times[-1]:.4g} s{beyond}")
+    if isinstance(part, Obstacle) and part.surface_velocity is not None:
+        words.append(f"surface velocity {_numbers(part.surface_velocity)} m/s")
+    return ", ".join(words)
 
 
 def _shape(shape: Shape) -> str:
@@ -113,4 +125,6 @@ def _details(part: Any) -> str:
             words.append(f"{field.name} {_numbers(value)}")
         elif isinstance(value, tuple):
             words.append(f"{len(value)} {field.name}")
+        elif isinstance(value, PrescribedMotion):
+            words.append(moving_words(part))
     return ", ".join(words)

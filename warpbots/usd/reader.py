@@ -49,19 +49,20 @@ def read(
     """The scene in a USD file.
 
     Prims with `PhysicsDeformableBodyAPI` (or its Omniverse form) become soft bodies, prims with `PhysicsRigidBodyAPI`
-    rigid bodies, with their joints, drives and colliders; static colliders become obstacles. Reading a file that
-    warpbots wrote gives the same scene to the last bit. Numbers are converted to SI units and z up. Physics that is
-    left out or changed on reading, and missing files, are listed with their prims in one `FileWarning`.
+    rigid bodies, with their joints, drives and colliders; static and kinematic colliders become obstacles, which move
+    if their transforms have time samples. Reading a file that warpbots wrote gives the same scene to the last bit.
+    Numbers are converted to SI units and z up. Physics that is left out or changed on reading, and missing files, are
+    listed with their prims in one `FileWarning`.
 
     An open static mesh, such as a quad for the ground or a terrain, gets a solid behind it, or else a thickness; the
     warning says which of the two. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
 
-    A file of static colliders alone gives a scene of obstacles without bodies. If the file has soft bodies, its rigid
-    bodies get no laws of contact, because `ProjectiveDynamics` finds all contacts itself.
+    A file of static colliders alone gives a scene of obstacles without bodies.
 
     The coordinates of a joint are zero if its two frames coincide; the joint starts at the poses of its bodies in the
     file. A file specifies contact by friction and restitution only: each of its rigid bodies gets `contact_points`
-    contact points, and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients.
+    contact points, and laws of `warpbots.scene.contacts_between` with the mean of both friction coefficients. All
+    colliders touch unless the file filters them, as in UsdPhysics; soft bodies need no laws.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.

@@ -2,8 +2,8 @@
 
 There are three layers: the file of the scene, which is not changed; the results; and a root that combines the two. The
 results either add particles to a soft body and hide its rest shape, or move the points of its mesh; they also move
-rigid bodies. Frames are flushed to disk whenever 16 MiB of samples have been written, so that memory does not grow with
-the length of the trajectory.
+rigid bodies and obstacles. Frames are flushed to disk whenever 16 MiB of samples have been written, so that memory does
+not grow with the length of the trajectory.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,9 @@ from pxr import Sdf, Usd, UsdUtils
 
 from warpbots.output_files import is_same_file
 from warpbots.scene import Scene
+from warpbots.scene.motion_checks import changes_place
 from warpbots.trajectory import Trajectory
+from warpbots.usd.geometry.obstacle_frames import obstacle_frames
 from warpbots.usd.preserved_source import is_source_of, relative
 from warpbots.usd.reader import read_stage
 from warpbots.usd.rigid.pose_samples import pose_frames
@@ -23,7 +25,7 @@ from warpbots.usd.rigid.robot_reader import points_of
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.soft.point_samples import point_frames
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
-from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.units import stage_frame, time_code
 
 __all__ = ["refuse_overwriting", "write_trajectory"]
 
@@ -33,8 +35,9 @@ _FLUSH = 2**24
 _Sample = tuple[float, Callable[[float], int]]
 """Time of a frame [s], and a function that writes it at a time code and returns the number of bytes."""
 
-_LONGEST_TEXT = 64
-"""Length of the longest array written as text; text is slow and large (the limit is that of Omniverse's validator)."""
+_LONGEST_TEXT, _MOST_SAMPLES = 64, 4
+"""Largest length of an array, and largest number of time samples, in a text file; text is slow and large (these are the
+limits of Omniverse's validator)."""
 
 
 def write_trajectory(
@@ -103,10 +106,10 @@ def _results_file(path: Path) -> Path:
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
-    """Path for the file of the scene beside `path`: a text file if its arrays are short, and never `source`."""
-    arrays = []
-    layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
-    suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
+    """Path for the file of the scene beside `path`: a text file if it is short, and never `source`."""
+    short = []
+    layer.Traverse("/", lambda p: short.append(_is_short(layer, p)) if p.IsPrimPropertyPath() else None)
+    suffix = ".usda" if all(short) else ".usdc"
     name, number = f"{path.stem}_scene", 1
     while source is not None and is_same_file(path.with_name(name + suffix), source):
         number += 1
@@ -114,9 +117,11 @@ def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
     return path.with_name(name + suffix)
 
 
-def _array_length(layer: Sdf.Layer, path: Sdf.Path) -> int:
+def _is_short(layer: Sdf.Layer, path: Sdf.Path) -> bool:
+    """Whether an attribute has few entries and few time samples."""
     attribute = layer.GetAttributeAtPath(path)
-    return len(attribute.default) if attribute and attribute.typeName.isArray and attribute.default else 0
+    length = len(attribute.default) if attribute and attribute.typeName.isArray and attribute.default else 0
+    return length <= _LONGEST_TEXT and layer.GetNumTimeSamplesForPath(path) <= _MOST_SAMPLES
 
 
 def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: tuple[float, float]) -> Sdf.Layer:
@@ -146,11 +151,14 @@ def _write_results(
     stage.SetEditTarget(results)
     scene, found = read_stage(stage, contact_points=points_of(trajectory.scene))
     frame = stage_frame(stage, scene.dim)
+    paths = {name: prim.GetPath() for name, prim in found.obstacles.items()}  # prims of instances expire below
     if scene.rigid:
         span = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
     if scene.soft:
         frames = point_frames(found, scene, trajectory, every, frame, velocities, springs, color)
         span = _write_frames(results, frames, fps)
+    if any(changes_place(o, trajectory.scene.actuators) for o in trajectory.scene.obstacles):
+        _write_frames(results, obstacle_frames(stage, paths, trajectory, every, frame), fps)
     results.startTimeCode, results.endTimeCode = span
     results.Save()
     return span
@@ -160,7 +168,7 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
     """Write `frames` one by one; returns the time codes of the first and the last frame."""
     codes, pending = [], 0
     for time, write in frames:
-        codes.append(_code(time, fps))
+        codes.append(time_code(time, fps))
         pending += write(codes[-1])
         if pending > _FLUSH:
             results.Save()
@@ -168,9 +176,3 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
     if not codes:
         raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
     return codes[0], codes[-1]
-
-
-def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s]; a code within 1e-6 of a whole number is rounded to this number."""
-    code = time * fps
-    return float(round(code)) if abs(code - round(code)) < 1e-6 else code

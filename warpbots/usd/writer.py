@@ -38,7 +38,8 @@ def write(
     the scene is not changed; a scene without a file is written to the same folder as ``<name>_scene``. Parameters that
     the rollout replaced are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file
     to open, and `read` returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion
-    and does not simulate it.
+    and does not simulate it. Obstacles that move have their poses in each frame, drives included. In the file of a
+    scene they move as their tables prescribe.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file. Text (.usda) is slow and large for meshes; a .usdz package holds all

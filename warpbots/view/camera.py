@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from warpbots.scene import Scene
+from warpbots.scene import Scene, Shape
 from warpbots.view.ground_height import ground_height
+from warpbots.view.moving_obstacles import at_start, swept
 
 __all__ = ["Camera", "box_corners"]
 
@@ -34,7 +36,14 @@ class Camera:
     window: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def around(cls, scene: Scene, position: np.ndarray, azimuth: float = -62.0, elevation: float = 20.0) -> "Camera":
+    def around(
+        cls,
+        scene: Scene,
+        position: np.ndarray,
+        azimuth: float = -62.0,
+        elevation: float = 20.0,
+        obstacles: Sequence[Shape] | None = None,
+    ) -> "Camera":
         """A view that contains all points of `position`, and a floor if it is close below these points.
 
         Args:
@@ -42,12 +51,15 @@ class Camera:
             position: Points [m], shape (..., dim): a state, or all frames of a motion.
             azimuth: Angle from the x axis to the direction of the viewer, about the z axis [degrees]; only in 3D.
             elevation: Angle of the viewer above the horizon, in (0, 90] [degrees]; only in 3D.
+            obstacles: Shapes of the obstacles, at several moments if they move; None for the obstacles at the start.
         """
+        if obstacles is None:
+            obstacles = swept(scene.obstacles, *(a[None] for a in at_start(scene)))
         x = np.asarray(position, dtype=np.float64).reshape(-1, scene.dim)
-        corners = [x.min(axis=0)[None], x.max(axis=0)[None], *_neighbors(scene, x.min(axis=0), x.max(axis=0))]
+        corners = [x.min(axis=0)[None], x.max(axis=0)[None], *_neighbors(obstacles, x.min(axis=0), x.max(axis=0))]
         lower, upper = np.concatenate(corners).min(axis=0), np.concatenate(corners).max(axis=0)
         room = max(_ROOM * float((upper - lower).max()), 1e-6)
-        ground = _ground(scene, lower, upper, room)
+        ground = _ground(obstacles, lower, upper, room)
         low = min(lower[-1], ground[:, -1].min(initial=np.inf))
         if scene.dim == 2:
             box = lower - room, upper + room
@@ -81,11 +93,11 @@ def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     return np.array([[ends[k, a] for a, k in enumerate(corner)] for corner in np.ndindex(*(2,) * len(lower))])
 
 
-def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
+def _neighbors(obstacles: Sequence[Shape], lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
     """Corners of the bounded obstacles close to a motion, clipped to the surroundings of the motion.
 
     Args:
-        scene: The scene with the obstacles.
+        obstacles: Shapes of the obstacles.
         lower: Lower corner of the bounding box of the motion [m], shape (dim,).
         upper: Upper corner of this box [m], shape (dim,).
 
@@ -94,29 +106,29 @@ def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.nd
     """
     size = float((upper - lower).max())
     found = []
-    for obstacle in scene.obstacles:
-        low, high = obstacle.shape.bounds
+    for shape in obstacles:
+        low, high = shape.bounds
         if np.isfinite(high - low).all() and (low < upper + _NEAR * size).all() and (high > lower - _NEAR * size).all():
             ends = np.maximum(low, lower - 2.0 * _NEAR * size), np.minimum(high, upper + 2.0 * _NEAR * size)
             found.append(box_corners(*ends))
     return found
 
 
-def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> np.ndarray:
+def _ground(obstacles: Sequence[Shape], lower: np.ndarray, upper: np.ndarray, room: float) -> np.ndarray:
     """Points on floors, inclines and terrains close below a motion, shape (n, dim).
 
     Args:
-        scene: The scene with the obstacles.
+        obstacles: Shapes of the obstacles.
         lower: Lower corner of the bounding box of the motion [m], shape (dim,).
         upper: Upper corner of this box [m], shape (dim,).
         room: Horizontal distance [m]; ground is in view up to 1.5 times this distance from the box.
     """
     lowest = lower[-1] - _UNDER * float((upper - lower).max())
     axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T
-    base = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, scene.dim - 1)
-    found = [np.zeros((0, scene.dim))]
-    for obstacle in scene.obstacles:
-        height = ground_height(obstacle.shape, base)
+    base = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(lower) - 1)
+    found = [np.zeros((0, len(lower)))]
+    for shape in obstacles:
+        height = ground_height(shape, base)
         if height is not None and height.max() > lowest:
             found.append(np.column_stack([base, np.maximum(height, lowest)]))
     return np.concatenate(found)

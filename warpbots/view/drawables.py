@@ -44,7 +44,7 @@ def placed(
     """
     particles, poses = particles_of(simulation), poses_at_zero(simulation.scene)
     if simulation.scene.rigid:
-        r = simulation.sense(state, **parameters)
+        r = simulation.sense(state, steps=False, **parameters)
         poses = BodyPoses(*(a[world].detach().cpu().numpy() for a in (r.position, r.rotation)))
     if not len(particles):
         return particles.position, poses

@@ -155,7 +155,10 @@ def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
 
 def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
     """Draw the frame with index `frame` of a motion on the axes of `stage`."""
-    stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
+    stage.show(
+        motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame],
+        obstacles=None if motion.obstacles is None else motion.obstacles[frame],
+    )  # fmt: skip
 
 
 def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:

@@ -11,6 +11,7 @@ from warpbots.view.palette import GROUND, GROUND_EDGE, QUIET
 from warpbots.view.ruler import ruler
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = ["draw_floor", "draw_section", "flat_axes"]
@@ -30,18 +31,19 @@ def flat_axes(ax: "Axes") -> None:
         axis.set_label_text(f"{name} [m]", color=QUIET, fontsize=8)
 
 
-def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
-    """Draw a 2D solid as a filled area, clipped to the window of the camera."""
+def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> "list[Artist]":
+    """Draw a 2D solid as a filled area, clipped to the window of the camera; returns the matplotlib artists."""
     lower, upper = camera.window
     spacing = float((upper - lower).max()) / _SAMPLES
     x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))
     grid = np.stack(np.meshgrid(x, y), axis=-1)
     distance = signed_distance(shape, grid.reshape(-1, 2)).reshape(grid.shape[:2])
     if distance.min() >= 0.0:
-        return
-    ax.contourf(x, y, distance, levels=[distance.min() - spacing, 0.0], colors=[GROUND], zorder=0)
-    if distance.max() > 0.0:
-        ax.contour(x, y, distance, levels=[0.0], colors=[GROUND_EDGE], linewidths=1.0, zorder=1)
+        return []
+    area = ax.contourf(x, y, distance, levels=[distance.min() - spacing, 0.0], colors=[GROUND], zorder=0)
+    if distance.max() <= 0.0:
+        return [area]
+    return [area, ax.contour(x, y, distance, levels=[0.0], colors=[GROUND_EDGE], linewidths=1.0, zorder=1)]
 
 
 def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:

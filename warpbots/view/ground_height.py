@@ -3,6 +3,7 @@
 import numpy as np
 
 from warpbots.scene import HalfSpace, Heightfield, Scene, Shape
+from warpbots.scene.motion_checks import changes_place
 
 __all__ = ["floor_height", "ground_height", "is_floor"]
 
@@ -35,5 +36,6 @@ def is_floor(shape: Shape) -> bool:
 
 
 def floor_height(scene: Scene) -> float | None:
-    """Height of the highest horizontal floor of `scene` [m]; None if the scene has no such floor."""
-    return max((o.shape.point[-1] for o in scene.obstacles if is_floor(o.shape)), default=None)
+    """Height of the highest horizontal floor of `scene` that stays in its place [m]; None if there is no such floor."""
+    still = (o.shape for o in scene.obstacles if not changes_place(o, scene.actuators))
+    return max((shape.point[-1] for shape in still if is_floor(shape)), default=None)

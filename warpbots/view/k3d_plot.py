@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.scene import Obstacle
-from warpbots.view.camera import Camera
+from warpbots.scene.motion_checks import changes_place
+from warpbots.view.camera import Camera, box_corners
 from warpbots.view.drawables import particles_of
 from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes, upright
 from warpbots.view.mesh_bodies import loose, seen_twice
 from warpbots.view.motion import Motion, evenly
+from warpbots.view.moving_obstacles import at_start, room_of
 from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
@@ -38,6 +40,7 @@ _FRAMES = 121  # largest number of frames that are sent to the browser
 _HEIGHT = 420  # height of the view [pixels]
 _FIELD = 24.0  # vertical field of view [degrees]
 _WIDE = 1.9  # smallest width of a view on a screen relative to its height
+_UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from (x, y, 0) to (x, 0, y)
 _FASTEST = 40  # shortest time between two frames [ms]
 
 
@@ -129,13 +132,19 @@ def new_plot(motion: Motion) -> "k3d.Plot":
             )  # fmt: skip
             mesh.model_matrix = _matrices(motion.poses, body)  # the constructor takes a single one
             plot += mesh
-    for obstacle in scene.obstacles:
-        vertices, faces = _solid(obstacle, camera)
+    poses = motion.obstacles or BodyPoses(*(a[None] for a in at_start(scene)))
+    for k, obstacle in enumerate(scene.obstacles):
+        moves = changes_place(obstacle, scene.actuators)
+        at = poses if moves else poses[:1]
+        vertices, faces = _solid(obstacle, camera, at.position[:, k], at.rotation[:, k])
         if len(faces):
-            plot += k3d.mesh(
+            mesh = k3d.mesh(
                 upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
                 roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
             )  # fmt: skip
+            if moves:
+                mesh.model_matrix = _matrices(poses, k, flat=scene.dim == 2)
+            plot += mesh
     plot += k3d.text2d(
         {str(k): f"{motion.time[k]:.2f} s" for k in frames}, (0.02, 0.03), color=_int(INK), size=1.0,
         label_box=False, is_html=True, name="time",
@@ -161,10 +170,18 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
     return ipywidgets.VBox([plot, controls])
 
 
-def _matrices(poses: BodyPoses, body: int) -> dict[str, np.ndarray]:
-    """Poses of a rigid body at all moments, as a time series of matrices in the format of k3d."""
+def _matrices(poses: BodyPoses, body: int, flat: bool = False) -> dict[str, np.ndarray]:
+    """Poses of a rigid body or an obstacle at all moments, as a time series of matrices in the format of k3d.
+
+    Args:
+        poses: The poses at all moments.
+        body: Index of the body or the obstacle.
+        flat: Whether the scene is 2D and stands upright.
+    """
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
-    matrices[:, :3, :3], matrices[:, :3, 3] = poses.rotation[:, body], poses.position[:, body]
+    turn = _UPRIGHT if flat else np.eye(3)
+    matrices[:, :3, :3] = turn @ poses.rotation[:, body] @ turn.T
+    matrices[:, :3, 3] = poses.position[:, body] @ turn.T
     return {str(k): matrix for k, matrix in enumerate(matrices)}
 
 
@@ -221,11 +238,26 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
     return marks + lines
 
 
-def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of the part of an obstacle that is in view."""
-    if len(camera.axes) == 3:
-        return surface(obstacle.shape, *camera.box)
-    return slab(obstacle.shape, *camera.box, depth=0.06 * float((camera.box[1] - camera.box[0]).max()))
+def _solid(
+    obstacle: Obstacle, camera: Camera, position: np.ndarray, rotation: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of the part of an obstacle that is in view at any moment.
+
+    Args:
+        obstacle: The obstacle.
+        camera: The view.
+        position: Positions of the obstacle at all moments [m], shape (n_frames, 3).
+        rotation: Rotations of the obstacle at all moments, shape (n_frames, 3, 3).
+    """
+    dim = len(camera.axes)
+    corners = box_corners(*camera.box) - position[:, None, :dim]
+    local = (corners @ rotation[:, :dim, :dim]).reshape(-1, dim)
+    box = local.min(axis=0), local.max(axis=0)
+    if len(position) > 1:  # it may come into view from outside
+        box = room_of(obstacle.shape, box)
+    if dim == 3:
+        return surface(obstacle.shape, *box)
+    return slab(obstacle.shape, *box, depth=0.06 * float((camera.box[1] - camera.box[0]).max()))
 
 
 def _eye(camera: Camera) -> list[float]:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.scene import Scene
+from warpbots.scene.motion_checks import changes_place
+from warpbots.trajectory import obstacles_at
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
+from warpbots.view.moving_obstacles import swept
 from warpbots.view.rigid_bodies import BodyPoses, RigidSurface, outline, solids_of
 from warpbots.view.skin import Skin, skins_of
 
@@ -33,6 +36,8 @@ class Motion:
         control: Control signal of the control interval that ends at each moment, shape (n_frames, channels); for the
             moment at the start, the signal of the first interval.
         skins: Skins of the bodies that have a skin, see `warpbots.view.skin.skins_of`.
+        obstacles: Displacements of the obstacles from their places in the scene, see `Trajectory.obstacle_poses`; the
+            first axis of the arrays is n_frames. None if no obstacle changes its place.
     """
 
     scene: Scene
@@ -44,6 +49,7 @@ class Motion:
     poses: BodyPoses
     control: np.ndarray
     skins: tuple[Skin, ...] = ()
+    obstacles: BodyPoses | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -52,12 +58,17 @@ class Motion:
         """A fixed view of the whole motion."""
         stride = max(1, self.position[0].size * len(self) // 3_000_000)
         points = self.position[:, ::stride].reshape(-1, self.scene.dim)
-        return Camera.around(self.scene, np.concatenate([points, outline(self.scene, self.solids, self.poses)]))
+        points = np.concatenate([points, outline(self.scene, self.solids, self.poses)])
+        if self.obstacles is None:
+            return Camera.around(self.scene, points)
+        shapes = swept(self.scene.obstacles, self.obstacles.position, self.obstacles.rotation)
+        return Camera.around(self.scene, points, obstacles=shapes)
 
     def pick(self, frames: np.ndarray) -> "Motion":
         """A motion with only the frames whose indices are in `frames`."""
         fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "poses", "control")}
-        return dataclasses.replace(self, **fields)
+        obstacles = None if self.obstacles is None else self.obstacles[frames]
+        return dataclasses.replace(self, **fields, obstacles=obstacles)
 
 
 def evenly(steps: int, frames: int) -> np.ndarray:
@@ -89,24 +100,29 @@ def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0)
     if not 0 <= world < worlds:
         raise ValueError(f"world must be in 0 to {worlds - 1}, got {world}")
     step = np.array(list(steps), dtype=int)
-    wanted, moments = set(step.tolist()), []
+    wanted, moments, obstacles = set(step.tolist()), [], []
+    scene = trajectory.scene
+    moves = any(changes_place(o, scene.actuators) for o in scene.obstacles)
     for i, (t, state) in enumerate(trajectory.states()):
         if i in wanted:
             x, poses = placed(trajectory.simulation, state, world, **trajectory.parameters)
             moments.append((t, x.astype(np.float32), poses.position, poses.rotation))
+            if moves:
+                obstacles.append(obstacles_at(trajectory.simulation, state, world, **trajectory.parameters))
         if i == step[-1]:
             break
     time, position, *poses = (np.stack(values) for values in zip(*moments, strict=True))
     control = trajectory.control[world].detach().cpu().numpy()
     particles = particles_of(trajectory.simulation).drawn
     return Motion(
-        scene=trajectory.scene,
+        scene=scene,
         particles=particles,
-        solids=solids_of(trajectory.scene),
+        solids=solids_of(scene),
         step=step,
         time=time,
         position=position,
         poses=BodyPoses(*poses),
         control=control[np.maximum(step - 1, 0)],
-        skins=skins_of(trajectory.scene, particles),
+        skins=skins_of(scene, particles),
+        obstacles=BodyPoses(*map(np.stack, zip(*obstacles, strict=True))) if moves else None,
     )

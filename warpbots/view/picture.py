@@ -1,5 +1,6 @@
 """Pictures of a scene at one moment."""
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.scene.field_types import checked
+from warpbots.scene.motion_checks import changes_place
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
@@ -15,6 +17,7 @@ from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
 from warpbots.view.ground_height import floor_height, is_floor
 from warpbots.view.mesh_bodies import loose, node_facets
+from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
 from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
@@ -43,6 +46,7 @@ def draw(
     time: float | None = None,
     camera: Camera | None = None,
     cut: Shape | None = None,
+    obstacles: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
@@ -66,13 +70,15 @@ def draw(
         camera: The view; None for a view that contains all points of `position`.
         cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
             visible. None to draw all matter.
+        obstacles: Displacements of the obstacles from their places in the scene, as in `Trajectory.obstacle_poses`:
+            positions [m], shape (n_obstacles, 3), and rotations, shape (n_obstacles, 3, 3); None for those at time 0.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or `cut` is not a
-            shape or is given in 2D.
+        ValueError: `position`, `poses`, `control`, `value` or `obstacles` has the wrong shape or is not finite, or
+            `cut` is not a shape or is given in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else BodyPoses(*poses)
@@ -80,8 +86,13 @@ def draw(
     if value is not None:
         value = particles.drawn_at(_checked(value, (len(particles.position),), "value")[:, None])[:, 0]
     particles, position = particles.drawn, particles.drawn_at(position)
-    poses = _checked_poses(poses, len(solids))
-    camera = camera or Camera.around(scene, np.concatenate([position, outline(scene, solids, poses)]))
+    poses = _checked_poses(poses, len(solids), "poses")
+    standing = BodyPoses(*(at_start(scene) if obstacles is None else obstacles))
+    standing = _checked_poses(standing, len(scene.obstacles), "obstacles")
+    if camera is None:
+        shapes = swept(scene.obstacles, standing.position[None], standing.rotation[None])
+        points = np.concatenate([position, outline(scene, solids, poses)])
+        camera = Camera.around(scene, points, obstacles=shapes)
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -89,7 +100,7 @@ def draw(
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
     refuse_no_axes(ax, "draw")
     stage = SceneAxes(scene, particles, camera, ax, solids, cut)
-    stage.show(position, control, value, poses=poses, label=label, time=time)
+    stage.show(position, control, value, poses=poses, label=label, time=time, obstacles=standing)
     return ax
 
 
@@ -104,10 +115,10 @@ def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray
     return array
 
 
-def _checked_poses(poses: BodyPoses, count: int) -> BodyPoses:
+def _checked_poses(poses: BodyPoses, count: int, what: str) -> BodyPoses:
     return BodyPoses(
-        _checked(poses.position, (count, 3), "poses[0]"),
-        _checked(poses.rotation, (count, 3, 3), "poses[1]"),
+        _checked(poses.position, (count, 3), f"{what}[0]"),
+        _checked(poses.rotation, (count, 3, 3), f"{what}[1]"),
     )
 
 
@@ -174,13 +185,15 @@ class SceneAxes:
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._canvas: Canvas | None = None
+        self._moves = [changes_place(o, scene.actuators) for o in scene.obstacles]
         (left, bottom), (right, top) = camera.window
         ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
         if scene.dim == 2:
             flat_axes(ax)
             self._flat = FlatMatter(ax, scene, particles, self._radius, self._skins)
-            for obstacle in scene.obstacles:
-                draw_section(ax, obstacle.shape, camera)
+            for obstacle, moves in zip(scene.obstacles, self._moves, strict=True):
+                if not moves:
+                    draw_section(ax, obstacle.shape, camera)
         else:
             draw_floor(ax, camera, solid=self._floor is not None)
 
@@ -193,6 +206,7 @@ class SceneAxes:
         poses: BodyPoses | None = None,
         label: str | None = None,
         time: float | None = None,
+        obstacles: BodyPoses | None = None,
     ) -> None:
         """Show another moment in place of the previous moment; the arguments are as for `draw`."""
         position = _checked(position, self.particles.position.shape, "position")
@@ -204,9 +218,12 @@ class SceneAxes:
         colors = body_colors(self.scene, self.particles, control)
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
-        self._moving += (
-            self._flat.show(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
-        )
+        shapes = self._moved(BodyPoses(*at_start(self.scene)) if obstacles is None else obstacles)
+        if self.scene.dim == 2:
+            self._moving += [artist for shape in shapes for artist in draw_section(self.ax, shape, self.camera)]
+            self._moving += self._flat.show(position, colors)
+        else:
+            self._moving += self._rendered(position, colors, poses, shapes)
         self._moving += self._cables(position, control)
         if time is not None:
             self._moving.append(
@@ -228,7 +245,12 @@ class SceneAxes:
             self._moving.append(bar)
         return scale.to_rgba(value)[:, :3]
 
-    def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses) -> list:
+    def _moved(self, obstacles: BodyPoses) -> list[Shape]:
+        """Shapes of the obstacles that change their places, in their current poses."""
+        every = zip(self.scene.obstacles, obstacles.position, obstacles.rotation, self._moves, strict=True)
+        return [displaced(obstacle.shape, p, R) for obstacle, p, R, moves in every if moves]
+
+    def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses, obstacles: list[Shape]) -> list:
         """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
@@ -238,19 +260,24 @@ class SceneAxes:
             vertices, intact, seen[skin.members] = skin.at(position)
             moving.append(skin.facets(vertices, intact, colors))
         balls = (a[seen] for a in (position, self._radius, colors))
-        image = self._canvas.picture(*balls, self._floor, Facets.joined(moving))
+        canvas = self._canvas
+        if obstacles:
+            canvas = dataclasses.replace(canvas, nearest=canvas.nearest.copy())
+            for shape in obstacles:
+                canvas.add_triangles(*surface(shape, *room_of(shape, self.camera.box)), GROUND)
+        image = canvas.picture(*balls, self._floor, Facets.joined(moving))
         (left, bottom), (right, top) = self.camera.window
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 
     def _new_canvas(self) -> Canvas:
-        """A canvas on which the obstacles are drawn, as large as the axes at present."""
+        """A canvas on which the obstacles are drawn that stay in their places, as large as the axes at present."""
         if self.ax.figure.get_layout_engine() is not None:
             self.ax.figure.draw_without_rendering()
         self.ax.apply_aspect()
         size = np.abs(np.diff(self.ax.transData.transform(self.camera.window), axis=0)[0])
         canvas = Canvas.blank(self.camera, *(int(s) for s in np.clip(np.round(size), 1, 4000)))
-        for obstacle in self.scene.obstacles:
-            if not is_floor(obstacle.shape):
+        for obstacle, moves in zip(self.scene.obstacles, self._moves, strict=True):
+            if not moves and not is_floor(obstacle.shape):
                 canvas.add_triangles(*surface(obstacle.shape, *self.camera.box), GROUND)
         return canvas
 

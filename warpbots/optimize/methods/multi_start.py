@@ -96,7 +96,7 @@ class _MultiStartSearch:
 
     def _one_start(self, run: Progress) -> Ending:
         try:
-            return self._search.run(_Leg(self, run))
+            return self._search.run(_RunOfStart(self, run))
         except Complete:
             return LIMIT
         except RolloutError as fault:
@@ -116,7 +116,7 @@ class _MultiStartSearch:
         return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
 
 
-class _Leg:
+class _RunOfStart:
     """The part of a run that the search from one start sees as its own run."""
 
     def __init__(self, search: _MultiStartSearch, whole: Progress):

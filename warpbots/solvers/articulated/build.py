@@ -9,7 +9,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import grid_of, solids_of
 from warpbots.numerics import parallel
-from warpbots.scene import Scene, SceneError, Servo, Torque
+from warpbots.scene import Scene, SceneError, Servo, Torque, VelocityDrive
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
 from warpbots.solvers.articulated.contact_topology import Touching, contact_arrays, touching
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
@@ -22,6 +22,8 @@ from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import ArticulatedSizes, ArticulatedWorkspace
 from warpbots.solvers.device_arrays import device_array, shared, tiled_parameters
+from warpbots.solvers.motion_parameters import motion_parameters
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies
 
@@ -50,13 +52,15 @@ def build(
     """
     _refuse_others(scene)
     robot = robot_of(scene)
-    found = touching(scene)
+    frames = MovingFrames(scene, worlds, device)
+    found = touching(scene, frames.of_obstacle)
     warn_of_sparse_boxes(scene, found)
     points, radii = found.of("positions"), found.of("radii")
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
-    values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(scene)
+    values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(robot)
     values["gravity"] = np.array(scene.gravity)
+    values["body_force"] = values["body_torque"] = np.zeros((len(scene.rigid), 3))
     values |= {"contact_point": points, "contact_radius": radii, "contact_area": found.of("areas")}
     values["contact_scale"] = np.array(1.0)
     for name in ("stiffness", "damping", "friction", "viscosity"):
@@ -65,15 +69,16 @@ def build(
 
     sizes = ArticulatedSizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
-        len(scene.actuators), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
+        len(robot.motors), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
     )  # fmt: skip
     solids = _solids(found, samples, rounding, room, device)
     contact_list = _contact_list(found, worlds, device)
     arrays = tiled_parameters(ArticulatedModel, values, worlds, device, _ENTRIES)
+    arrays |= motion_parameters(scene, worlds, device)
     return ArticulatedModel(
-        scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
+        scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(robot, device),
         rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.contacts, device), solids=solids,
-        workspace=ArticulatedWorkspace(sizes, contact_list, device),
+        frames=frames, workspace=ArticulatedWorkspace(sizes, contact_list, frames, device),
         solid_distance=shared(solids.sample, worlds), **arrays,
     )  # fmt: skip
 
@@ -81,9 +86,9 @@ def build(
 def _refuse_others(scene: Scene) -> None:
     faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated" for b in scene.soft]
     faults += [
-        f"{type(a).__name__} {a.name!r}: joints are driven by Torque and Servo"
+        f"{type(a).__name__} {a.name!r}: joints are driven by Torque and Servo, obstacles by VelocityDrive"
         for a in scene.actuators
-        if not isinstance(a, Torque | Servo)
+        if not isinstance(a, Torque | Servo | VelocityDrive)
     ]
     if scene.fluid is not None:
         faults.append("Scene.fluid: it acts on soft bodies")
@@ -146,9 +151,9 @@ def _joints(scene: Scene, robot: ArticulatedRobot, matter: dict[str, Moments] | 
     return values
 
 
-def _motors(scene: Scene) -> dict[str, np.ndarray]:
+def _motors(robot: ArticulatedRobot) -> dict[str, np.ndarray]:
     def of(field: str) -> np.ndarray:
-        return np.array([getattr(a, field, 0.0) for a in scene.actuators])
+        return np.array([getattr(motor, field, 0.0) for motor in robot.motors.values()])
 
     named = {"torque": "max_torque", "stiffness": "stiffness", "damping": "damping", "target": "target"}
     return {f"motor_{name}": of(field) for name, field in (named | {"reach": "reach"}).items()}
@@ -186,13 +191,13 @@ def _contact_list(found: Touching, worlds: int, device: wp.Device) -> ContactLis
     contact_list.count = wp.zeros(worlds, dtype=int, device=device)
     contact_list.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
     contact_list.free = wp.zeros(worlds * len(candidates), dtype=int, device=device)
-    listed = worlds * len(candidates) if parallel(device) else 0
-    contact_list.deep = wp.zeros(listed, dtype=int, device=device)
-    contact_list.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)
+    threads = worlds * len(candidates) if parallel(device) else 0
+    contact_list.deep = wp.zeros(threads, dtype=int, device=device)
+    contact_list.counted = wp.zeros(worlds * math.ceil(threads / worlds / CHUNK), dtype=int, device=device)
     return contact_list
 
 
-def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree:
+def _tree(robot: ArticulatedRobot, device: wp.Device) -> JointTree:
     elements = robot.elements
 
     def array(values: object) -> wp.array:
@@ -200,7 +205,7 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
 
     tree = JointTree()
     tree.elements, tree.bodies = len(elements), len(robot.bodies)
-    tree.freedom, tree.coordinates, tree.channels = robot.freedom, len(robot.start), len(scene.actuators)
+    tree.freedom, tree.coordinates, tree.motors = robot.freedom, len(robot.start), len(robot.motors)
     for field in ("parent", "kind", "dof", "coordinate", "body", "first", "last"):
         setattr(tree, field, array([int(getattr(e, field)) for e in elements]))
     tree.axis = device_array([e.axis for e in elements], device, vec3)
@@ -220,10 +225,12 @@ def _tree(scene: Scene, robot: ArticulatedRobot, device: wp.Device) -> JointTree
     ends = np.cumsum([len(level) for level in levels]) if parallel(device) else [len(order)]
     tree.levels, tree.order, tree.level = len(ends), array(order), array([0, *ends])
     tree.child = array(len(levels[0]) + np.cumsum([0, *children]))
-    driven = np.array([robot.velocities[a.joint].start + a.axis for a in scene.actuators], dtype=np.int32)
+    motors = robot.motors.values()
+    driven = np.array([robot.velocities[a.joint].start + a.axis for a in motors], dtype=np.int32)
     tree.motor_dof, tree.motor = array(driven), array(np.argsort(driven, kind="stable"))
+    tree.motor_channel = array(list(robot.motors))
     tree.drive = array(np.searchsorted(np.sort(driven), np.arange(robot.freedom + 1)))
-    tree.motor_coordinate = array([_motor_coordinate(robot, a) for a in scene.actuators])
+    tree.motor_coordinate = array([_motor_coordinate(robot, a) for a in motors])
     return tree
 
 

@@ -8,14 +8,7 @@ import warp as wp
 from warpbots.contact.penalty import TOUCH, penalty_force
 from warpbots.contact.solid import solid_distance, solid_distance_adjoint
 from warpbots.numerics import Launch, parallel
-from warpbots.solvers.articulated.cloud_contact import (
-    body_pose,
-    body_twist,
-    half_edges,
-    law_of,
-    rim_center,
-    solid_pose,
-)
+from warpbots.solvers.articulated.cloud_contact import law_of
 from warpbots.solvers.articulated.crossed_edges import crossing_share, greatest, on_edge, separation
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.rolling_points import (
@@ -26,8 +19,10 @@ from warpbots.solvers.articulated.rolling_points import (
     rim_direction,
     slides,
 )
-from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
+from warpbots.solvers.articulated.surface_motion import body_pose, relative_velocity, solid_pose
+from warpbots.solvers.articulated.touching_points import half_edges, rim_center
 
 __all__ = [
     "CHUNK",
@@ -173,8 +168,7 @@ def force_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, d: sc
     contacts = robot.contacts
     tree = robot.tree
     a = contacts.group_body[contacts.pair_group[pair]]
-    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
-    u = linear(V) + wp.cross(angular(V), x)
+    u = relative_velocity(tree, links, w, a, robot.solids.body[contacts.pair_solid[pair]], x, n)
     k, c, least, most, mu, k_t = law_of(contacts, w, pair)
     return contacts.scale[w] * penalty_force(d, n, u, k, c, least, most, mu, k_t)
 

@@ -28,16 +28,17 @@ import warp as wp
 
 from warpbots.numerics import launch
 from warpbots.numerics.parameters import parameters_of
-from warpbots.solvers.articulated.cloud_contact import area_of, solid_pose
+from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach
+from warpbots.solvers.articulated.joints import freedom_of
 from warpbots.solvers.articulated.kinematics import move, twist_along
 from warpbots.solvers.articulated.mass_inverse import invert_masses
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.residual import freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
+from warpbots.solvers.articulated.surface_motion import solid_pose
 
 __all__ = ["unresolved"]
 

@@ -1,6 +1,7 @@
 """Topology of contact: which contact points may touch which solids, and under which contact law."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import warp as wp
@@ -18,11 +19,10 @@ from warpbots.solvers.articulated.contact_groups import (
     points_of,
 )
 from warpbots.solvers.articulated.robot_arrays import ContactLaws
+from warpbots.solvers.articulated.surface_motion import WORLD
 from warpbots.solvers.device_arrays import device_array
 
 __all__ = ["PointRange", "CandidatePair", "Touching", "contact_arrays", "touching"]
-
-_WORLD = -1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PointRange:
     """A group of contact points of a body; the points have consecutive indices, starting with `first`.
 
     Attributes:
-        body: Index of the body, or -1 for the world, because obstacles may also have contact points.
+        body: Index of the body, or of an obstacle as in `Touching`, because obstacles may also have contact points.
         first: Index of the first point of this group in the list of the points of all groups.
         points: The points of the group.
     """
@@ -49,10 +49,11 @@ class CandidatePair:
         solid: Index of the solid.
         law: Index of the contact law.
         count: Number of points that may be in contact; these are the first points of the group.
-        felt: Index of the group of points on the body of the solid to which the reaction force is assigned, or -1. The
-            force of a contact is assigned to the point of this group nearest to the contact.
-        lent: Whether a contact has the area of the first point of the group `felt`, because the law names only the
-            points of that group.
+        reaction_group: Index of the group of points on the body of the solid to which the reaction force is assigned,
+            or -1. The force of a contact is assigned to the point of this group nearest to the contact.
+        reaction_area: Whether a contact has the area of the first point of the group `reaction_group`, because the law
+            names only the points of that group.
+        obstacle: Index of the obstacle that has the solid or the points; -1 for two bodies.
         crossed: For a pair of edges of two boxes, the index of the solid that is the box of `group`; an edge of this
             box may touch an edge of the box `solid`. -1 for a pair with points. A contact of edges has the area of the
             first point of the group, and its force is assigned to the point of the group nearest to the contact.
@@ -64,8 +65,9 @@ class CandidatePair:
     solid: int
     law: int
     count: int
-    felt: int
-    lent: bool
+    reaction_group: int
+    reaction_area: bool
+    obstacle: int
     crossed: int = -1
     beside: int = -1
 
@@ -76,7 +78,8 @@ class Touching:
 
     Attributes:
         groups: Groups of contact points.
-        solids: For each solid its body (-1 for the world), its shape in the frame of that body, and its name.
+        solids: For each solid its body, its shape in the frame of that body, and its name. An obstacle has the body
+            -1 if it stays in place, and -2 - f if it is fixed to frame f.
         pairs: Pairs of a group and a solid that may be in contact.
         sharp: Indices of the solids that are boxes with sharp edges, because their edges may touch edges of other
             boxes.
@@ -100,15 +103,15 @@ _Points = tuple[int, int, bool]
 """A body, one of its parts and whether its points have a closed form; part -1 for a cloud given by the user."""
 
 
-class _Meeting:
+class _PairCollector:
     """Collector of the pairs that may be in contact; its dictionaries have bodies and parts of bodies as keys."""
 
-    def __init__(self, scene: Scene):
+    def __init__(self, scene: Scene, frame_of: Sequence[int]):
         self._scene = scene
         self._parts = {k: parts_of(b.shape) for k, b in enumerate(scene.rigid) if b.shape is not None}
-        obstacles = [(part, o.name) for o in scene.obstacles for part in parts_of(o.shape)]
-        self._parts[_WORLD] = tuple(part for part, _ in obstacles)
-        self._names = [name for _, name in obstacles]
+        obstacles = [(part, k) for k, o in enumerate(scene.obstacles) for part in parts_of(o.shape)]
+        self._parts[WORLD] = tuple(part for part, _ in obstacles)
+        self._obstacles, self._frame_of = [k for _, k in obstacles], frame_of
         self._clouds: dict[int, list[PointGroup]] = {}
         self.points: dict[_Points, PointGroup] = {}
         self.pairs: dict[tuple[_Points, _Place, int], tuple[_Points | None, bool]] = {}
@@ -121,9 +124,9 @@ class _Meeting:
 
     def obstacle(self, k: int, name: str, law: int) -> None:
         """Add the pairs for contact of the points of body k with an obstacle."""
-        for j, own in enumerate(self._names):
-            if own == name:
-                self._solid(k, (_WORLD, j), law)
+        for j, own in enumerate(self._obstacles):
+            if self._scene.obstacles[own].name == name:
+                self._solid(k, (WORLD, j), law)
 
     def rest(self) -> None:
         """Add the contact points of bodies without a pair, so that these points report a contact force of zero."""
@@ -136,7 +139,18 @@ class _Meeting:
 
     def name(self, place: _Place) -> str:
         """Name of the body or obstacle to which a part belongs."""
-        return self._names[place[1]] if place[0] == _WORLD else self._scene.rigid[place[0]].name
+        obstacle = self.obstacle_of(place)
+        return self._scene.rigid[place[0]].name if obstacle < 0 else self._scene.obstacles[obstacle].name
+
+    def obstacle_of(self, place: _Place) -> int:
+        """Index of the obstacle to which a part belongs, or -1 for a part of a body."""
+        return self._obstacles[place[1]] if place[0] == WORLD else -1
+
+    def body_of(self, place: _Place) -> int:
+        """Index of the body that carries a part, as in `Touching`."""
+        obstacle = self.obstacle_of(place)
+        frame = -1 if obstacle < 0 else int(self._frame_of[obstacle])
+        return place[0] if frame < 0 else WORLD - 1 - frame
 
     def shape(self, place: _Place) -> Shape:
         """Shape of a part."""
@@ -157,16 +171,16 @@ class _Meeting:
             if may_cross(part, self.shape(solid)):
                 self.crossed.setdefault((frozenset([solid, (k, i)]), law), ((k, i), solid))
 
-    def _pair(self, points: _Points, solid: _Place, law: int, felt: _Points | None = None) -> None:
-        for who in (points, felt):
+    def _pair(self, points: _Points, solid: _Place, law: int, reaction: _Points | None = None) -> None:
+        for who in (points, reaction):
             if who and who not in self.points:
                 self.points[who] = self._group(*who)
         key = points, solid, law
-        before, lent = self.pairs.get(key, (None, True))
-        self.pairs[key] = felt or before, lent and felt is not None
+        before, area = self.pairs.get(key, (None, True))
+        self.pairs[key] = reaction or before, area and reaction is not None
 
     def _group(self, k: int, part: int, closed: bool) -> PointGroup:
-        if k == _WORLD:
+        if k == WORLD:
             return closed_group(self._parts[k][part], 0)
         body = self._scene.rigid[k]
         if closed:
@@ -176,38 +190,42 @@ class _Meeting:
         return self._clouds[k][part]
 
 
-def touching(scene: Scene) -> Touching:
+def touching(scene: Scene, frame_of: Sequence[int]) -> Touching:
     """Find everything that may be in contact in a scene.
+
+    Args:
+        scene: The scene.
+        frame_of: Index of the frame of each obstacle, -1 for an obstacle that stays in its place.
 
     Raises:
         SceneError: A contact law applies to no pair, because the bodies that it names are a single body or neighbours
             at a joint; or a contact law with instant impacts applies to two boxes.
     """
-    meeting = _Meeting(scene)
+    collector = _PairCollector(scene, frame_of)
     joined = neighbours(scene.rigid, scene.joints)
     for law, contact in enumerate(scene.contacts):
-        before = len(meeting.pairs)
+        before = len(collector.pairs)
         for k, body in enumerate(scene.rigid):
             if not body.points or contact.points not in (body.name, body.surface):
                 continue
             for other, b in enumerate(scene.rigid):
                 if b.shape is not None and contact.solid in (b.name, b.surface) and _apart(contact, joined, body, b):
-                    meeting.body(k, other, law)
-            meeting.obstacle(k, contact.solid, law)
-        if len(meeting.pairs) == before:
+                    collector.body(k, other, law)
+            collector.obstacle(k, contact.solid, law)
+        if len(collector.pairs) == before:
             raise SceneError(
                 f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
                 f"never in contact; name others"
             )
-    for _, law in meeting.crossed:
+    for _, law in collector.crossed:
         if scene.contacts[law].impact == "instant":
             raise SceneError(
                 f"Contact {scene.contacts[law].name!r}: it is between boxes, whose edges have no gap before they "
                 f"touch, so the time of an instant impact cannot be found; use impact 'compliant', "
                 "or give points as a Cloud"
             )
-    meeting.rest()
-    return _numbered(meeting)
+    collector.rest()
+    return _numbered(collector)
 
 
 def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: RigidBody) -> bool:
@@ -219,34 +237,38 @@ def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: Rigid
     return a is not b and ({contact.points, contact.solid} == names or frozenset(names) not in joined)
 
 
-def _numbered(meeting: _Meeting) -> Touching:
+def _numbered(collector: _PairCollector) -> Touching:
     """Number the groups in the order of their bodies, and the solids in the order in which pairs first use them."""
-    order = sorted(meeting.points)
+    order = sorted(collector.points)
     groups, first = [], 0
     for key in order:
-        groups.append(PointRange(key[0], first, meeting.points[key]))
-        first += len(meeting.points[key].areas)
-    crossed = list(meeting.crossed)
+        groups.append(PointRange(collector.body_of(key[:2]), first, collector.points[key]))
+        first += len(collector.points[key].areas)
+    crossed = list(collector.crossed)
 
     def edges(points: _Points, solid: _Place, law: int) -> tuple:
         return frozenset([points[:2], solid]), law
 
-    own_of = {own for own, _ in meeting.crossed.values()}
-    places = dict.fromkeys((key[1], edges(*key) in crossed) for key in meeting.pairs)
+    own_of = {own for own, _ in collector.crossed.values()}
+    places = dict.fromkeys((key[1], edges(*key) in crossed) for key in collector.pairs)
     places = list(places | dict.fromkeys((own, True) for own in own_of if (own, True) not in places))
     pairs = []
-    for key, (felt, lent) in meeting.pairs.items():
+    for key, (reaction, area) in collector.pairs.items():
         points, solid, law = key
-        form, group = closed_form(meeting.shape(solid)), meeting.points[points]
+        form, group = closed_form(collector.shape(solid)), collector.points[points]
         count = group.resting if form is not None and form.kind == PLANE else len(group.areas)
-        felt_by = -1 if felt is None else order.index(felt)
-        beside = len(meeting.pairs) + crossed.index(edges(*key)) if edges(*key) in crossed else -1
+        reaction_group = -1 if reaction is None else order.index(reaction)
+        beside = len(collector.pairs) + crossed.index(edges(*key)) if edges(*key) in crossed else -1
         number = places.index((solid, beside >= 0))
-        pairs.append(CandidatePair(order.index(points), number, law, count, felt_by, lent, beside=beside))
-    for (_, law), (own, solid) in meeting.crossed.items():
-        group = order.index((*own, True))
-        pairs.append(CandidatePair(group, places.index((solid, True)), law, 1, -1, False, places.index((own, True))))
-    solids = tuple((p[0], meeting.shape(p), meeting.name(p)) for p, _ in places)
+        touched = max(collector.obstacle_of(points[:2]), collector.obstacle_of(solid))
+        pairs.append(
+            CandidatePair(order.index(points), number, law, count, reaction_group, area, touched, beside=beside)
+        )
+    for (_, law), (own, solid) in collector.crossed.items():
+        group, number = order.index((*own, True)), places.index((solid, True))
+        touched = collector.obstacle_of(solid)
+        pairs.append(CandidatePair(group, number, law, 1, -1, False, touched, places.index((own, True))))
+    solids = tuple((collector.body_of(p), collector.shape(p), collector.name(p)) for p, _ in places)
     sharp = tuple(n for n, (_, own) in enumerate(places) if own)
     return Touching(tuple(groups), solids, tuple(pairs), sharp)
 
@@ -264,7 +286,8 @@ def contact_arrays(found: Touching, laws: tuple[Contact, ...], device: wp.Device
     topology.group_body = array([g.body for g in found.groups])
     topology.group_first = array([g.first for g in found.groups])
     topology.group_count = array([len(g.points.areas) for g in found.groups])
-    for name in ("group", "solid", "law", "count", "felt", "lent", "crossed", "beside"):
+    names = ("group", "solid", "law", "count", "reaction_group", "reaction_area", "obstacle", "crossed", "beside")
+    for name in names:
         setattr(topology, f"pair_{name}", array([getattr(p, name) for p in found.pairs]))
     topology.bounded = array([law.restitution is not None for law in laws])
     topology.instant = array([law.impact == "instant" for law in laws])

@@ -22,8 +22,9 @@ from warpbots.solvers.articulated.equations_of_motion import (
     transmit_kernel,
     weigh_kernel,
 )
-from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 from warpbots.solvers.scene_support import refuse_states_without_gradient
@@ -42,8 +43,8 @@ class Dynamics(ArrayFields[Array]):
         mass_matrix: Mass matrix M, including the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities,
             n_velocities).
         bias: Coriolis, centrifugal and gravitational forces on the joints [N m or N], shape (worlds, n_velocities).
-        force: Forces of springs, dampers, limits, motors and contacts on the joints [N m or N], shape (worlds,
-            n_velocities).
+        force: Forces of springs, dampers, limits, motors, contacts and external wrenches on the joints [N m or N],
+            shape (worlds, n_velocities).
         acceleration: Rates a of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
         joint_force: Force that the joint of each body transmits to the body, including motors and springs, in world
             axes [N], shape (worlds, n_bodies), vector.
@@ -77,35 +78,36 @@ def equations(model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
     )  # fmt: skip
 
 
-def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array, dynamics_out: Dynamics) -> None:
+def dynamics(of: StepOfObstacles, dynamics_out: Dynamics) -> None:
     """Evaluate the equations of motion at a state, and record the adjoint on the active tape.
 
     Args:
-        model: From `Articulated.build`.
-        state: Coordinates and velocities.
-        control: Control signals, double precision, shape (worlds, channels).
+        of: Model, state and control, and the motion of obstacles in the step that ended in the state.
         dynamics_out: Arrays to which the results are written.
 
     Raises:
         RuntimeError: A gradient is recorded, but an array has no gradient.
     """
-    _evaluate(model, state, control, dynamics_out)
-    reads = [*state.fields(), control, *model.parameter_arrays()]
-    record(lambda: _adjoint(model, state, control, dynamics_out), reads, dynamics_out.fields())
+    _evaluate(of, dynamics_out)
+    reads = [*of.state.fields(), of.control, *of.model.parameter_arrays()]
+    record(lambda: _adjoint(of, dynamics_out), reads, dynamics_out.fields())
 
 
-def _evaluate(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
+def _evaluate(of: StepOfObstacles, to: Dynamics) -> None:
+    model = of.model
     lanes, work = lanes_of(model.device), model.workspace.equations
-    launch_all(_terms(model, state, control, to), model.device)
+    of.place()
+    launch_all(_terms(of, to), model.device)
     inputs, outputs = [lanes, to.mass_matrix, to.bias, to.force], [work.factors, to.acceleration.flatten()]
     launch(solve_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
     launch_all(_reactions(model, to), model.device)
 
 
-def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> list[Launch]:
+def _terms(of: StepOfObstacles, to: Dynamics) -> list[Launch]:
     """List the kernel launches that compute mass matrix, bias and force, in the order in which they run."""
+    model = of.model
     robot, work, links, stage = (
-        model.robot_arrays, model.workspace.equations, model.workspace.links, model.workspace.at_rest(state)
+        model.robot_arrays, model.workspace.equations, model.workspace.links, model.workspace.at_rest(of.state)
     )  # fmt: skip
     each, contact_list = (model.worlds, model.tree.bodies), model.workspace.contact_list
     candidates = contact_list.pair.size
@@ -115,18 +117,18 @@ def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, 
         (need_kernel, each, [robot, links], [work.need]),
     ]
     if candidates:
-        listed = [contact_list, candidates]
+        contacts = [contact_list, candidates]
         steps += [
             *list_contacts(robot, links, contact_list, model.device),
-            (contact_kernel, (model.worlds, candidates), [robot, links, *listed], [work.contact]),
-            (push_kernel, each, [robot, *listed, work.contact], [work.push]),
+            (contact_kernel, (model.worlds, candidates), [robot, links, *contacts], [work.contact]),
+            (push_kernel, each, [robot, *contacts, work.contact], [work.push]),
         ]
     elements, summed = (model.worlds, model.tree.elements), [work.axis, work.subtrees]
     return [
         *steps,
         (subtree_kernel, elements, [robot, links, work.need, work.push], [work.subtrees]),
         (mass_matrix_kernel, to.mass_matrix.shape, [robot, *summed], [to.mass_matrix]),
-        (force_kernel, to.bias.shape, [robot, stage, control, *summed], [to.bias, to.force]),
+        (force_kernel, to.bias.shape, [robot, stage, of.control, *summed], [to.bias, to.force]),
     ]
 
 
@@ -140,19 +142,20 @@ def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
     ]
 
 
-def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
+def _adjoint(of: StepOfObstacles, to: Dynamics) -> None:
     """Adjoint of `dynamics`.
 
     The function also adds to the gradients of those outputs from which other outputs are computed.
     """
-    refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
+    refuse_states_without_gradient("Articulated", state=of.state.fields(), dynamics_out=to.fields())
+    model = of.model
     lanes, work = lanes_of(model.device), model.workspace.equations
-    _evaluate(model, state, control, to)
+    _evaluate(of, to)
     clear_gradients([*model.workspace.gradients(), *work.gradients()])
     adjoints(_reactions(model, to), model.device)
     inputs = [lanes, work.factors, to.acceleration.grad]
     launch(weigh_kernel, (model.worlds, lanes), inputs, [work.weight], model.device, lanes)
     outputs = [to.mass_matrix.grad, to.bias.grad, to.force.grad]
     launch(adj_solve_kernel, to.bias.shape, [work.weight, to.acceleration], outputs, model.device)
-    terms = _terms(model, state, control, to)
-    adjoints([step for step in terms if step[0] not in LISTING_KERNELS], model.device)
+    adjoints([step for step in _terms(of, to) if step[0] not in LISTING_KERNELS], model.device)
+    of.adj_place()

@@ -1,8 +1,8 @@
 """Kernels of the equations of motion, and of the wrenches that joints transmit; Warp differentiates most of them.
 
 Let S_j be the twist of a unit value of velocity j, I_e the inertia of all bodies that element e carries, F the wrench
-that a body needs for its motion at constant joint velocities, and W the wrench of the contacts on the body. Then
-(Featherstone 2008, "Rigid Body Dynamics Algorithms", chapters 5 and 6)
+that a body needs for its motion at constant joint velocities, and W the wrench of contacts and external forces on it.
+Then (Featherstone 2008, "Rigid Body Dynamics Algorithms", chapters 5 and 6)
 
     M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j.
 
@@ -21,7 +21,7 @@ import warp as wp
 from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
-from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, twist_along
+from warpbots.solvers.articulated.kinematics import external_wrench, first_moment, inertial_wrench, moments, twist_along
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve, solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
@@ -155,7 +155,10 @@ def subtree_kernel(
     # out
     subtrees_out: Subtrees,
 ):
-    """Sum mass, first moment, moments of inertia, F and W over all bodies that each element carries."""
+    """Sum mass, first moment, moments of inertia, F and W over all bodies that each element carries.
+
+    W is the wrench `push` of all contacts and external forces on a body.
+    """
     w, e = wp.tid()
     tree = robot.tree
     m = scalar(0.0)
@@ -170,7 +173,7 @@ def subtree_kernel(
             mc += first_moment(robot.design, links, k)
             J += moments(robot.design, links, k)
             F += need[k]
-            W += push[k]
+            W += push[k] + external_wrench(robot.design, links, k)
     n = w * tree.elements + e
     subtrees_out.mass[n] = m
     subtrees_out.moment[n] = mc
@@ -221,7 +224,7 @@ def force_kernel(
 ):
     """Write bias and force of each joint velocity.
 
-    The force is the sum of the forces of springs, dampers, limits, motors and contacts.
+    The force is the sum of the forces of springs, dampers, limits, motors, contacts and external wrenches.
     """
     w, j = wp.tid()
     tree = robot.tree

@@ -37,7 +37,7 @@ def impact_sweep_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: ImplicitStage,
+    at_impact: ImplicitStage,
     weight: wp.array[scalar],
     change: wp.array[scalar],
     # out
@@ -53,7 +53,7 @@ def impact_sweep_kernel(
     tree = robot.tree
     for i in range(tree.elements):
         e = tree.order[i]
-        move(tree, robot.design, landing, links_out, w, e)
+        move(tree, robot.design, at_impact, links_out, w, e)
         n = w * tree.elements + e
         basis = links_out.basis[n]
         p = links_out.position[n]
@@ -146,7 +146,7 @@ def impulse_power_kernel(
     p = impact.impulse[at]
     L = twist_between(robot, sweep, w, pair)
     D = twist_between(robot, changed, w, pair)
-    before = velocity_at(robot, links, w, pair, x)
+    before = velocity_at(robot, links, w, pair, x, slope)
     u = before + linear(D) + wp.cross(angular(D), x)
     back = -restitution_of(robot, w, pair, wp.dot(n, before))
     r = u + back * n
@@ -212,12 +212,11 @@ def time_kernel(
     w = wp.tid()
     event = impact.event[w]
     gap_adj_out[w] = _ZERO
-    left_adj_out[w] = _ZERO
     if event == NONE:
         if impact.length[w] > _ZERO:  # no impact: its time is its length
             length_adj_out[w] += time_adj[w]
         return
-    left_adj_out[w] = left_adj[w]
+    left_adj_out[w] += left_adj[w]
     if event == IN_TIME:
         gap_adj_out[w] = -(time_adj[w] - left_adj[w]) / impact.rate[w]
 

@@ -17,15 +17,17 @@ Contacts that already touch, or that approach more slowly than the velocity that
 
 import warp as wp
 
-from warpbots.solvers.articulated.cloud_contact import body_twist
+from warpbots.contact.moving_frames import MovingPoses
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley, cayley_velocity
 from warpbots.solvers.articulated.kinematics import move, of_joint
 from warpbots.solvers.articulated.newton import Report
+from warpbots.solvers.articulated.obstacle_motion import ObstacleMotion, place_world
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
-from warpbots.solvers.articulated.spatial import angular, linear, quat, scalar, vec3
+from warpbots.solvers.articulated.spatial import quat, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
+from warpbots.solvers.articulated.surface_motion import relative_velocity
 
 __all__ = [
     "AT_ONCE",
@@ -90,25 +92,31 @@ class Impact:
 
 
 @wp.func
-def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3):
-    """Velocity at x, relative to the solid of a pair, of the body that carries the points of the pair [m/s]."""
+def velocity_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, n: vec3):
+    """Velocity at x, relative to the solid of a pair, of the body that carries the points of the pair [m/s].
+
+    The solid has the normal n of any length.
+    """
     contacts = robot.contacts
-    V = body_twist(robot.tree, links, w, contacts.group_body[contacts.pair_group[pair]])
-    V = V - body_twist(robot.tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
-    return linear(V) + wp.cross(angular(V), x)
+    own = contacts.group_body[contacts.pair_group[pair]]
+    return relative_velocity(robot.tree, links, w, own, robot.solids.body[contacts.pair_solid[pair]], x, n)
 
 
 @wp.func
-def pose_all(robot: RobotArrays, stage: ImplicitStage, links: Links, w: int):
-    """Write poses and twists of all elements of world w, by one thread."""
+def pose_all(
+    robot: RobotArrays, motion: ObstacleMotion, stage: ImplicitStage, at: scalar, links: Links, frames: MovingPoses,
+    w: int,
+):  # fmt: skip
+    """Write poses and twists of all elements of world w, by one thread, with obstacles at the time `at` of the step."""
     for i in range(robot.tree.elements):
         move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
+    place_world(motion, w, at, frames)
 
 
 @wp.func
 def mark_free(
-    robot: RobotArrays, step: scalar, last: int, start: ImplicitStage, left: scalar, contact_list: ContactList,
-    links: Links, w: int,
+    robot: RobotArrays, motion: ObstacleMotion, step: scalar, last: int, start: ImplicitStage, left: scalar,
+    contact_list: ContactList, links: Links, frames: MovingPoses, w: int,
 ):  # fmt: skip
     """Mark the candidates that are about to have an instant impact, at the start of a part.
 
@@ -120,13 +128,13 @@ def mark_free(
     event = int(NONE)
     slow = wp.length(robot.design.gravity[w]) * step + CLOSE / step
     if left > _ZERO:
-        pose_all(robot, start, links, w)
+        pose_all(robot, motion, start, step - left, links, frames, w)
     for c in range(contacts.candidates):
         free = int(0)
         pair = contact_list.pair[c]
         if left > _ZERO and last == 0 and contacts.instant[contacts.pair_law[pair]] == 1:
             x, d, n = approach(robot, links, w, pair, contact_list.point[c])
-            if d >= -CLOSE and wp.dot(n, velocity_at(robot, links, w, pair, x)) < -slow:
+            if d >= -CLOSE and wp.dot(n, velocity_at(robot, links, w, pair, x, n)) < -slow:
                 free = 1
                 if d <= CLOSE:
                     event = AT_ONCE
@@ -139,6 +147,7 @@ def release_kernel(
     # model
     robot: RobotArrays,
     # step
+    motion: ObstacleMotion,
     step: scalar,
     last: int,
     start: ImplicitStage,
@@ -146,10 +155,11 @@ def release_kernel(
     # out
     contact_list_out: ContactList,
     links_out: Links,
+    frames_out: MovingPoses,
 ):
     """Mark the candidates that are about to have an instant impact, at the start of a part."""
     w = wp.tid()
-    mark_free(robot, step, last, start, left[w], contact_list_out, links_out, w)
+    mark_free(robot, motion, step, last, start, left[w], contact_list_out, links_out, frames_out, w)
 
 
 @wp.kernel(enable_backward=False)
@@ -157,12 +167,14 @@ def prepare_kernel(
     # model
     robot: RobotArrays,
     # step
+    motion: ObstacleMotion,
     step: scalar,
     last: int,
     start: ImplicitStage,
     # out
     contact_list_out: ContactList,
     links_out: Links,
+    frames_out: MovingPoses,
     impact_out: Impact,
 ):
     """Mark the candidates that are about to have an instant impact, and initialise `impact_out` for a part.
@@ -171,7 +183,7 @@ def prepare_kernel(
     """
     w = wp.tid()
     left = impact_out.left[w]
-    event = mark_free(robot, step, last, start, left, contact_list_out, links_out, w)
+    event = mark_free(robot, motion, step, last, start, left, contact_list_out, links_out, frames_out, w)
     impact_out.event[w] = event
     impact_out.length[w] = wp.where(event == NONE, left, _ZERO)
     impact_out.time[w] = impact_out.length[w]
@@ -214,18 +226,20 @@ def arrive(
 @wp.func
 def go_to(
     robot: RobotArrays,
+    motion: ObstacleMotion,
     past: Past,
     stage: ImplicitStage,
-    landing: ImplicitStage,
+    at_impact: ImplicitStage,
     t: scalar,
     links: Links,
+    frames: MovingPoses,
     impact: Impact,
     w: int,
 ):
     """Write coordinates, velocities and poses of world w at time t of a part, by one thread."""
     for e in range(robot.tree.elements):
         arrive(robot.tree, past, stage, impact.length[w], t, impact, w, e)
-    pose_all(robot, landing, links, w)
+    pose_all(robot, motion, at_impact, past.h - impact.left[w] + t, links, frames, w)
 
 
 @wp.func
@@ -254,14 +268,16 @@ def locate_kernel(
     # model
     robot: RobotArrays,
     # step
+    motion: ObstacleMotion,
     step: scalar,
     past: Past,
     stage: ImplicitStage,
-    landing: ImplicitStage,
+    at_impact: ImplicitStage,
     contact_list: ContactList,
     report: Report,
     # out
     links_out: Links,
+    frames_out: MovingPoses,
     impact_out: Impact,
 ):
     """Find the first impact of a part with the Illinois method, and write the state at the time of the impact.
@@ -270,7 +286,7 @@ def locate_kernel(
     """
     w = wp.tid()
     length = impact_out.length[w]
-    go_to(robot, past, stage, landing, length, links_out, impact_out, w)
+    go_to(robot, motion, past, stage, at_impact, length, links_out, frames_out, impact_out, w)
     if length == _ZERO or report.found[w] == 0:
         return
     above = scalar(0.0)
@@ -278,7 +294,7 @@ def locate_kernel(
     gap_below, nearest = least_gap(robot, contact_list, links_out, w)
     if nearest < 0 or not gap_below < _ZERO:
         return
-    go_to(robot, past, stage, landing, above, links_out, impact_out, w)
+    go_to(robot, motion, past, stage, at_impact, above, links_out, frames_out, impact_out, w)
     gap_above, _c = least_gap(robot, contact_list, links_out, w)
     t = length
     gap = gap_below
@@ -286,7 +302,7 @@ def locate_kernel(
     for _i in range(60):
         if wp.abs(gap) > _ROOT:
             t = above + (below - above) * gap_above / (gap_above - gap_below)
-            go_to(robot, past, stage, landing, t, links_out, impact_out, w)
+            go_to(robot, motion, past, stage, at_impact, t, links_out, frames_out, impact_out, w)
             gap, nearest = least_gap(robot, contact_list, links_out, w)
             if gap < _ZERO:
                 below = t
@@ -301,9 +317,9 @@ def locate_kernel(
                     gap_below = scalar(0.5) * gap_below
                 side = 1
     wide = _SHARE * length
-    go_to(robot, past, stage, landing, t + wide, links_out, impact_out, w)
+    go_to(robot, motion, past, stage, at_impact, t + wide, links_out, frames_out, impact_out, w)
     after = gap_of(robot, contact_list, links_out, w, nearest)
-    go_to(robot, past, stage, landing, t - wide, links_out, impact_out, w)
+    go_to(robot, motion, past, stage, at_impact, t - wide, links_out, frames_out, impact_out, w)
     rate = (after - gap_of(robot, contact_list, links_out, w, nearest)) / (scalar(2.0) * wide)
     t = t - gap / rate
     if not rate < _ZERO or length - t < _LEAST * step:
@@ -314,4 +330,4 @@ def locate_kernel(
         impact_out.rate[w] = rate
         impact_out.candidate[w * CONTACTS] = nearest
         impact_out.count[w] = 1
-    go_to(robot, past, stage, landing, t, links_out, impact_out, w)
+    go_to(robot, motion, past, stage, at_impact, t, links_out, frames_out, impact_out, w)

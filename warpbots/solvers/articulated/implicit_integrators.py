@@ -24,14 +24,28 @@ from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage
 
-__all__ = ["BDF1", "INTEGRATORS", "SDIRK2", "Past", "finish", "inverse_length", "length_of", "predict", "recall"]
+__all__ = [
+    "BDF1",
+    "GAMMA",
+    "INTEGRATORS",
+    "SDIRK2",
+    "Past",
+    "finish",
+    "inverse_length",
+    "length_of",
+    "predict",
+    "recall",
+]
 
 BDF1, SDIRK2 = wp.constant(1), wp.constant(2)
 
 INTEGRATORS = {"sdirk2": SDIRK2, "bdf1": BDF1}
 """Code of each integrator, which is its number of stages."""
 
-_GAMMA = wp.constant(scalar(1.0 - math.sqrt(0.5)))
+GAMMA = 1.0 - math.sqrt(0.5)
+"""Length of the first stage of SDIRK2 divided by the length of the step [1]."""
+
+_GAMMA = wp.constant(scalar(GAMMA))
 _KAPPA = wp.constant(scalar(1.0 / (1.0 - math.sqrt(0.5)) - 1.0))
 _ZERO, _ONE = (wp.constant(scalar(c)) for c in (0.0, 1.0))
 

@@ -16,16 +16,17 @@ import warp as wp
 
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.impacts import CLOSE, CONTACTS, NONE, Impact, velocity_at
+from warpbots.solvers.articulated.joints import freedom_of
 from warpbots.solvers.articulated.kinematics import move, twist_along
 from warpbots.solvers.articulated.lu import factorise, solve
 from warpbots.solvers.articulated.mass_inverse import invert_masses
 from warpbots.solvers.articulated.newton import Factors, Report
-from warpbots.solvers.articulated.residual import element_of, freedom_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, StepArrays
+from warpbots.solvers.articulated.subtree_sums import element_of
 
-__all__ = ["Strike", "direction", "restitution_of", "strike_kernel", "weigh_impact_kernel"]
+__all__ = ["ImpulseArrays", "direction", "impulse_kernel", "restitution_of", "weigh_impact_kernel"]
 
 ROWS = wp.constant(3 * CONTACTS)
 """Components of the impulses of an impact."""
@@ -37,7 +38,7 @@ _SOFT = wp.constant(scalar(1e-10))  # regularisation of contacts in the adjoint,
 
 
 @wp.struct
-class Strike:
+class ImpulseArrays:
     """Quantities of an impact, with all worlds in one row; the module docstring defines the symbols.
 
     mass: Memory for the factors of the mass matrix M.
@@ -87,30 +88,30 @@ def restitution_of(robot: RobotArrays, w: int, pair: int, closing: scalar):
 
 @wp.func
 def impulse_responses(
-    robot: RobotArrays, contact_list: ContactList, landing: ImplicitStage, work: StepArrays, strike: Strike,
+    robot: RobotArrays, contact_list: ContactList, at_impact: ImplicitStage, work: StepArrays, impulses: ImpulseArrays,
     impact: Impact, w: int,
 ):  # fmt: skip
-    """Write J, M^-1 J^T, W, n and u- of the impact of world w to `strike`; called by one thread for each world."""
+    """Write J, M^-1 J^T, W, n and u- of the impact of world w to `impulses`; called by one thread for each world."""
     tree = robot.tree
     contacts = robot.contacts
     n = tree.freedom
     for o in range(tree.elements):
         e = tree.order[o]
-        move(tree, robot.design, landing, work.links, w, e)
+        move(tree, robot.design, at_impact, work.links, w, e)
         m = w * tree.elements + e
         for k in range(freedom_of(tree.kind[e])):
             one = vec3()
             one[k] = scalar(1.0)
             axis = twist_along(tree.kind[e], work.links.basis[m], work.links.position[m], one)
             work.axis[w * n + tree.dof[e] + k] = axis
-    invert_masses(robot, work, strike.mass, w)
+    invert_masses(robot, work, impulses.mass, w)
     count = impact.count[w]
     for i in range(count):
         c = impact.candidate[w * CONTACTS + i]
         pair = contact_list.pair[c]
         x, _d, slope = approach(robot, work.links, w, pair, contact_list.point[c])
-        strike.normal[w * CONTACTS + i] = wp.normalize(slope)
-        strike.before[w * CONTACTS + i] = velocity_at(robot, work.links, w, pair, x)
+        impulses.normal[w * CONTACTS + i] = wp.normalize(slope)
+        impulses.before[w * CONTACTS + i] = velocity_at(robot, work.links, w, pair, x, slope)
         a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
         b = element_of(tree, robot.solids.body[contacts.pair_solid[pair]])
         for j in range(n):
@@ -123,13 +124,13 @@ def impulse_responses(
             S = work.axis[w * n + j]
             v = scalar(side) * (linear(S) + wp.cross(angular(S), x))
             for k in range(3):
-                strike.row[(w * ROWS + 3 * i + k) * n + j] = v[k]
+                impulses.row[(w * ROWS + 3 * i + k) * n + j] = v[k]
     for r in range(3 * count):
         for i in range(n):
             moved = scalar(0.0)
             for j in range(n):
-                moved += work.jacobian[(w * n + i) * n + j] * strike.row[(w * ROWS + r) * n + j]
-            strike.response[(w * ROWS + r) * n + i] = moved
+                moved += work.jacobian[(w * n + i) * n + j] * impulses.row[(w * ROWS + r) * n + j]
+            impulses.response[(w * ROWS + r) * n + i] = moved
     for i in range(count):
         for k in range(count):
             W = mat33()
@@ -138,13 +139,15 @@ def impulse_responses(
                     s = scalar(0.0)
                     for j in range(n):
                         at = (w * ROWS + 3 * i + a) * n + j
-                        s += strike.row[at] * strike.response[(w * ROWS + 3 * k + b) * n + j]
+                        s += impulses.row[at] * impulses.response[(w * ROWS + 3 * k + b) * n + j]
                     W[a, b] = s
-            strike.delassus[(w * CONTACTS + i) * CONTACTS + k] = W
+            impulses.delassus[(w * CONTACTS + i) * CONTACTS + k] = W
 
 
 @wp.func
-def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, strike: Strike, impact: Impact, w: int):
+def list_impact(
+    robot: RobotArrays, contact_list: ContactList, links: Links, impulses: ImpulseArrays, impact: Impact, w: int
+):
     """List the contacts of an impact, at most `CONTACTS`: first the contact whose gap vanishes, if there is one.
 
     All other contacts have a gap of at most `CLOSE` and a law with instant impacts. The next contact is always the
@@ -155,7 +158,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
     if count == 1:
         c = impact.candidate[w * CONTACTS]
         x, _d, _n = approach(robot, links, w, contact_list.pair[c], contact_list.point[c])
-        strike.place[w * CONTACTS] = x
+        impulses.place[w * CONTACTS] = x
     full = int(0)
     while full == 0:
         best = int(-1)
@@ -171,7 +174,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
                 for i in range(count):
                     if impact.candidate[w * CONTACTS + i] == c:
                         apart = scalar(-1.0)
-                    apart = wp.min(apart, wp.length(x - strike.place[w * CONTACTS + i]))
+                    apart = wp.min(apart, wp.length(x - impulses.place[w * CONTACTS + i]))
                 if apart > farthest:
                     best = c
                     farthest = apart
@@ -179,7 +182,7 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
         full = 1
         if best >= 0:
             impact.candidate[w * CONTACTS + count] = best
-            strike.place[w * CONTACTS + count] = place
+            impulses.place[w * CONTACTS + count] = place
             count += 1
             if count < CONTACTS:
                 full = 0
@@ -187,16 +190,18 @@ def list_impact(robot: RobotArrays, contact_list: ContactList, links: Links, str
 
 
 @wp.func
-def velocity_after(strike: Strike, impact: Impact, w: int, i: int):
+def velocity_after(impulses: ImpulseArrays, impact: Impact, w: int, i: int):
     """Velocity u+ of contact i after the impact."""
-    u = strike.before[w * CONTACTS + i]
+    u = impulses.before[w * CONTACTS + i]
     for k in range(impact.count[w]):
-        u += strike.delassus[(w * CONTACTS + i) * CONTACTS + k] @ impact.impulse[w * CONTACTS + k]
+        u += impulses.delassus[(w * CONTACTS + i) * CONTACTS + k] @ impact.impulse[w * CONTACTS + k]
     return u
 
 
 @wp.func
-def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
+def next_impulse(
+    robot: RobotArrays, contact_list: ContactList, impulses: ImpulseArrays, impact: Impact, w: int, i: int
+):
     """Improve the impulse of contact i once, with the impulses of all other contacts given.
 
     The normal impulse solves the equation of the normal velocity. The tangential impulse changes by -u_t / tr(T W), and
@@ -205,15 +210,15 @@ def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, 
     contacts = robot.contacts
     at = w * CONTACTS + i
     pair = contact_list.pair[impact.candidate[at]]
-    n = strike.normal[at]
-    W = strike.delassus[at * CONTACTS + i]
+    n = impulses.normal[at]
+    W = impulses.delassus[at * CONTACTS + i]
     p = impact.impulse[at]
-    u = velocity_after(strike, impact, w, i)
+    u = velocity_after(impulses, impact, w, i)
     inverse = wp.dot(n, W @ n)
     mode = int(0)
     new = vec3()
     if inverse > _ZERO:
-        aim = restitution_of(robot, w, pair, wp.dot(n, strike.before[at]))
+        aim = restitution_of(robot, w, pair, wp.dot(n, impulses.before[at]))
         pressed = wp.max(_ZERO, wp.dot(n, p) + (aim - wp.dot(n, u)) / inverse)
         p_t = p - wp.dot(n, p) * n
         u = u + (pressed - wp.dot(n, p)) * (W @ n)
@@ -235,16 +240,16 @@ def next_impulse(robot: RobotArrays, contact_list: ContactList, strike: Strike, 
 
 
 @wp.kernel(enable_backward=False)
-def strike_kernel(
+def impulse_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: ImplicitStage,
+    at_impact: ImplicitStage,
     contact_list: ContactList,
     report: Report,
     # out
     work_out: StepArrays,
-    strike_out: Strike,
+    impulses_out: ImpulseArrays,
     impact_out: Impact,
     q_out: wp.array[scalar],
     qd_out: wp.array[scalar],
@@ -267,8 +272,8 @@ def strike_kernel(
     if impact_out.event[w] == NONE:
         return
     left_out[w] = impact_out.left[w] - impact_out.time[w]
-    list_impact(robot, contact_list, work_out.links, strike_out, impact_out, w)
-    impulse_responses(robot, contact_list, landing, work_out, strike_out, impact_out, w)
+    list_impact(robot, contact_list, work_out.links, impulses_out, impact_out, w)
+    impulse_responses(robot, contact_list, at_impact, work_out, impulses_out, impact_out, w)
     count = impact_out.count[w]
     for i in range(count):
         impact_out.impulse[w * CONTACTS + i] = vec3()
@@ -278,7 +283,7 @@ def strike_kernel(
             moved = scalar(0.0)
             largest = scalar(0.0)
             for i in range(count):
-                p, mode = next_impulse(robot, contact_list, strike_out, impact_out, w, i)
+                p, mode = next_impulse(robot, contact_list, impulses_out, impact_out, w, i)
                 moved = wp.max(moved, wp.length(p - impact_out.impulse[w * CONTACTS + i]))
                 largest = wp.max(largest, wp.length(p))
                 impact_out.impulse[w * CONTACTS + i] = p
@@ -289,11 +294,13 @@ def strike_kernel(
         p = impact_out.impulse[w * CONTACTS + i]
         for k in range(3):
             for j in range(n):
-                qd_out[w * n + j] += p[k] * strike_out.response[(w * ROWS + 3 * i + k) * n + j]
+                qd_out[w * n + j] += p[k] * impulses_out.response[(w * ROWS + 3 * i + k) * n + j]
 
 
 @wp.func
-def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Strike, impact: Impact, w: int, i: int):
+def impulse_tangents(
+    robot: RobotArrays, contact_list: ContactList, impulses: ImpulseArrays, impact: Impact, w: int, i: int
+):
     """Derivatives of the residual r of contact i: P with respect to its impulse p, and B with respect to its u+.
 
     If the contact carries an impulse, a small multiple of the unit matrix is added to P, because impulses are not
@@ -302,16 +309,16 @@ def impulse_tangents(robot: RobotArrays, contact_list: ContactList, strike: Stri
     contacts = robot.contacts
     at = w * CONTACTS + i
     one = wp.identity(n=3, dtype=scalar)
-    soft = _SOFT * wp.trace(strike.delassus[at * CONTACTS + i]) * one
+    soft = _SOFT * wp.trace(impulses.delassus[at * CONTACTS + i]) * one
     P = one
     B = mat33()
     if impact.mode[at] == 1:
         P = soft
         B = one
     if impact.mode[at] == 2:
-        n = strike.normal[at]
+        n = impulses.normal[at]
         nn = wp.outer(n, n)
-        u = velocity_after(strike, impact, w, i)
+        u = velocity_after(impulses, impact, w, i)
         u_t = u - wp.dot(n, u) * n
         e = direction(u_t)
         mu = contacts.friction[w * contacts.laws + contacts.pair_law[contact_list.pair[impact.candidate[at]]]]
@@ -327,13 +334,13 @@ def weigh_impact_kernel(
     # model
     robot: RobotArrays,
     # step
-    landing: ImplicitStage,
+    at_impact: ImplicitStage,
     contact_list: ContactList,
     impact: Impact,
     qd_adj: wp.array[scalar],
     # out
     work_out: StepArrays,
-    strike_out: Strike,
+    impulses_out: ImpulseArrays,
     weight_out: wp.array[scalar],
 ):
     """Compute the weights -l of the momentum balance and -y of the residuals r in the adjoint of an impact.
@@ -346,19 +353,19 @@ def weigh_impact_kernel(
     count = impact.count[w]
     for j in range(n):
         weight_out[w * n + j] = scalar(0.0)
-        strike_out.change[w * n + j] = scalar(0.0)
+        impulses_out.change[w * n + j] = scalar(0.0)
     if count == 0:
         return
-    impulse_responses(robot, contact_list, landing, work_out, strike_out, impact, w)
-    system = strike_out.system.matrix
+    impulse_responses(robot, contact_list, at_impact, work_out, impulses_out, impact, w)
+    system = impulses_out.system.matrix
     for a in range(ROWS):
-        strike_out.solution[w * ROWS + a] = scalar(0.0)
+        impulses_out.solution[w * ROWS + a] = scalar(0.0)
         for b in range(ROWS):
             system[(w * ROWS + a) * ROWS + b] = wp.where(a == b, _ONE, _ZERO)
     for i in range(count):
-        P, B = impulse_tangents(robot, contact_list, strike_out, impact, w, i)
+        P, B = impulse_tangents(robot, contact_list, impulses_out, impact, w, i)
         for k in range(count):
-            G = B @ strike_out.delassus[(w * CONTACTS + i) * CONTACTS + k]
+            G = B @ impulses_out.delassus[(w * CONTACTS + i) * CONTACTS + k]
             if i == k:
                 G = G + P
             for a in range(3):
@@ -367,23 +374,23 @@ def weigh_impact_kernel(
     for r in range(3 * count):
         pushed = scalar(0.0)
         for j in range(n):
-            pushed += strike_out.response[(w * ROWS + r) * n + j] * qd_adj[w * n + j]
-        strike_out.solution[w * ROWS + r] = pushed
-    factorise(system, strike_out.system.pivot, w, ROWS)
-    solve(system, strike_out.system.pivot, strike_out.solution, w, ROWS)
+            pushed += impulses_out.response[(w * ROWS + r) * n + j] * qd_adj[w * n + j]
+        impulses_out.solution[w * ROWS + r] = pushed
+    factorise(system, impulses_out.system.pivot, w, ROWS)
+    solve(system, impulses_out.system.pivot, impulses_out.solution, w, ROWS)
     for j in range(n):
         work_out.step[w * n + j] = qd_adj[w * n + j]
     for i in range(count):
-        _P, B = impulse_tangents(robot, contact_list, strike_out, impact, w, i)
+        _P, B = impulse_tangents(robot, contact_list, impulses_out, impact, w, i)
         at = w * ROWS + 3 * i
-        y = vec3(strike_out.solution[at], strike_out.solution[at + 1], strike_out.solution[at + 2])
-        strike_out.weight[w * CONTACTS + i] = -y
+        y = vec3(impulses_out.solution[at], impulses_out.solution[at + 1], impulses_out.solution[at + 2])
+        impulses_out.weight[w * CONTACTS + i] = -y
         z = wp.transpose(B) @ y
         p = impact.impulse[w * CONTACTS + i]
         for k in range(3):
             for j in range(n):
-                strike_out.change[w * n + j] += p[k] * strike_out.response[(at + k) * n + j]
-                work_out.step[w * n + j] = work_out.step[w * n + j] - z[k] * strike_out.row[(at + k) * n + j]
+                impulses_out.change[w * n + j] += p[k] * impulses_out.response[(at + k) * n + j]
+                work_out.step[w * n + j] = work_out.step[w * n + j] - z[k] * impulses_out.row[(at + k) * n + j]
     for i in range(n):
         l = scalar(0.0)
         for j in range(n):

@@ -100,9 +100,9 @@ def motor_force(
     tree: JointTree, design: ModelParameters, stage: ImplicitStage, control: wp.array2d[scalar], w: int, m: int
 ):
     """Force of motor m: u torque + stiffness (target + u reach - q) - damping v; at a ball joint only u torque."""
-    i = w * tree.channels + m
+    i = w * tree.motors + m
     j = w * tree.freedom + tree.motor_dof[m]
-    u = control[w, m]
+    u = control[w, tree.motor_channel[m]]
     f = u * design.motor_torque[i]
     if tree.motor_coordinate[m] >= 0:
         q = stage.q[w * tree.coordinates + tree.motor_coordinate[m]] + stage.x[j]
@@ -115,7 +115,7 @@ def motor_force(
 @wp.func
 def motor_tangent(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int, m: int):
     """Negative derivative of `motor_force` with respect to the displacement of the coordinate in the stage."""
-    i = w * tree.channels + m
+    i = w * tree.motors + m
     slope = scalar(0.0)
     if tree.motor_coordinate[m] >= 0:
         slope = design.motor_stiffness[i] + stage.c[w] * design.motor_damping[i]

@@ -26,6 +26,7 @@ __all__ = [
     "cayley_rate",
     "cayley_tangent",
     "cayley_velocity",
+    "freedom_of",
     "logarithm",
     "logarithm_tangent",
     "rotation_about",
@@ -41,6 +42,17 @@ COORDINATES = (0, 1, 1, 4)
 
 _HALF, _QUARTER = wp.constant(scalar(0.5)), wp.constant(scalar(0.25))
 _ONE, _TWO = wp.constant(scalar(1.0)), wp.constant(scalar(2.0))
+
+
+@wp.func
+def freedom_of(kind: int):
+    """Number of velocities of an element of the given kind."""
+    n = int(1)
+    if kind == FIXED:
+        n = 0
+    if kind == BALL:
+        n = 3
+    return n
 
 
 @wp.func

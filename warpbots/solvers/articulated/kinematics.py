@@ -19,7 +19,18 @@ from warpbots.solvers.articulated.spatial import (
 )
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
-__all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "move", "of_joint", "twist_along"]
+__all__ = [
+    "ball",
+    "external_wrench",
+    "first_moment",
+    "inertial_wrench",
+    "joint_acceleration",
+    "joint_velocity",
+    "moments",
+    "move",
+    "of_joint",
+    "twist_along",
+]
 
 
 @wp.func
@@ -138,6 +149,14 @@ def moments(design: ModelParameters, links: Links, k: int):
     I = design.inertia[k]
     c = links.body_position[k] + R @ design.center[k]
     return scalar(0.5) * R @ (I + wp.transpose(I)) @ wp.transpose(R) - design.mass[k] * outer_cross(c, c)
+
+
+@wp.func
+def external_wrench(design: ModelParameters, links: Links, k: int):
+    """External force and torque on body k, as a wrench about the origin of the world."""
+    c = links.body_position[k] + links.body_rotation[k] @ design.center[k]
+    f = design.force[k]
+    return spatial(design.torque[k] + wp.cross(c, f), f)
 
 
 @wp.func

@@ -11,7 +11,16 @@ import warp as wp
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.thread_team import sync
 
-__all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transposed_together"]
+__all__ = [
+    "eliminate",
+    "eliminate_at",
+    "factorise",
+    "factorise_at",
+    "solve",
+    "solve_at",
+    "solve_transposed",
+    "solve_transposed_together",
+]
 
 
 @wp.func
@@ -33,10 +42,15 @@ def factorise(A: wp.array[scalar], pivot: wp.array[int], w: int, n: int):
 
     A column without a pivot leaves a zero on the diagonal of U.
     """
-    a = w * n * n
+    factorise_at(A, pivot, w * n * n, w * n, n)
+
+
+@wp.func
+def factorise_at(A: wp.array[scalar], pivot: wp.array[int], a: int, s: int, n: int):
+    """`factorise` for a matrix whose entries begin at `a`, and its rows in `pivot` at `s`."""
     for k in range(n):
         best = pivot_row(A, a, n, k)
-        pivot[w * n + k] = best
+        pivot[s + k] = best
         if best != k:
             for j in range(n):
                 t = A[a + k * n + j]
@@ -56,8 +70,12 @@ def factorise(A: wp.array[scalar], pivot: wp.array[int], w: int, n: int):
 @wp.func
 def solve(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int):
     """Replace b of world w by the solution x of A x = b, given the factors of A, by one thread."""
-    a = w * n * n
-    s = w * n
+    solve_at(A, pivot, b, w * n * n, w * n, n)
+
+
+@wp.func
+def solve_at(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], a: int, s: int, n: int):
+    """`solve` for a matrix whose entries begin at `a`, and its rows in `pivot` and `b` at `s`."""
     for k in range(n):
         p = pivot[s + k]
         t = b[s + p]
@@ -132,8 +150,14 @@ def exchange(values: wp.array[scalar], i: int, j: int):
 @wp.func
 def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int):
     """Replace the matrix of world w by its factors and b by the solution x of A x = b, by all threads of the world."""
-    a = w * n * n
-    s = w * n
+    eliminate_at(A, pivot, b, w * n * n, w * n, n, lane, lanes)
+
+
+@wp.func
+def eliminate_at(
+    A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], a: int, s: int, n: int, lane: int, lanes: int
+):
+    """`eliminate` for a matrix whose entries begin at `a`, and its rows in `pivot` and `b` at `s`."""
     for k in range(n):
         best = pivot_row(A, a, n, k)
         sync()
@@ -153,7 +177,8 @@ def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w:
                 b[s + i] = b[s + i] - l * t
             sync()
             for j in range(k + 1 + lane, n, lanes):
-                subtract_column(A, a, n, k, j)
+                if A[a + k * n + j] != scalar(0.0):  # what is not coupled costs nothing
+                    subtract_column(A, a, n, k, j)
         sync()
     for m in range(n):
         k = n - 1 - m

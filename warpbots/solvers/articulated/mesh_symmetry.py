@@ -152,9 +152,11 @@ def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarra
         off = tree.query(some @ np.swapaxes(candidates, 1, 2))[0].max(axis=1)
         candidates = candidates[off < reach]
     some = _spaced(mesh.triangles_center - center, max(_FEW // 4, _TRIED[1] // len(candidates)))
+    surface = TriangleMesh(mesh.vertices, mesh.faces)
+    some = some[np.abs(signed_distance(surface, some + center)) < reach]  # on needles it is less accurate than that
     images = some @ np.swapaxes(candidates, 1, 2) + center
-    off = np.abs(signed_distance(TriangleMesh(mesh.vertices, mesh.faces), images.reshape(-1, 3)))
-    kept = candidates[off.reshape(len(candidates), -1).max(axis=1) < reach]
+    off = np.abs(signed_distance(surface, images.reshape(-1, 3)))
+    kept = candidates[off.reshape(len(candidates), -1).max(axis=1, initial=0.0) < reach]
     kept = kept[np.argsort(-np.trace(kept, axis1=1, axis2=2), kind="stable")]
     kept[0] = np.eye(3)
     return kept

@@ -11,7 +11,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.numerics import struct_of
 from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
-from warpbots.scene import Scene
+from warpbots.scene import Scene, Servo
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.recorded import (
@@ -26,7 +26,10 @@ from warpbots.solvers.articulated.robot import ArticulatedRobot, joint_of
 from warpbots.solvers.articulated.robot_arrays import ContactLaws, JointTree, ModelParameters, RobotArrays
 from warpbots.solvers.articulated.robot_places import robot_places, sample_places
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.surface_motion import WORLD
 from warpbots.solvers.articulated.workspace import ArticulatedWorkspace
+from warpbots.solvers.motion_parameters import MotionParameters, with_motions
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.parameters import GRAVITY
 from warpbots.solvers.places import Places
 
@@ -44,12 +47,19 @@ class ArticulatedState(ArrayFields[Array]):
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
+        time: Time since the start [s], shape (worlds,), or (worlds, 0) if no obstacle moves.
+        travel: Coordinates of the drives of obstacles [m or rad], shape (worlds, n_drives).
+        last_step: Length of the step that ended in this state, 0 at the start [s], shape (worlds,), or (worlds, 0) if
+            no obstacle moves. Together with the time, it gives the velocities of obstacles for readings.
         lost: 1 for a world that cannot go on; a simulation keeps the state that this world had before the control
             interval [1], shape (worlds,).
     """
 
     q: Array
     qd: Array
+    time: Array
+    travel: Array
+    last_step: Array
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
@@ -58,7 +68,7 @@ class ArticulatedState(ArrayFields[Array]):
 
 
 @parametric
-class ArticulatedModel(ArrayModel):
+class ArticulatedModel(MotionParameters, ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Joint k carries body k. Arrays over bodies or joints are in the order of `Scene.rigid`, even if kernels traverse the
@@ -74,6 +84,7 @@ class ArticulatedModel(ArrayModel):
         contact_topology: Points and solids that may be in contact, as a Warp struct whose arrays of parameters are
             null.
         solids: Solids, as a Warp struct, with the samples at the parameters of the scene.
+        frames: Frames of obstacles that move.
         workspace: Arrays that every step fills anew.
     """
 
@@ -108,6 +119,14 @@ class ArticulatedModel(ArrayModel):
     joint_damping: wp.array = parameter(
         "N m s/rad, N s/m", NOT_NEGATIVE, "velocity", "damping", meaning="damping of the joint"
     )
+    body_force: wp.array = parameter(
+        "N", ANY, "body", "external force", entry="vector",
+        meaning="external force on the centre of mass, in world axes; 0 unless it is replaced",
+    )  # fmt: skip
+    body_torque: wp.array = parameter(
+        "N m", ANY, "body", "external torque", entry="vector",
+        meaning="external torque about the centre of mass, in world axes; 0 unless it is replaced",
+    )  # fmt: skip
     armature: wp.array = parameter("kg m^2, kg", NOT_NEGATIVE, "velocity", "inertia of the rotor")
     joint_lower: wp.array = parameter(
         "rad, m", ANY, "velocity", "lower limit", meaning="lower limit; -`NEVER` for none"
@@ -115,11 +134,11 @@ class ArticulatedModel(ArrayModel):
     joint_upper: wp.array = parameter("rad, m", ANY, "velocity", "upper limit", meaning="upper limit; `NEVER` for none")
     limit_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "velocity", "stiffness of limits")
     limit_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "velocity", "damping of limits")
-    motor_torque: wp.array = parameter("N m, N", ANY, "motor", "torque or force at u = 1", axes="channels")
-    motor_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "motor", "proportional gain", axes="channels")
-    motor_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "motor", "derivative gain", axes="channels")
-    motor_target: wp.array = parameter("rad, m", ANY, "motor", "target at u = 0", axes="channels")
-    motor_reach: wp.array = parameter("rad, m", ANY, "motor", "how far u = 1 moves the target", axes="channels")
+    motor_torque: wp.array = parameter("N m, N", ANY, "motor", "torque or force at u = 1", axes="n_motors")
+    motor_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "motor", "proportional gain", axes="n_motors")
+    motor_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "motor", "derivative gain", axes="n_motors")
+    motor_target: wp.array = parameter("rad, m", ANY, "motor", "target at u = 0", axes="n_motors")
+    motor_reach: wp.array = parameter("rad, m", ANY, "motor", "how far u = 1 moves the target", axes="n_motors")
     contact_point: wp.array = parameter(
         "m", ANY, "point", "contact points in the frames of their bodies", entry="vector"
     )
@@ -145,6 +164,7 @@ class ArticulatedModel(ArrayModel):
     tree: JointTree
     contact_topology: ContactLaws
     solids: Solids
+    frames: MovingFrames
     workspace: ArticulatedWorkspace
 
     scalar = scalar
@@ -188,6 +208,11 @@ class ArticulatedModel(ArrayModel):
         arrays.tree, arrays.design, arrays.contacts, arrays.solids = self.tree, self.design, self.contacts, solids
         return arrays
 
+    def still_state(self, q: wp.array, qd: wp.array, lost: wp.array) -> ArticulatedState[wp.array]:
+        """State of a model without obstacles that move, with given arrays of coordinates and velocities."""
+        nothing = self.workspace.nothing
+        return ArticulatedState(q, qd, nothing, nothing, nothing, lost)
+
     def places(self, per: str) -> Places | None:
         """Places of elements of the kind `per` at zero coordinates; None if elements of this kind have no place.
 
@@ -196,6 +221,12 @@ class ArticulatedModel(ArrayModel):
         if per == "sample":
             return sample_places(self.scene, self.solids)
         return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
+
+    @functools.cached_property
+    def may_close(self) -> bool:
+        """Whether an obstacle that moves may meet another one at a body."""
+        solids, pairs = self.solids.body.numpy(), self.contact_topology.pair_solid.numpy()
+        return bool(self.frames) and bool((solids < WORLD).any()) and np.unique(pairs[solids[pairs] < 0]).size > 1
 
     def parameters(self) -> dict[str, Parameter]:
         """Parameters that can be differentiated: field name -> unit, range and meaning.
@@ -210,10 +241,10 @@ class ArticulatedModel(ArrayModel):
             absent |= {"joint_neutral"}
         if not self.robot.limited:
             absent |= {"joint_lower", "joint_upper", "limit_stiffness", "limit_damping"}
-        servos, torques = self.robot.servos.any(), not self.robot.servos.all()
-        if not servos:
+        servos = [isinstance(motor, Servo) for motor in self.robot.motors.values()]
+        if not any(servos):
             absent |= {"motor_stiffness", "motor_damping", "motor_target", "motor_reach"}
-        if not (self.channels and torques):
+        if all(servos):
             absent |= {"motor_torque"}
         if not self.contact_topology.pairs:
             absent |= set(_CONTACT)
@@ -223,12 +254,14 @@ class ArticulatedModel(ArrayModel):
             absent |= {"contact_restitution"}
         if not self.solid_distance.size:
             absent |= {"solid_distance"}
+        absent |= self.frames.absent
         return {name: spec for name, spec in parameters_of(ArticulatedModel).items() if name not in absent}
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with joints, motors, bodies and laws of contact from `values`."""
         robot = self.robot if "center_of_mass" in values else _without_frames(self.robot, self.scene)
-        scene = with_joints(with_motors(super().recorded(values), values), robot, values, NEVER)
+        scene = with_motions(with_motors(super().recorded(values), values), values)
+        scene = with_joints(scene, robot, values, NEVER)
         scene = with_contact_laws(with_bodies(scene, self.robot, values), values)
         if not values.keys() & set(FRAMES):
             return scene
@@ -247,4 +280,5 @@ def _without_frames(robot: ArticulatedRobot, scene: Scene) -> ArticulatedRobot:
 
 
 _CONTACT = tuple(name for name in parameters_of(ArticulatedModel) if name.startswith("contact_"))
-_DESIGN = tuple(name for name in parameters_of(ArticulatedModel) if not name.startswith(("contact_", "solid_")))
+_OTHERS = ("contact_", "solid_", "motion_", "drive_", "surface_")
+_DESIGN = tuple(name for name in parameters_of(ArticulatedModel) if not name.startswith(_OTHERS))

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo
+from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDOM, PRISMATIC, REVOLUTE
 
@@ -54,7 +54,7 @@ class ArticulatedRobot:
         velocities: For each name of a joint, the slice of its velocities in an array of all velocities.
         start: Joint coordinates at time 0 [rad, m or quaternions], shape (n_coordinates,).
         start_velocity: Joint velocities at time 0 [rad/s or m/s], shape (n_velocities,).
-        servos: For each motor, whether it is a position servo, shape (channels,), bool.
+        motors: The motors by their control channels.
         sprung: Whether any joint has a spring.
         limited: Whether any joint has limits.
         contact_points: For each body, the indices of its contact points; None if contact forces are not reported at
@@ -69,7 +69,7 @@ class ArticulatedRobot:
     velocities: dict[str, slice]
     start: np.ndarray
     start_velocity: np.ndarray
-    servos: np.ndarray
+    motors: dict[int, Torque | Servo]
     sprung: bool
     limited: bool
     contact_points: tuple[np.ndarray, ...] | None = None
@@ -132,7 +132,7 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
     return ArticulatedRobot(
         bodies=names, joints=joints, parents=parents, elements=tuple(elements), coordinates=coordinates,
         velocities=velocities, start=position, start_velocity=velocity,
-        servos=np.array([isinstance(a, Servo) for a in scene.actuators], dtype=bool),
+        motors={c: a for c, a in enumerate(scene.actuators) if isinstance(a, Torque | Servo)},
         sprung=any(any(j.stiffness) for j in joints),
         limited=any(np.isfinite([*(j.lower or ()), *(j.upper or ())]).any() for j in joints),
     )  # fmt: skip

@@ -19,7 +19,7 @@ class JointTree:
     bodies: Number of bodies; joint k carries body k and consists of one or several elements.
     freedom: Number of joint velocities.
     coordinates: Number of joint coordinates.
-    channels: Number of motors.
+    motors: Number of motors.
     parent: For each element, the element that carries it, or -1 if the world carries it, shape (elements,).
     kind: For each element, the code of its kind (`joints`), shape (elements,).
     axis: For each element, its unit axis in the frame of the joint, shape (elements,).
@@ -38,18 +38,19 @@ class JointTree:
     level: Index in `order` at which each level begins, followed by the number of elements, shape (levels + 1,).
     child: For each element in `order`, the index in `order` at which its children begin, followed by the number of
         elements, shape (elements + 1,).
-    motor: Motors, sorted by the velocities that they drive, shape (channels,).
+    motor: Motors, sorted by the velocities that they drive, shape (motors,).
     drive: For each velocity, the index in `motor` at which its motors begin, followed by the number of motors, shape
         (freedom + 1,).
-    motor_dof: For each motor, the velocity that the motor drives, shape (channels,).
-    motor_coordinate: For each motor, the coordinate that the motor drives, or -1 at a ball joint, shape (channels,).
+    motor_channel: For each motor, its control channel, shape (motors,).
+    motor_dof: For each motor, the velocity that the motor drives, shape (motors,).
+    motor_coordinate: For each motor, the coordinate that the motor drives, or -1 at a ball joint, shape (motors,).
     """
 
     elements: int
     bodies: int
     freedom: int
     coordinates: int
-    channels: int
+    motors: int
     parent: wp.array[int]
     kind: wp.array[int]
     axis: wp.array[vec3]
@@ -67,6 +68,7 @@ class JointTree:
     child: wp.array[int]
     motor: wp.array[int]
     drive: wp.array[int]
+    motor_channel: wp.array[int]
     motor_dof: wp.array[int]
     motor_coordinate: wp.array[int]
 
@@ -89,6 +91,8 @@ class ModelParameters:
     stiffness: wp.array[scalar]
     neutral: wp.array[scalar]
     damping: wp.array[scalar]
+    force: wp.array[vec3]
+    torque: wp.array[vec3]
     armature: wp.array[scalar]
     lower: wp.array[scalar]
     upper: wp.array[scalar]
@@ -114,7 +118,7 @@ class ContactLaws:
     laws: Number of contact laws.
     candidates: Number of candidates, which is the sum of `pair_count`.
     group_kind: For each group, the code of its kind (`rolling_points`), shape (groups,).
-    group_body: For each group, the body of its points, or -1 for points of obstacles, shape (groups,).
+    group_body: For each group, the body of its points, or the obstacle as in `cloud_contact`, shape (groups,).
     group_first: For each group, the index of its first point, shape (groups,).
     group_count: For each group, the number of its points, shape (groups,).
     pair_group: For each pair, the index of its group, shape (pairs,).
@@ -123,14 +127,15 @@ class ContactLaws:
     pair_count: For each pair, the number of points that may be in contact; these are the first points of the group,
         shape (pairs,).
     pair_candidate: For each pair, the index of its first candidate, shape (pairs,).
-    pair_lent: 1 for a pair whose contacts have the area of the first point of the group `pair_felt`, else 0, shape
-        (pairs,).
-    pair_felt: For each pair, the index of the group of points on the body of the solid to which the reaction force is
-        assigned, or -1; the force of a contact is assigned to the nearest point of this group, shape (pairs,).
+    pair_reaction_area: 1 for a pair whose contacts have the area of the first point of the group `pair_reaction_group`,
+        else 0, shape (pairs,).
+    pair_reaction_group: For each pair, the index of the group of points on the body of the solid to which the reaction
+        force is assigned, or -1; the force of a contact is assigned to the nearest point of this group, shape (pairs,).
     pair_crossed: For a pair of edges, the index of the solid that is the box of the group; an edge of this box may
         touch an edge of the box `pair_solid`. -1 for a pair of points and a solid, shape (pairs,).
     pair_beside: For a pair with points of two boxes, the index of the pair of edges of these boxes under the same law;
         -1 for any other pair, shape (pairs,).
+    pair_obstacle: For each pair, the index of the obstacle that has its solid or its points, or -1, shape (pairs,).
     bounded: 1 for a law with a coefficient of restitution, else 0, shape (laws,).
     instant: 1 for a law with instant impacts, else 0, shape (laws,).
     point: Position of each point in the frame of its body [m], shape (worlds * points,).
@@ -157,11 +162,12 @@ class ContactLaws:
     pair_solid: wp.array[int]
     pair_law: wp.array[int]
     pair_count: wp.array[int]
-    pair_felt: wp.array[int]
+    pair_reaction_group: wp.array[int]
     pair_crossed: wp.array[int]
     pair_beside: wp.array[int]
     pair_candidate: wp.array[int]
-    pair_lent: wp.array[int]
+    pair_reaction_area: wp.array[int]
+    pair_obstacle: wp.array[int]
     bounded: wp.array[int]
     instant: wp.array[int]
     point: wp.array[vec3]

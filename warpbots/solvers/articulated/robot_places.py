@@ -33,7 +33,7 @@ def robot_places(scene: Scene, robot: ArticulatedRobot, contact_point: np.ndarra
         "body": bodies,
         "joint": bodies,
         "velocity": velocities,
-        "motor": np.array([names.index(a.joint) for a in scene.actuators], dtype=int),
+        "motor": np.array([names.index(a.joint) for a in robot.motors.values()], dtype=int),
     }
     if per not in moved:
         return None

@@ -8,21 +8,26 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import copy, launch_own_adjoint, record, warp_device
-from warpbots.scene import Scene
+from warpbots.scene import Scene, SoftBody
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.contact_time_step import unresolved
 from warpbots.solvers.articulated.dynamics import Dynamics, dynamics, equations
+from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.fast_obstacles import too_fast
 from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
 from warpbots.solvers.articulated.implicit_step import kept_stages, past_of, solve_stages, solve_stages_adjoint
+from warpbots.solvers.articulated.joint_limits import warn_beyond_limits
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.measurements import ArticulatedReadings, readings, sense
+from warpbots.solvers.articulated.missing_laws import missing_law
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options
-from warpbots.solvers.articulated.penetration import deepest
+from warpbots.solvers.articulated.penetration import deepest, met, stop_met
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.step_in_parts import step_in_parts, step_in_parts_adjoint
+from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.virtual_power import finish_kernel
 from warpbots.solvers.device_arrays import tiled
@@ -115,6 +120,7 @@ class Articulated:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("Articulated", worlds)
+        warn_beyond_limits(scene)
         return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
@@ -124,22 +130,29 @@ class Articulated:
             return tiled(values, model.worlds, model.device, scalar, requires_grad)
 
         position, velocity = model.robot.start, model.robot.start_velocity
-        return ArticulatedState(copies(position), copies(velocity), copies(0.0))
+        time, last_step = (copies(0.0 if model.frames else np.zeros(0)) for _ in range(2))
+        travel = copies(np.zeros(model.frames.drives))
+        return ArticulatedState(copies(position), copies(velocity), time, travel, last_step, copies(0.0))
 
     def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
         """Infinity: both integrators are stable for every step."""
         return math.inf
 
-    def caution(self, model: ArticulatedModel, dt: float) -> str | None:
-        """Warning that names the contact that steps of length `dt` resolve worst.
+    def caution(self, model: ArticulatedModel, dt: float, matter: tuple[SoftBody, ...] = ()) -> str | None:
+        """Warning that names the contact that steps of length `dt` resolve worst, and an obstacle that moves too fast.
 
-        The result is None if the energy error of this contact is at most a tenth.
+        It also names a body that falls through an obstacle because there is no law of contact. The result is None if
+        the energy error of this contact is at most a tenth, no obstacle moves by more than half its thickness in a
+        step, and no body falls.
 
         Args:
             model: From `build`.
             dt: Length of a step [s].
+            matter: Soft bodies beside the rigid ones, which may bear them.
         """
-        return unresolved(model, self.state(model), self.integrator, dt)
+        self._place_obstacles(model, state := self.state(model))
+        found = unresolved(model, state, self.integrator, dt), too_fast(model, dt), missing_law(model.scene, matter)
+        return "; ".join(filter(None, found)) or None
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
         """Explain in one sentence why a state is not finite.
@@ -153,6 +166,10 @@ class Articulated:
         for name, values in before.items():
             if not np.isfinite(values).all():
                 return f"{name} was not finite before the step"
+        if ended := model.frames.diagnosis(before["time"], after["time"], dt):
+            return ended
+        if closed := self.closed(model, before, after, dt):
+            return closed
         w = int(np.argwhere(~np.isfinite(after["qd"]).all(axis=-1))[0, 0])
         iterations = int(model.workspace.report.iterations.numpy()[w])
         correction = float(model.workspace.report.correction.numpy()[w])
@@ -163,6 +180,7 @@ class Articulated:
         state = self.state(model)
         for name, array in zip(before, state.fields(), strict=True):
             array.assign(before[name])
+        self._place_obstacles(model, state)
         inside = deepest(model, state, w)
         remedy = f"; {inside}: start or move it outside, or remove that contact" if inside else ""
         return (
@@ -193,15 +211,41 @@ class Articulated:
         Raises:
             RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
+        self.advance(model, state, control, state_out, dt)
+        reads = [*state.fields(), control, *model.parameter_arrays()]
+        record(lambda: self.advance_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def advance(
+        self,
+        model: ArticulatedModel,
+        state: ArticulatedState,
+        control: wp.array,
+        state_out: ArticulatedState,
+        dt: float,
+        exchange: ExchangeStep | None = None,
+    ) -> None:
+        """Advance by `dt` [s] like `step`, without recording the adjoint.
+
+        Args:
+            model: From `build`.
+            state: State at the start of the step; not changed.
+            control: Control signals in [-1, 1], double precision, shape (worlds, channels).
+            state_out: State at the end of the step; it must not share arrays with `state`.
+            dt: Time step [s].
+            exchange: Points of matter that touch bodies in the step; None without matter. It receives the impulses.
+        """
+        obstacles = StepOfObstacles(model, self._method, state, control, dt)
         if model.impacts:
-            step_in_parts(model, self._method, self._options(model), state, control, state_out, dt, self.impacts)
+            step_in_parts(obstacles, self._options(model), state_out, self.impacts)
         else:
             end = model.workspace.end(state_out)
             past, after = self._past(state, dt), self._past(state_out, dt)
-            solve_stages(model, self._options(model), past, after, end, control)
+            solve_stages(model, self._options(model), past, after, end, control, obstacles, exchange=exchange)
+        obstacles.end(state_out)
+        if model.may_close:
+            StepOfObstacles(model, self._method, state_out, control).place()
+            stop_met(model, state_out)
         copy(state_out.lost, state.lost)
-        reads = [*state.fields(), control, *model.parameter_arrays()]
-        record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
     def readings(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedReadings:
         """New arrays to which `sense` writes."""
@@ -221,7 +265,7 @@ class Articulated:
         Raises:
             RuntimeError: A gradient is recorded, but an array has no gradient.
         """
-        sense(model, state, control, readings_out)
+        sense(StepOfObstacles(model, self._method, state, control), readings_out)
 
     def equations(self, model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
         """New arrays to which `dynamics` writes."""
@@ -241,7 +285,30 @@ class Articulated:
         Raises:
             RuntimeError: A gradient is recorded, but an array has no gradient.
         """
-        dynamics(model, state, control, dynamics_out)
+        dynamics(StepOfObstacles(model, self._method, state, control), dynamics_out)
+
+    def closed(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str | None:
+        """Sentence about obstacles that have met at a body at the end of a step; None without any.
+
+        Args:
+            model: From `build`.
+            before: Fields of the state before the step, as NumPy arrays.
+            after: Fields of the state after the step.
+            dt: Length of the step [s].
+        """
+        if not (model.may_close and np.isfinite(after["qd"]).all()):
+            return None
+        state = self.state(model)
+        end = after | {"time": before["time"] + dt}
+        for name, array in zip(end, state.fields(), strict=True):
+            array.assign(end[name])
+        self._place_obstacles(model, state)
+        return met(model, state)
+
+    def _place_obstacles(self, model: ArticulatedModel, state: ArticulatedState) -> None:
+        """Place the obstacles at a state; the poses do not depend on the control."""
+        control = wp.zeros((model.worlds, model.channels), dtype=scalar, device=model.device)
+        StepOfObstacles(model, self._method, state, control).place()
 
     @property
     def _method(self) -> int:
@@ -255,27 +322,32 @@ class Articulated:
     def _past(self, state: ArticulatedState, dt: float) -> Past:
         return past_of(self._method, dt, state.q, state.qd)
 
-    def _step_adjoint(
+    def advance_adjoint(
         self,
         model: ArticulatedModel,
         state: ArticulatedState,
         control: wp.array,
         state_out: ArticulatedState,
         dt: float,
+        exchange: ExchangeStep | None = None,
     ) -> None:
-        """Adjoint of `step`: propagate the gradients of `state_out` to the state, the control and the model.
+        """Adjoint of `advance`: propagate the gradients of `state_out` to the state, the control and the model.
+
+        With points of matter, it also propagates the gradients of their impulses.
 
         The adjoint of the end of the step comes first, then the adjoints of the stages, the last stage first.
         """
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
+        obstacles = StepOfObstacles(model, self._method, state, control, dt)
+        obstacles.adj_end(state_out)
         if model.impacts:
-            step_in_parts_adjoint(model, self._method, state, control, state_out, dt, self.impacts)
+            step_in_parts_adjoint(obstacles, state_out, self.impacts)
             return
         end, past, after = model.workspace.end(state_out), self._past(state, dt), self._past(state_out, dt)
         stages = kept_stages(model, past.q, end)
         each = (model.worlds, model.tree.elements)
         launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], model.device)
-        solve_stages_adjoint(model, past, end, stages, control)
+        solve_stages_adjoint(model, past, end, stages, control, obstacles, exchange=exchange)
 
 
 def _too_fast(robot: ArticulatedRobot, velocity: np.ndarray, dt: float) -> str:

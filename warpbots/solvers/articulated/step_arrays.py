@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 
 __all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
@@ -40,6 +41,8 @@ class Links:
         * elements,).
     body_rotation: Orientation of the frame of each body [1], shape (worlds * bodies,).
     body_position: Origin of the frame of each body [m], shape (worlds * bodies,).
+    frame_rotation, frame_position, frame_linear, frame_spin, frame_belt: Poses and velocities of obstacles that move
+        (`MovingPoses`), each of shape (worlds, frames); null if no obstacle moves.
     """
 
     rotation: wp.array[mat33]
@@ -49,6 +52,11 @@ class Links:
     acceleration: wp.array[Twist]
     body_rotation: wp.array[mat33]
     body_position: wp.array[vec3]
+    frame_rotation: wp.array2d[mat33]
+    frame_position: wp.array2d[vec3]
+    frame_linear: wp.array2d[vec3]
+    frame_spin: wp.array2d[mat33]
+    frame_belt: wp.array2d[vec3]
 
 
 @wp.struct
@@ -95,7 +103,7 @@ class Subtrees:
     moment: Sum of mass times centre of mass of the bodies [kg m].
     inertia: Sum of the moments of inertia of the bodies about the origin of the world [kg m^2].
     need: Sum of the wrenches that the bodies need for their motion at constant joint velocities [N m, N].
-    push: Sum of the wrenches of all contacts on the bodies [N m, N].
+    push: Sum of the contact and external wrenches on the bodies [N m, N].
     """
 
     mass: wp.array[scalar]
@@ -114,6 +122,7 @@ class StepArrays:
 
     links: Poses and motion of elements and bodies.
     pairs: Contacts of the pairs.
+    exchange: Points of matter that touch bodies, with a capacity of 0 if there is no matter.
     mass: Mass of the subtree of each element [kg], shape (worlds * elements,).
     moment: Mass times centre of mass of the subtree of each element [kg m], shape (worlds * elements,).
     inertia: Moments of inertia, about the origin of the world, of the subtree of each element [kg m^2], shape (worlds *
@@ -121,7 +130,7 @@ class StepArrays:
     momentum: Linear momentum h of the subtree of each element [kg m/s], shape (worlds * elements,).
     coriolis: Matrix B of the subtree of each element [kg m^2/s], shape (worlds * elements,).
     force: Wrench that the motion of the subtree of each element needs [N m, N], shape (worlds * elements,).
-    pushed: Wrench of all contacts on the subtree of each element [N m, N], shape (worlds * elements,).
+    pushed: Contact and external wrenches on the subtree of each element [N m, N], shape (worlds * elements,).
     axis: Twist S of a unit value of each velocity [1, m], shape (worlds * freedom,).
     displaced: Twist s of a unit displacement along each velocity [1, m], shape (worlds * freedom,).
     drift: Change a of the twist per displacement along each velocity [1/s, m/s], shape (worlds * freedom,).
@@ -136,6 +145,7 @@ class StepArrays:
 
     links: Links
     pairs: Pairs
+    exchange: Exchange
     mass: wp.array[scalar]
     moment: wp.array[vec3]
     inertia: wp.array[mat33]

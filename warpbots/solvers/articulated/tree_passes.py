@@ -88,7 +88,7 @@ def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.arr
         (power_kernel, (worlds, elements // count), [*same, count, *swept], [workspace.power]),
     ]
     workspace.power.grad.fill_(1.0)
-    if model.channels:
-        steps.append((motor_power_kernel, (worlds, model.channels), [*same, control], [workspace.motor_power]))
+    if motors := model.tree.motors:
+        steps.append((motor_power_kernel, (worlds, motors), [*same, control], [workspace.motor_power]))
         workspace.motor_power.grad.fill_(1.0)
     adjoints(steps, model.device)

@@ -2,11 +2,13 @@
 
 The residual r of a stage, weighted with virtual velocities l, is a power,
 
-    l . r = sum over bodies of L . (I A + V x* I V) - sum over contacts of (L_a - L_b) . W + sum over joints of l . f,
+    l . r = sum over bodies of L . (I A + V x* I V - E)
+            - sum over contacts of (L_a - L_b) . W + sum over joints of l . f,
 
-with the virtual twist L of each body, the bodies a and b of each contact, and the passive and motor forces f of the
-joints. Let g be the gradient of a loss with respect to the displacement of the stage, and J the Jacobian of r. Then the
-gradient of the loss with respect to any input of the stage is the gradient of l . r for l = -J^-T g. Warp generates the
+with the virtual twist L and the external wrench E of each body, the bodies a and b of each contact, and the passive and
+motor forces f of the joints. Let g be the gradient of a loss with respect to the displacement of the stage, and J the
+Jacobian of r. Then the gradient of the loss with respect to any input of the stage is the gradient of l . r for
+l = -J^-T g. Warp generates the
 derivatives of these kernels.
 """
 
@@ -16,7 +18,15 @@ from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
 from warpbots.solvers.articulated.implicit_integrators import Past, finish, length_of, recall
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
-from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
+from warpbots.solvers.articulated.kinematics import (
+    external_wrench,
+    first_moment,
+    inertial_wrench,
+    moments,
+    move,
+    of_joint,
+    twist_along,
+)
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
@@ -155,7 +165,7 @@ def power_kernel(
             mc = first_moment(design, links, k)
             J = moments(design, links, k)
             F = inertial_wrench(design.mass[k], mc, J, links.twist[n], links.acceleration[n])
-            P = P + wp.dot(sweep[n], F)
+            P = P + wp.dot(sweep[n], F - external_wrench(design, links, k))
         power_out[w, e] = P
 
 

@@ -5,14 +5,17 @@ import functools
 
 import warp as wp
 
+from warpbots.contact.moving_frames import MovingPoses
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.contact_list import ContactList
+from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.impacts import CONTACTS, Impact
-from warpbots.solvers.articulated.impulses import ROWS, Strike
+from warpbots.solvers.articulated.impulses import ROWS, ImpulseArrays
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, Pairs, StepArrays, Subtrees
 from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.moving_frames import MovingFrames
 
 __all__ = ["StoredStep", "EquationArrays", "ArticulatedSizes", "ArticulatedWorkspace"]
 
@@ -28,7 +31,7 @@ class ArticulatedSizes:
         freedom: Number of joint velocities.
         groups: Number of groups of contact points.
         pairs: Number of pairs that may be in contact (`ContactLaws`).
-        channels: Number of motors.
+        motors: Number of motors.
         coordinates: Number of joint coordinates.
         impacts: Whether steps are taken in parts (`impacts`), so that the lengths of parts have gradients.
     """
@@ -39,7 +42,7 @@ class ArticulatedSizes:
     freedom: int
     groups: int
     pairs: int
-    channels: int
+    motors: int
     coordinates: int
     impacts: bool
 
@@ -123,12 +126,18 @@ class ArticulatedWorkspace:
         report: Convergence of Newton's method in the last step.
         still: A stage with zero displacement; kernels do not read its `rate`.
         stages: Copies, with gradients, of the stages of the step whose adjoint is computed.
+        between: Candidates of a body between two obstacles that have met, -1 for none, shape (worlds, 2), int.
         weight: Virtual joint velocities [rad/s or m/s], shape (worlds * n_velocities,).
         sweep: Virtual twist of each element [rad/s, m/s], shape (worlds * n_elements,).
         power: Virtual power of each element [W], shape (worlds, n_elements).
-        motor_power: Virtual power of each motor [W], shape (worlds, channels).
+        motor_power: Virtual power of each motor [W], shape (worlds, n_motors).
         contact_power: Virtual power of each contact [W], shape (worlds * n_candidates,).
         contact_list: The contacts of a configuration.
+        contact_wrench: Wrench of each contact on the body of the contact point [N m, N], shape (worlds *
+            n_candidates,).
+        whole: Length of the step in which obstacles move [s], shape (worlds,).
+        moment: Time after the start of this step at which obstacles are placed [s], shape (worlds,).
+        nothing: Array without entries, with a gradient, shape (worlds, 0).
         nothing_left: Time left after the last part of a step, which is zero [s], shape (worlds,).
         gap: Gap that vanishes at the time of the impact [m], shape (worlds,).
         changed: Change of the twist of each element in an impact [rad/s, m/s], shape (worlds * n_elements,).
@@ -137,8 +146,10 @@ class ArticulatedWorkspace:
             before the first computation.
     """
 
-    def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, device: wp.Device):
+    def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, frames: MovingFrames, device: wp.Device):
         self._sizes, self._device = sizes, device
+        poses = {name: getattr(frames.frames, name) if frames else None for name in MovingPoses.vars}
+        self._frames = {f"frame_{name}": array for name, array in poses.items()}
         self._ends: AdjointCache = AdjointCache()
         self._parts: AdjointCache = AdjointCache()
         w, n = sizes.worlds, sizes.freedom
@@ -153,6 +164,7 @@ class ArticulatedWorkspace:
                 (w * n * n, scalar),
             ],
             links=self._links(elements, w * sizes.bodies),
+            exchange=Exchange(),
             pairs=self._struct(
                 Pairs,
                 [
@@ -167,13 +179,17 @@ class ArticulatedWorkspace:
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
         self.still = self._stage(requires_grad=True)
         self.contact_list = contact_list
+        self.between = self._zeros((w, 2), int)
         self.mobilities: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
         self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)
-        self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
+        self.motor_power = self._zeros((w, sizes.motors), scalar, requires_grad=True)
         self.contact_power = self._zeros(contact_list.candidate.size, scalar, requires_grad=True)
-
+        self.contact_wrench = self._zeros(contact_list.candidate.size, Twist, requires_grad=True)
+        self.whole = self._zeros(w, scalar)
+        self.moment = self._zeros(w, scalar, requires_grad=True)
+        self.nothing = self._zeros((w, 0), scalar, requires_grad=True)
         self.nothing_left = self._zeros(w, scalar)
         self.gap = self._zeros(w, scalar, requires_grad=True)
         self.changed = self._zeros(elements, Twist, requires_grad=True)
@@ -202,7 +218,7 @@ class ArticulatedWorkspace:
         return StoredPart(*start, impact, self._end())
 
     @functools.cached_property
-    def strike(self) -> Strike:
+    def impulses(self) -> ImpulseArrays:
         """Arrays with the quantities of an impact."""
         w, n = self._sizes.worlds, self._sizes.freedom
         system = self._struct(Factors, [(w * ROWS * ROWS, scalar), (w * ROWS, int)])
@@ -211,7 +227,7 @@ class ArticulatedWorkspace:
             *2 * [(w * ROWS * n, scalar)], (w * CONTACTS**2, mat33), *3 * vectors, (w * n, scalar), *vectors,
             (w * ROWS, scalar),
         ]  # fmt: skip
-        return self._struct(Strike, sizes, mass=self._factors(), system=system)
+        return self._struct(ImpulseArrays, sizes, mass=self._factors(), system=system)
 
     @functools.cached_property
     def equations(self) -> EquationArrays:
@@ -240,8 +256,11 @@ class ArticulatedWorkspace:
         return stage
 
     def gradients(self) -> list[wp.array]:
-        """Arrays to whose gradients several adjoints of a stage add, so that they must be set to zero before."""
-        return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
+        """Arrays to whose gradients several adjoints of a stage add, so that they must be set to zero before.
+
+        The gradients of obstacles that move are not among them (`StepOfObstacles`).
+        """
+        return [*(getattr(self.links, name) for name in Links.vars if name not in self._frames), self.sweep]
 
     def _factors(self) -> Factors:
         w, n = self._sizes.worlds, self._sizes.freedom
@@ -258,18 +277,19 @@ class ArticulatedWorkspace:
 
     def _links(self, elements: int, bodies: int, requires_grad: bool = False) -> Links:
         sizes = [(elements, t) for t in (mat33, vec3, mat33, Twist, Twist)] + [(bodies, mat33), (bodies, vec3)]
-        return self._struct(Links, sizes, requires_grad)
+        return self._struct(Links, sizes, requires_grad, **self._frames)
 
     def _struct(
         self, cls: type, arrays: list[tuple[int, type]], requires_grad: bool = False, **structs: object
     ) -> object:
-        """A struct of the class `cls`: the fields in `structs` are given, all other fields are new arrays.
+        """A struct of the class `cls`: the fields in `structs` are given, or null; all other fields are new arrays.
 
         `arrays` lists the size and the type of each new array.
         """
         struct = cls()
         for name, value in structs.items():
-            setattr(struct, name, value)
+            if value is not None:
+                setattr(struct, name, value)
         names = [name for name in cls.vars if name not in structs]
         for name, (size, dtype) in zip(names, arrays, strict=True):
             setattr(struct, name, self._zeros(size, dtype, requires_grad))

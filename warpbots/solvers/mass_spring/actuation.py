@@ -243,11 +243,11 @@ def adj_rest_length_kernel() -> wp.Kernel:
 
 
 @functools.cache
-def add_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): adds one array to another."""
+def add_kernel(dtype: type = real) -> wp.Kernel:
+    """Kernel over (worlds, n): adds one array to another, with entries of type `dtype`."""
 
-    @wp.kernel(module=wp.get_module("warpbots.springs.add"), enable_backward=False)
-    def add(a: wp.array2d[real], total_out: wp.array2d[real]):
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.add_{dtype.__name__}"), enable_backward=False)
+    def add(a: wp.array2d[dtype], total_out: wp.array2d[dtype]):
         """Add the entry of a to the entry of `total_out`."""
         w, s = wp.tid()
         total_out[w, s] = total_out[w, s] + a[w, s]

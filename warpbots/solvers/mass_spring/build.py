@@ -26,6 +26,7 @@ from warpbots.scene import (
     SoftBody,
     TetMesh,
     TriangleMesh,
+    VelocityDrive,
     bars_of,
 )
 from warpbots.solvers.cable_routes import cables_of
@@ -51,10 +52,14 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import MassSpringSizes, MassSpringWorkspace
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.motion_parameters import motion_parameters
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
+    check_ignored_laws,
     refuse_actuators,
     refuse_copies,
+    refuse_embedded,
     refuse_flow,
     refuse_fluid,
     refuse_rigid,
@@ -92,9 +97,10 @@ def build(
     refuse_sheets("MassSpring", scene)
     refuse_fluid("MassSpring", scene)
     refuse_flow("MassSpring", scene)
+    refuse_embedded(scene)
     refuse_thin(scene.obstacles, spacing, "masses", "MassSpring(spacing=...)")
     _refuse_actuators(scene)
-    _refuse_incompressibility(scene)
+    check_ignored_laws("MassSpring", scene, lambda _: "springs follow Hooke's law and have no volume")
     cells = [_cut(body, spacing, lattice, seed) for body in scene.bodies]
     if lattice == "voxel":
         warn_of_thin_bodies(scene, spacing, _too_stiff, "MassSpring(spacing=...)", 3.0)
@@ -112,9 +118,11 @@ def build(
     sizes = MassSpringSizes(
         dim=scene.dim, worlds=worlds, masses=len(lattice), springs=len(lattice.ends), stages=stages,
         signals=len(signals_of(scene.actuators)), motors=len(motors), cables=n_cables, waypoints=n_waypoints,
-        obstacles=len(scene.obstacles),
+        obstacles=len(scene.obstacles), constraints=len(scene.constraints),
     )  # fmt: skip
-    freedom, direction = _constraints(scene, lattice)
+    held, freedom, direction = _constraints(scene, lattice)
+    obstacles = _obstacles(scene, spacing, device)
+    frames = MovingFrames(scene, worlds, device, obstacles)
     radius = radii(lattice) if collision else np.zeros(1)
     if collision:
         warn_close(scene, lattice, radius)
@@ -151,7 +159,12 @@ def build(
         freedom=device_array(freedom, device, int),
         direction=device_array(direction, device, vector(scene.dim)),
         contact=device_array(contact_stiffness * area, device),
-        obstacles=_obstacles(scene, spacing, device),
+        constraint=device_array(held, device, int),
+        carried=device_array(np.append(frames.of_constraint, -1)[held], device, int),
+        rest=device_array(np.pad(lattice.position, ((0, 0), (0, 3 - scene.dim))), device, wp.vec3d),
+        frames=frames,
+        **motion_parameters(scene, worlds, device),
+        obstacles=obstacles,
         condition=device_array([CODES[o.condition] for o in scene.obstacles], device, int),
         extra_friction=device_array(extra_rest_friction(scene.obstacles), device),
         workspace=MassSpringWorkspace(sizes, device, lattice),
@@ -189,23 +202,13 @@ def _refuse_actuators(scene: Scene) -> None:
                 f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; "
                 f"{remedy(scene, 'MassSpring', 'take Pressure, for matter that swells,')}"
             )
-    refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor))
+    refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor, VelocityDrive))
     for actuator in filter(acts_as_stress, scene.actuators):
         if law_and_constants(actuator, scene.dim)[0] is not proportional:
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: springs have rest lengths that are linear in a control, "
                 f"and no deformation gradient, so that MassSpring takes only stresses that are proportional to the "
                 f"control; {remedy(scene, 'MassSpring', 'take Pressure or Muscle,')}"
-            )
-
-
-def _refuse_incompressibility(scene: Scene) -> None:
-    for body in scene.bodies:
-        exponent = body.material.incompressibility
-        if exponent:
-            raise SceneError(
-                f"SoftBody {body.name!r}: springs have no volume, so incompressibility={exponent} has no meaning for "
-                f"MassSpring; {remedy(scene, 'MassSpring', 'set it to 0')}"
             )
 
 
@@ -233,21 +236,23 @@ def _too_stiff(across: float) -> str | None:
 
 def _warn_poissons_ratio(scene: Scene) -> None:
     solid = [b for b in scene.bodies if bars_of(b.shape) is None]
-    other = [b for b in solid if b.material.poissons_ratio != POISSONS_RATIO]
+    other = [(b, m.poissons_ratio) for b in solid for m in b.materials if m.poissons_ratio != POISSONS_RATIO]
     if other:
+        body, nu = other[0]
         warn_user(
-            f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, instead of "
-            f"{other[0].material.poissons_ratio:g} in {other[0].name!r}; Young's modulus is kept"
+            f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, instead of {nu:g} in "
+            f"{body.name!r}; Young's modulus is kept"
         )
 
 
-def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """Code of the constraint of each mass, shape (n,), and the direction of the constraint [1], shape (n, dim).
+def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Index of the constraint of each mass, code of its freedom, shape (n,) each, and direction [1], shape (n, dim).
 
-    The code is an index in `FREEDOMS`, or `FREE` for a mass without a constraint.
+    The index is -1 for a mass without a constraint; the code is an index in `FREEDOMS`, or `FREE`.
     """
+    of = np.full(len(lattice), -1)
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
-    for constraint in scene.constraints:
+    for k, constraint in enumerate(scene.constraints):
         held = lattice.regions[constraint.region]
         if (freedom[held] != FREE).any():
             mass = int(np.flatnonzero(held & (freedom != FREE))[0])
@@ -255,10 +260,11 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
                 f"Constraint {constraint.name!r}: another one holds mass {mass} at {lattice.position[mass].tolist()} m "
                 f"already; keep the regions of constraints apart"
             )
+        of[held] = k
         freedom[held] = FREEDOMS.index(constraint.freedom)
         if constraint.direction is not None:
             direction[held] = constraint.direction
-    return freedom, direction
+    return of, freedom, direction
 
 
 def _obstacles(scene: Scene, spacing: float, device: wp.Device) -> Solids:

@@ -1,15 +1,19 @@
 """One explicit step of a lattice, and its adjoint."""
 
 import dataclasses
+import functools
 
 import warp as wp
 
+from warpbots.contact.moving_frames import MovingPoses
 from warpbots.contact.solid import Solids
 from warpbots.numerics import NODE, copy, launch, launch_adjoint, real
 from warpbots.scene import HalfSpace
 from warpbots.solvers.mass_spring.constraints import adj_project_end_kernel, project_end_kernel
 from warpbots.solvers.mass_spring.explicit_integrators import Scheme
+from warpbots.solvers.mass_spring.impulses import MassImpulses, StepShares
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.moving_constraints import carry_kernel
 from warpbots.solvers.mass_spring.obstacle_contact import contact_kernel, stop_kernel
 from warpbots.solvers.mass_spring.rest_lengths import (
     add_plastic_strain,
@@ -19,8 +23,9 @@ from warpbots.solvers.mass_spring.rest_lengths import (
     drive,
     yield_and_break,
 )
-from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_add_forces
+from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_add_forces, project_forces
 from warpbots.solvers.mass_spring.stages import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
+from warpbots.solvers.moving_frames import FrameState
 
 __all__ = ["ExplicitStep"]
 
@@ -39,6 +44,7 @@ class ExplicitStep:
         contact_damping: Damping of contact with obstacles, as in `MassSpring` [s/m].
         thinnest: Smallest thickness of all obstacles [m]; a mass that passes through an obstacle of this thickness is
             still detected.
+        impulses: Impulses from outside; None if there are none.
     """
 
     model: MassSpringModel
@@ -49,6 +55,7 @@ class ExplicitStep:
     scheme: Scheme
     contact_damping: float
     thinnest: float
+    impulses: MassImpulses | None = None
 
     def run(self) -> None:
         """Advance by one step."""
@@ -63,12 +70,24 @@ class ExplicitStep:
                     yield_and_break(model, self.state, self.state_out)
                 add_plastic_strain(model, self.state_out)
             add_forces(model, self.control, self.state_out, self._at(stage, force))
+            project_forces(model, self._at(stage, force))
         ended = self.state_out.motion()
-        self._end([*(end.free if model.scene.obstacles else ended), self.state_out.time], force)
+        free = end.free if model.scene.obstacles else ended
+        self._end([*free, self.state_out.time], force)
+        if self.impulses is not None:
+            self.impulses.apply(self._shares, free[1], free)
         if model.scene.obstacles:
             self._contact(ended)
         if model.held.size:
             self._constrain(ended)
+        if model.carries:
+            for own, array in zip(end.uncarried, ended, strict=True):
+                copy(own, array)
+            self._carry(ended)
+        if model.frames.drives:
+            model.frames.place(self._frame_state, self.h, 0.0)
+            model.frames.advance(self._frame_state, self.h, self.state_out.travel)
+        model.frames.end_runs(self.h, self.state_out.time)
 
     def adjoint(self) -> None:
         """Adjoint of `run`: propagate the gradients of `state_out` to the state, the control and the model.
@@ -86,10 +105,17 @@ class ExplicitStep:
         )
         gravity_adj = work.copies.gradient("gravity", model.gravity)
         ended_adj = self.state_out.motion_adj()
+        model.frames.clear_gradients()
+        if model.frames.drives:
+            model.frames.adj_advance(self._frame_state, self.h, self.state_out.travel)
+        if model.carries:
+            ended_adj = self._adj_carry(ended_adj, force, motion_adj[0])
         if model.held.size:
             ended_adj = self._adj_constrain(ended_adj, motion_adj[0])
         if model.scene.obstacles:
             ended_adj = self._adj_contact(ended_adj, force, mass_adj, motion_adj)
+        if self.impulses is not None:
+            ended_adj = self._adj_impulses(ended_adj, mass_adj)
         launch(
             adj_end_kernel(model.dim, self.scheme.stages), model.all_masses,
             [*self._end_weights(), force, *ended_adj, self.state_out.time.grad],
@@ -139,6 +165,7 @@ class ExplicitStep:
         if model.inelastic:
             add_plastic_strain(model, self.state_out)
             rest_length.plastic.grad.zero_()
+        project_forces(model, self._at(stage, force_adj))
         adj_add_forces(model, self.control, self.state_out, self._at(stage, force_adj))
         if model.inelastic:
             adj_add_plastic_strain(model, self.state_out)
@@ -155,19 +182,53 @@ class ExplicitStep:
     def _end(self, ended: list[wp.array], force: wp.array) -> None:
         """Write the position, velocity and time at the end of a step without contact and constraints to `ended`."""
         model = self.model
-        inputs = [*self._end_weights(), *self.state.motion(), self.state.time, force]
+        passed = model.frames.time_step(self.h)
+        inputs = [*self._end_weights(), passed, *self.state.motion(), self.state.time, force]
         launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
+
+    def _end_again(self, ended: list[wp.array], force: wp.array) -> None:
+        """Write the motion at the end of the step before contact with obstacles to `ended`, for the adjoint."""
+        self._end([*ended, self.model.workspace.end.free_time], force)
+        if self.impulses is not None:
+            self.impulses.apply_again(self._shares, ended)
+
+    @property
+    def _shares(self) -> StepShares:
+        """Times for which a mass in contact moves with its velocities at the start and at the end of the step [s]."""
+        follow = self.h * sum(self.scheme.p)
+        return StepShares(self.h - follow, follow)
+
+    def _adj_impulses(self, ended_adj: list[wp.array], mass_adj: wp.array | None) -> list[wp.array]:
+        """Gradients with respect to positions and velocities at the end of the step before the impulses, from after."""
+        before = self.model.workspace.end.free_adj
+        for own, array in zip(before, ended_adj, strict=True):
+            if own is not array:
+                copy(own, array)
+        self.impulses.adjoint(self._shares, before, before[1], mass_adj)
+        return before
+
+    @functools.cached_property
+    def _frame_state(self) -> FrameState:
+        return self.model.frame_state(self.state, self.control)
+
+    def _place_obstacles(self) -> None:
+        """Compute the poses of obstacles at the first stage."""
+        self.model.frames.place(self._frame_state, self.h, self.scheme.c[0] * self.h)
 
     def _contact(self, ended: list[wp.array]) -> None:
         """Apply contact with obstacles to the positions and velocities `ended`.
 
         A mass that passes through an obstacle gets the position NaN.
         """
+        self._place_obstacles()
         model = self.model
         inputs = self._contact_inputs(model.friction, 1)
         launch(self._contact_kernel(), model.all_masses, inputs, ended, model.device)
-        if not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
-            inputs = [model.obstacles, real(0.5 * self.thinnest), self.state.position.flatten()]
+        if len(model.frames) or not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
+            inputs = [
+                model.obstacles, model.frames.solids, int(len(model.frames) > 0), real(0.5 * self.thinnest),
+                len(model.lattice), wp.float64(self.h), self.state.position.flatten(),
+            ]  # fmt: skip
             launch(stop_kernel(model.dim), model.all_masses, inputs, ended[:1], model.device)
 
     def _adj_contact(
@@ -178,20 +239,22 @@ class ExplicitStep:
         `ended_adj` holds the gradients with respect to the positions and velocities after contact.
         """
         model, end, copies = self.model, self.model.workspace.end, self.model.workspace.copies
-        self._end([*end.free, end.free_time], force)
+        self._end_again(end.free, force)
         for array in end.free_adj:
             array.zero_()
         copies = copies.wanted(model.friction)
+        self._place_obstacles()
         launch_adjoint(
             self._contact_kernel(), model.all_masses,
             self._contact_inputs(copies.values("friction", model.friction), copies.count), self.state_out.motion(),
             [
-                mass_adj, None, None, Solids(), None, None,
+                mass_adj, None, None, Solids(), MovingPoses(), None, None,
                 copies.gradient("friction", model.friction), *[None] * 5, *motion_adj, *end.free_adj,
             ],
             ended_adj, model.device,
         )  # fmt: skip
         copies.collect("friction", model.friction)
+        model.frames.adj_place(self._frame_state, self.h, self.scheme.c[0] * self.h)
         return end.free_adj
 
     def _contact_kernel(self) -> wp.Kernel:
@@ -201,7 +264,7 @@ class ExplicitStep:
         model, scheme = self.model, self.scheme
         return [
             model.mass.flatten(), model.contact, real(self.contact_damping), *model.surfaces, friction,
-            len(model.lattice), copies, real(scheme.c[0] * self.h), real(self.h * sum(scheme.p)), real(self.h),
+            len(model.lattice), copies, real(scheme.c[0] * self.h), real(self._shares.end), real(self.h),
             *self.state.motion(), *model.workspace.end.free,
         ]  # fmt: skip
 
@@ -222,6 +285,40 @@ class ExplicitStep:
         held = (model.worlds, model.held.size)
         launch(adj_project_end_kernel(model.dim), held, model.constraints, [x_adj, *before], model.device)
         return before
+
+    def _carry(self, ended: list[wp.array]) -> None:
+        """Apply constraints that move to the motion in `end.uncarried`, and write the result to `ended`."""
+        model = self.model
+        model.frames.place(self._frame_state, self.h, 0.0)
+        shape = self.state.position.shape
+        launch(carry_kernel(model.dim), shape, self._carry_inputs(), [a.reshape(shape) for a in ended], model.device)
+
+    def _carry_inputs(self) -> list:
+        model, shape = self.model, self.state.position.shape
+        constants = [model.carried, model.freedom, model.direction, model.rest, real(self.h)]
+        free = [a.reshape(shape) for a in model.workspace.end.uncarried]
+        return [*constants, self.state.position, model.frames.frames, *free]
+
+    def _adj_carry(self, ended_adj: list[wp.array], force: wp.array, x_adj: wp.array) -> list[wp.array]:
+        """Gradients with respect to the positions and velocities before `_carry`, from those after it."""
+        model, end, shape = self.model, self.model.workspace.end, self.state.position.shape
+        self._end_again(end.free if model.scene.obstacles else end.uncarried, force)
+        if model.scene.obstacles:
+            self._contact(end.uncarried)
+        if model.held.size:
+            self._constrain(end.uncarried)
+        model.frames.place(self._frame_state, self.h, 0.0)
+        for array in end.uncarried_adj:
+            array.zero_()
+        launch_adjoint(
+            carry_kernel(model.dim), shape, self._carry_inputs(),
+            [a.reshape(shape) for a in self.state_out.motion()],
+            [*[None] * 5, x_adj.reshape(shape), MovingPoses(), *(a.reshape(shape) for a in end.uncarried_adj)],
+            [a.reshape(shape) for a in ended_adj], model.device,
+        )  # fmt: skip
+        model.frames.adj_place(self._frame_state, self.h, 0.0)
+        model.frames.clear_gradients()
+        return end.uncarried_adj
 
     def _stage_weights(self, stage: int) -> list:
         scheme, h = self.scheme, self.h

@@ -9,7 +9,7 @@ import warp as wp
 
 from warpbots.numerics import struct_of
 from warpbots.numerics.parameters import NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
-from warpbots.scene import Motor, Oscillation, Scene
+from warpbots.scene import FREEDOMS, Motor, Oscillation, Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array
@@ -19,6 +19,8 @@ from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import MassSpringWorkspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
+from warpbots.solvers.motion_parameters import MotionParameters, with_motions
+from warpbots.solvers.moving_frames import FrameState, MovingFrames
 from warpbots.solvers.parameters import AMPLITUDE, FREQUENCY, FRICTION, GRAVITY, LOAD, PHASE, SPEED, TORQUE
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.records import with_actuators, with_friction
@@ -34,6 +36,8 @@ class MassSpringState(ArrayFields[Array]):
         position: Positions [m], shape (worlds, n_masses), vector.
         velocity: Velocities [m/s], shape (worlds, n_masses), vector.
         time: Time since the start [s], double precision, shape (worlds,).
+        travel: Coordinates of the drives of obstacles and constraints [m or rad], double precision, shape (worlds,
+            n_drives).
         plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if no spring can yield or
             break.
         broken: 1 for broken springs, 0 for others [1], shape (worlds, n_springs), or (worlds, 0) if no spring can yield
@@ -45,6 +49,7 @@ class MassSpringState(ArrayFields[Array]):
     position: Array
     velocity: Array
     time: Array
+    travel: Array
     plastic: Array
     broken: Array
     lost: Array
@@ -63,7 +68,7 @@ class MassSpringState(ArrayFields[Array]):
 
 
 @parametric
-class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
+class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
@@ -88,6 +93,10 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
         direction: Unit vector of the constraint of each mass, along the line or normal to the plane in which the mass
             can move [1], shape (n_masses,), vector.
         contact: Stiffness of the contact of each mass with obstacles [N/m], 0 for rigid obstacles, shape (n_masses,).
+        constraint: Index of the constraint of each mass, -1 for other masses, shape (n_masses,), int.
+        carried: Index of the frame of each mass whose constraint moves, -1 for other masses, shape (n_masses,), int.
+        rest: Positions of the masses at rest, in 3D [m], double precision, shape (n_masses,), vector.
+        frames: Frames of obstacles and constraints that move.
         obstacles: Obstacles, as a Warp struct (`warpbots.contact.solid`).
         condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
         extra_friction: Coefficient of static friction minus coefficient of sliding friction [1], shape (n_obstacles,).
@@ -118,6 +127,10 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
     cables: object
     freedom: wp.array
     direction: wp.array
+    constraint: wp.array
+    carried: wp.array
+    rest: wp.array
+    frames: MovingFrames
     contact: wp.array
     obstacles: object
     condition: wp.array
@@ -153,6 +166,11 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
         return self.rows.spring.size > 0
 
     @property
+    def contact_interval(self) -> float:
+        """Length of the interval over which forces on obstacles are averaged [s]."""
+        return self.workspace.reading.contact_interval
+
+    @property
     def all_masses(self) -> int:
         """Number of masses of all worlds."""
         return self.worlds * len(self.lattice)
@@ -164,13 +182,33 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
 
     @property
     def surfaces(self) -> list:
-        """Inputs of kernels of contact: `obstacles`, `condition` and `extra_friction`."""
-        return [self.obstacles, self.condition, self.extra_friction]
+        """Inputs of kernels of contact: `obstacles`, their poses, `condition` and `extra_friction`."""
+        return [self.obstacles, self.frames.solids, self.condition, self.extra_friction]
+
+    @property
+    def carries(self) -> bool:
+        """Whether a constraint moves."""
+        return bool((self.frames.of_constraint >= 0).any())
+
+    def frame_state(self, state: MassSpringState, control: wp.array) -> FrameState:
+        """Inputs of the poses of the frames in a step from `state`."""
+        return FrameState(self, state.time, state.travel, control)
 
     @functools.cached_property
     def held(self) -> wp.array:
-        """Masses that constraints hold, shape (n_held,), int."""
-        return device_array(np.flatnonzero(self.freedom.numpy() != FREE), self.device, int)
+        """Masses that constraints at rest hold, shape (n_held,), int."""
+        held = (self.freedom.numpy() != FREE) & (self.carried.numpy() < 0)
+        return device_array(np.flatnonzero(held), self.device, int)
+
+    @functools.cached_property
+    def held_at_stages(self) -> wp.array:
+        """Masses whose forces are restricted at each stage, shape (n,), int: `held`, and masses fixed to a frame.
+
+        Forces on other masses whose constraint moves are not restricted: lines and planes turn during a step.
+        """
+        freedom, fixed = self.freedom.numpy(), FREEDOMS.index("fixed")
+        held = (freedom != FREE) & ((self.carried.numpy() < 0) | (freedom == fixed))
+        return device_array(np.flatnonzero(held), self.device, int)
 
     @property
     def self_contact(self) -> bool:
@@ -212,6 +250,7 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
             absent |= {"amplitude", "frequency", "phase"}
         if not self.torque.size:
             absent |= {"torque", "speed"}
+        absent |= self.frames.absent
         return {name: spec for name, spec in parameters_of(MassSpringModel).items() if name not in absent}
 
     @functools.cached_property
@@ -230,7 +269,7 @@ class MassSpringModel(ArrayModel, LatticeConstants[wp.array]):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with gravity, friction, oscillations and motors from `values`."""
-        scene = with_friction(super().recorded(values), values)
+        scene = with_motions(with_friction(super().recorded(values), values), values)
         fields = {name: name for name in ("amplitude", "frequency", "phase")}
         scene = with_actuators(scene, Oscillation, fields, values)
         return with_actuators(scene, Motor, {"torque": "max_torque", "speed": "max_speed"}, values)

@@ -12,42 +12,27 @@ import functools
 import warp as wp
 
 from warpbots.contact import constrain
-from warpbots.contact.solid import LINEAR, Solids, may_touch, solid_distance, surface_velocity
+from warpbots.contact.moving_frames import MovingPoses, carried_velocity, surface_velocity
+from warpbots.contact.solid import LINEAR, Solids, may_touch, solid_distance
+from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import NODE, real, vector
 
-__all__ = ["contact_kernel", "meeting", "obstacle_force_kernel", "stop_kernel"]
+__all__ = ["contact_kernel", "contact_with_obstacle", "obstacle_force_kernel", "stop_kernel"]
 
 _PARTS = wp.constant(8)
 """Number of points along a long displacement at which a mass is tested for being in an obstacle."""
 
 
-@functools.cache
-def _maps(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions that map a vector of `dim` components to a vector in 3D in double precision, and back."""
-    vec = vector(dim)
+_MET = wp.constant(real(0.02))
+"""Overlap of two obstacles at which they have met [half of the smallest thickness]; a smaller one may be rounding."""
 
-    @wp.func
-    def in_space(x: vec):
-        """The vector x in 3D, with z = 0 if `dim` is 2."""
-        y = wp.vec3d()
-        for a in range(dim):
-            y[a] = wp.float64(x[a])
-        return y
-
-    @wp.func
-    def from_space(y: wp.vec3d):
-        """The first `dim` components of y."""
-        x = vec()
-        for a in range(dim):
-            x[a] = real(y[a])
-        return x
-
-    return in_space, from_space
+_OPPOSITE = wp.constant(real(0.9))
+"""Cosine of the largest angle to the opposite direction at which faces are opposite: masses cannot move sideways."""
 
 
 @functools.cache
 def _surface(dim: int) -> wp.Function:
-    vec, (in_space, from_space) = vector(dim), _maps(dim)
+    vec, (in_space, from_space) = vector(dim), space_maps(dim)
 
     @wp.func
     def surface(solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, x: vec):
@@ -64,30 +49,35 @@ def _surface(dim: int) -> wp.Function:
 
 
 @functools.cache
-def meeting(dim: int) -> wp.Function:
-    """Warp function meet(...): velocity of a mass after contact with one obstacle, and its depth in the obstacle.
+def contact_with_obstacle(dim: int) -> wp.Function:
+    """Warp function after_contact(...): velocity of a mass after contact with one obstacle, and its depth in it.
 
-    The obstacle has a pose and a velocity. Its surface is rigid if the stiffness K is 0. Otherwise the pressure of the
-    surface is K d (1 - a v . n), with the depth d, the outward normal n, the damping a and the velocity v relative to
-    the surface. This is the law of Hunt and Crossley (1975) with an exponent of 1: the pressure is continuous as
-    contact begins, and never negative. Without contact the depth is 0 or less, and v' = v.
+    The obstacle may move, and its surface may move along itself like a belt. With a stiffness of 0 the
+    surface is rigid. With a stiffness K its pressure is K d (1 - a v . n), with the depth d, the outward normal n, the
+    damping a and the velocity v relative to the surface. This is the law of Hunt and Crossley (1975) with an exponent
+    of 1: the pressure is continuous as contact begins, and never negative. Without contact the depth is 0 or less, and
+    v' = v.
     """
-    vec, surface, constrain_velocity, (in_space, from_space) = vector(dim), _surface(dim), constrain(dim), _maps(dim)
+    vec, surface, constrain_velocity, (in_space, from_space) = (
+        vector(dim),
+        _surface(dim),
+        constrain(dim),
+        space_maps(dim),
+    )
 
     @wp.func
-    def meet(
-        solids: Solids, o: int, R: wp.mat33d, p: wp.vec3d, linear: wp.vec3d, angular: wp.vec3d, condition: int,
-        mu: real, extra: real, stiffness: real, damping: real, h: real, mass: real, x: vec, v: vec,
+    def after_contact(
+        solids: Solids, poses: MovingPoses, w: int, o: int, condition: int, mu: real, extra: real, stiffness: real,
+        damping: real, h: real, mass: real, x: vec, v: vec,
     ):  # fmt: skip
-        """Velocity of the mass after contact with obstacle o for the time h [m/s], and depth of the mass in o [m].
+        """Velocity of the mass after contact with obstacle o of world w for the time h [m/s], and its depth in o [m].
 
-        The obstacle has the axes R and the origin p. The origin moves with the velocity `linear`, and the obstacle
-        turns with `angular`. `mu` is the coefficient of sliding friction; static friction is larger by `extra`.
+        `mu` is the coefficient of sliding friction; static friction is larger by `extra`.
         """
-        d, n = surface(solids, o, R, p, x)
+        d, n = surface(solids, o, poses.rotation[w, o], poses.position[w, o], x)
         allowed = v
         if d < real(0.0):
-            moving = from_space(surface_velocity(p, linear, angular, in_space(x)))
+            moving = from_space(surface_velocity(poses, w, o, in_space(x), in_space(n)))
             against = v - moving
             push = -wp.dot(against, n)
             if stiffness > real(0.0):
@@ -95,7 +85,7 @@ def meeting(dim: int) -> wp.Function:
             allowed = moving + constrain_velocity(against, n, push, condition, mu, extra)
         return allowed, -d
 
-    return meet
+    return after_contact
 
 
 @functools.cache
@@ -109,7 +99,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         obstacle_count: Number of obstacles of the scene.
         stages: Number of stages of the integration scheme.
     """
-    vec, meet, (in_space, _) = vector(dim), meeting(dim), _maps(dim)
+    vec, after_contact, (in_space, _) = vector(dim), contact_with_obstacle(dim), space_maps(dim)
 
     module = wp.get_module(f"warpbots.springs.obstacle_contact_{dim}d_{obstacle_count}_{stages}")
     wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
@@ -121,6 +111,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         stiffness: wp.array[real],
         damping: real,
         obstacles: Solids,
+        poses: MovingPoses,
         condition: wp.array[int],
         extra: wp.array[real],
         friction: wp.array2d[real],
@@ -153,12 +144,12 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         in_contact = bool(False)
         for o in range(wp.static(obstacle_count)):
             at = x[i] + drift * v[i]
-            R = obstacles.rotation[o]
-            p = obstacles.position[o]
+            R = poses.rotation[w, o]
+            p = poses.position[w, o]
             if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(at)):
-                allowed, depth = meet(
-                    obstacles, o, R, p, wp.vec3d(), wp.vec3d(), condition[o], friction[row, o], extra[o],
-                    stiffness[n], damping, h, mass[i], at, allowed,
+                allowed, depth = after_contact(
+                    obstacles, poses, w, o, condition[o], friction[row, o], extra[o], stiffness[n], damping, h,
+                    mass[i], at, allowed,
                 )  # fmt: skip
                 if depth > real(0.0):
                     in_contact = True
@@ -174,7 +165,7 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
 
 @functools.cache
 def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
-    """Kernel over (worlds, masses): computes the force of each mass on each obstacle.
+    """Kernel over (worlds, masses): computes the force of each mass on each obstacle, and its velocity after contact.
 
     The force is the mean over the time h, with the contact law of `contact_kernel`.
 
@@ -183,7 +174,7 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         obstacle_count: Number of obstacles of the scene.
     """
     vec = vector(dim)
-    meet = meeting(dim)
+    after_contact = contact_with_obstacle(dim)
 
     module = wp.get_module(f"warpbots.springs.obstacle_force_{dim}d_{obstacle_count}")
     wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
@@ -195,6 +186,7 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         stiffness: wp.array[real],
         damping: real,
         obstacles: Solids,
+        poses: MovingPoses,
         condition: wp.array[int],
         extra: wp.array[real],
         friction: wp.array2d[real],
@@ -208,10 +200,11 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         force: wp.array2d[NODE],
         # out
         force_out: wp.array3d[vec],
+        velocity_out: wp.array2d[vec],
     ):
         """Force m (V - constrain(V)) / h on each obstacle, beginning with the free velocity V = v + h f / m.
 
-        After each obstacle V is replaced by constrain(V).
+        After each obstacle V is replaced by constrain(V); the last V is the velocity after contact.
         """
         w, i = wp.tid()
         m = mass[w, i]
@@ -221,12 +214,13 @@ def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
             f[c] = force[w, i][c]
         free = v[w, i] + h / m * f
         for o in range(wp.static(obstacle_count)):
-            allowed, _depth = meet(
-                obstacles, o, obstacles.rotation[o], obstacles.position[o], wp.vec3d(), wp.vec3d(), condition[o],
-                friction[row, o], extra[o], stiffness[i], damping, h, m, x[w, i], free,
+            allowed, _depth = after_contact(
+                obstacles, poses, w, o, condition[o], friction[row, o], extra[o], stiffness[i], damping, h, m,
+                x[w, i], free,
             )  # fmt: skip
             force_out[w, o, i] = m / h * (free - allowed)
             free = allowed
+        velocity_out[w, i] = free
 
     return obstacle_force
 
@@ -239,29 +233,41 @@ def stop_kernel(dim: int) -> wp.Kernel:
     mass is below the opposite face, which would push it out on the far side; or the mass is outside again after a
     displacement of more than `half` (half of the smallest thickness) into the face. The kernel tests whether a mass is
     inside at the start of the step and, for a displacement longer than `half`, at points along the displacement.
+
+    If obstacles move, two of them may meet. At a mass between opposite faces, the sum of its distances is the gap; a
+    mass also gets the position NaN if there is no gap left.
     """
     vec = vector(dim)
-    surface, (in_space, _) = _surface(dim), _maps(dim)
+    surface, (in_space, from_space) = _surface(dim), space_maps(dim)
     nan = real(float("nan"))
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stop_{dim}d"), enable_backward=False)
     def stop_passing(
         # model
         obstacles: Solids,
+        poses: MovingPoses,
+        moving: int,
         half: real,
+        count: int,
+        # step
+        h: wp.float64,
         # state
         x: wp.array[vec],
         # out
         x_out: wp.array[vec],
     ):
-        """x' = NaN if the displacement from x to x' passes through an obstacle."""
+        """x' = NaN if the displacement from x to x', relative to an obstacle, passes through the obstacle."""
         i = wp.tid()
+        w = i // count
         start = x[i]
-        displacement = x_out[i] - start
         passes = bool(False)
         for o in range(obstacles.kind.shape[0]):
-            R = obstacles.rotation[o]
-            p = obstacles.position[o]
+            R = poses.rotation[w, o]
+            p = poses.position[w, o]
+            displacement = x_out[i] - start
+            if moving == 1:
+                carried = h * carried_velocity(p, poses.linear[w, o], poses.spin[w, o], in_space(start))
+                displacement = displacement - from_space(carried)
             d = real(0.0)
             face = vec()
             if may_touch(obstacles.kind[o], obstacles.reach[o], R, p, in_space(start)):
@@ -270,6 +276,10 @@ def stop_kernel(dim: int) -> wp.Kernel:
                 for k in range(1, _PARTS):
                     if d >= real(0.0):
                         d, face = surface(obstacles, o, R, p, start + real(k) / real(_PARTS) * displacement)
+            if moving == 1 and d < real(0.0):
+                for q in range(obstacles.kind.shape[0]):
+                    e, other = surface(obstacles, q, poses.rotation[w, q], poses.position[w, q], start)
+                    passes = passes or (d + e < -_MET * half and wp.dot(face, other) < -_OPPOSITE)
             if d < real(0.0):
                 d_end, face_end = surface(obstacles, o, R, p, start + displacement)
                 if d_end < real(0.0):

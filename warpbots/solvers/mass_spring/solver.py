@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.contact import least_thickness, signed_distance
+from warpbots.contact import least_thickness
 from warpbots.numerics import copy, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
@@ -16,9 +16,11 @@ from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.explicit_step import ExplicitStep
+from warpbots.solvers.mass_spring.impulses import MassImpulses
 from warpbots.solvers.mass_spring.measurements import MassSpringMeasurement, MassSpringReadings, readings
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.stable_time_step import largest_step
+from warpbots.solvers.moving_frames import have_met
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["MassSpring"]
@@ -130,7 +132,7 @@ class MassSpring:
         springs = (model.worlds, len(model.lattice.ends) if model.inelastic else 0)
         return MassSpringState(
             motion(model.lattice.position), motion(model.lattice.velocity), zeros(model.worlds, wp.float64),
-            zeros(springs), zeros(springs), zeros(model.worlds),
+            zeros((model.worlds, model.frames.drives), wp.float64), zeros(springs), zeros(springs), zeros(model.worlds),
         )  # fmt: skip
 
     def max_time_step(self, model: MassSpringModel, enough: float = math.inf) -> float:
@@ -154,17 +156,24 @@ class MassSpring:
             after: Fields of the state after the step, which is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
+        if ended := model.frames.diagnosis(before["time"], after["time"], dt):
+            return ended
         moved = {name: np.isfinite(after[name]).all(axis=-1) for name in ("position", "velocity")}
         passed = np.isfinite(before["position"]).all(axis=-1) & moved["velocity"] & ~moved["position"]
         if passed.any():
             w, i = (int(k) for k in np.argwhere(passed)[0])
             x = before["position"][w, i : i + 1].astype(np.float64)
-            obstacle = min(model.scene.obstacles, key=lambda o: abs(float(signed_distance(o.shape, x)[0])))
+            mass = f"mass {i} of {model.scene.bodies[model.lattice.body[i]].name!r} in world {w}"
+            depth = model.frames.depths(model, before["time"], before["travel"], w, x[0])
+            deepest = np.argsort(-depth)[:2]
+            if len(model.frames) and len(deepest) == 2 and depth[deepest].sum() > 0.0:
+                names = (model.scene.obstacles[k].name for k in deepest)
+                return have_met(f"{mass}, at {x[0].round(4).tolist()} m,", *names, before["time"][w] + dt)
+            obstacle = model.scene.obstacles[int(np.abs(depth).argmin())]
             return (
-                f"mass {i} of {model.scene.bodies[model.lattice.body[i]].name!r} in world {w} passes through the "
-                f"obstacle {obstacle.name!r} and would come out on the far side: use a thicker obstacle, a higher "
-                f"contact_stiffness (this one is {self.contact_stiffness:g} Pa/m, 0 is rigid) or more "
-                f"substeps (this one has {dt:.3g} s, in which the mass moves "
+                f"{mass} passes through the obstacle {obstacle.name!r} and would come out on the far side: use a "
+                f"thicker obstacle, a higher contact_stiffness (this one is {self.contact_stiffness:g} Pa/m, 0 is "
+                f"rigid) or more substeps (this one has {dt:.3g} s, in which the mass moves "
                 f"{np.linalg.norm(before['velocity'][w, i]) * dt:.3g} m)"
             )
         for fields in (before, after):
@@ -214,8 +223,7 @@ class MassSpring:
         Raises:
             RuntimeError: A gradient is recorded, but a state has no arrays for gradients.
         """
-        thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
-        step = ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)
+        step = self.explicit_step(model, state, control, state_out, dt)
 
         def adjoint() -> None:
             refuse_states_without_gradient("MassSpring", state=state.fields(), state_out=state_out.fields())
@@ -225,3 +233,20 @@ class MassSpring:
         copy(state_out.lost, state.lost)
         parameters = model.parameter_arrays()
         record(adjoint, [*state.fields(), control, *parameters], state_out.fields())
+
+    def explicit_step(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float,
+        impulses: MassImpulses | None = None,
+    ) -> ExplicitStep:  # fmt: skip
+        """A step and its adjoint, with the arguments of `step` and impulses from outside; runs nothing.
+
+        Args:
+            model: From `build`.
+            state: State at the start of the step; not changed.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            state_out: State at the end of the step.
+            dt: Time step [s].
+            impulses: Impulses on the masses from outside, if there are any.
+        """
+        thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
+        return ExplicitStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest, impulses)

@@ -13,13 +13,11 @@ from warpbots.solvers.mass_spring.motor_forces import add_motor_forces, adj_moto
 from warpbots.solvers.mass_spring.self_contact import adj_contact_kernel, contact_kernel, point_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 
-__all__ = ["add_forces", "adj_add_forces", "refuse_captured_grid"]
+__all__ = ["add_forces", "adj_add_forces", "project_forces", "refuse_captured_grid"]
 
 
 def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force: wp.array) -> None:
-    """Add the forces at the positions and velocities of ``model.workspace.stage``, then project the sum.
-
-    The projection onto the constraints removes the components along which a constraint allows no motion.
+    """Add the forces at the positions and velocities of ``model.workspace.stage``; constraints are not applied.
 
     Args:
         model: The model.
@@ -37,7 +35,6 @@ def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
         add_motor_forces(model.motors, work.motors, _of_motors(model), control, stage.x, stage.v, force)
     if model.cables.stiffness.size:
         add_cable_forces(model.cables, work.cables, control, stage.x, force)
-    _project(model, force)
 
 
 def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force_adj: wp.array) -> None:
@@ -47,11 +44,9 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
         model: The model.
         control: Control signals, shape (worlds, channels).
         state_out: State at the end of the step; the function reads its broken springs.
-        force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); the function projects
-            this gradient onto the constraints in place.
+        force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,).
     """
     work, stage = model.workspace, model.workspace.stage
-    _project(model, force_adj)
     constants = any(a.grad is not None for a in (*model.constants, model.length))
     kernel = adj_pull_kernel(model.damped, model.gather, model.inelastic, constants)
     inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten(), force_adj]
@@ -67,11 +62,15 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
         adj_cable_forces(model.cables, work.cables, control, stage.x, stage.x_adj, force_adj)
 
 
-def _project(model: MassSpringModel, force: wp.array) -> None:
-    """Project forces, or a gradient with respect to forces, onto the constraints, in place."""
-    if model.held.size:
-        held = (model.worlds, model.held.size)
-        launch(project_forces_kernel(model.dim), held, model.constraints, [force], model.device)
+def project_forces(model: MassSpringModel, force: wp.array) -> None:
+    """Project forces of a stage, or a gradient with respect to them, onto the constraints, in place.
+
+    The projection removes the components along which a constraint allows no motion; it is its own adjoint.
+    """
+    held = model.held_at_stages
+    if held.size:
+        inputs = [held, model.freedom, model.direction]
+        launch(project_forces_kernel(model.dim), (model.worlds, held.size), inputs, [force], model.device)
 
 
 def _near(model: MassSpringModel) -> list:

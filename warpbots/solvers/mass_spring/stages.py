@@ -195,6 +195,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         h: real,
         p: NODE,
         q: NODE,
+        passed: wp.float64,
         # state
         x: wp.array[vec],
         v: wp.array[vec],
@@ -209,7 +210,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         """x' = x + h v + sum_s p_s f_s / m, v' = v + sum_s q_s f_s / m, t' = t + h.
 
         The sums run over the forces f_s of all stages s. `p` and `q` are the weights of the scheme, multiplied by h^2
-        and by h.
+        and by h. `passed` is h in double precision, by which time advances without drift.
         """
         i = wp.tid()
         V = v[i]
@@ -223,7 +224,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         v_out[i] = V
         w = _world(i, count, x.shape[0])
         if i == w * count:
-            time_out[w] = time[w] + wp.float64(h)
+            time_out[w] = time[w] + passed
 
     return end
 

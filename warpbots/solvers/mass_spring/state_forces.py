@@ -26,7 +26,7 @@ def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -
 
 
 def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.array) -> wp.array:
-    """Forces on the masses without contact with obstacles [N], shape (worlds * n_masses,).
+    """Forces on the masses without obstacles and constraints [N], shape (worlds * n_masses,).
 
     Call `rest_at` first: the function reads the rest lengths from the workspace.
     """

@@ -12,7 +12,7 @@ from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.motor_forces import MotorWorkspace
 from warpbots.solvers.mass_spring.virial import Neighbours, neighbours_of
-from warpbots.solvers.matter_readings import MatterTerms, matter_terms
+from warpbots.solvers.matter_readings import MatterTerms, matter_terms, moment_type
 from warpbots.solvers.solver import State
 
 __all__ = [
@@ -40,6 +40,7 @@ class MassSpringSizes:
         cables: Number of cables.
         waypoints: Number of waypoints of all cables.
         obstacles: Number of obstacles.
+        constraints: Number of constraints.
     """
 
     dim: int
@@ -52,6 +53,7 @@ class MassSpringSizes:
     cables: int
     waypoints: int
     obstacles: int
+    constraints: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +158,16 @@ class EndWorkspace:
         return self._motion()
 
     @functools.cached_property
+    def uncarried(self) -> list[wp.array]:
+        """Positions [m] and velocities [m/s] before constraints that move, shape (worlds * n_masses,) each."""
+        return self._motion()
+
+    @functools.cached_property
+    def uncarried_adj(self) -> list[wp.array]:
+        """Gradients with respect to the two arrays of `uncarried`, each of shape (worlds * n_masses,), vector."""
+        return self._motion()
+
+    @functools.cached_property
     def free_time(self) -> wp.array:
         """Scratch array to which the adjoint writes a time [s] that is not read, shape (worlds,)."""
         return wp.zeros(self.sizes.worlds, dtype=wp.float64, device=self.device)
@@ -253,6 +265,41 @@ class ReadingWorkspace:
     def contact(self) -> wp.array:
         """Force of each mass on each obstacle [N], shape (worlds, n_obstacles, n_masses), vector."""
         return self._terms(vector(self.sizes.dim), self.sizes.obstacles, self.sizes.masses)
+
+    @functools.cached_property
+    def projected(self) -> wp.array:
+        """Forces on the masses, without obstacles, that constraints allow [N], shape (worlds, n_masses)."""
+        return self._terms(NODE, self.sizes.masses)
+
+    @functools.cached_property
+    def started(self) -> wp.array:
+        """Velocity of each mass at the start plus its change by impulses [m/s], shape (worlds, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def free(self) -> wp.array:
+        """Velocity of each mass without impulses and obstacles [m/s], shape (worlds, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def velocity(self) -> wp.array:
+        """Velocity of each mass after contact with obstacles [m/s], shape (worlds, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def held(self) -> wp.array:
+        """Force of each mass on each constraint [N], shape (worlds, n_constraints, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.constraints, self.sizes.masses)
+
+    @functools.cached_property
+    def held_moment(self) -> wp.array:
+        """Torque of each mass on each constraint about the origin [N m], shape (worlds, n_constraints, n_masses)."""
+        return self._terms(moment_type(self.sizes.dim), self.sizes.constraints, self.sizes.masses)
+
+    @functools.cached_property
+    def contact_moment(self) -> wp.array:
+        """Torque of each mass on each obstacle about the origin [N m], shape (worlds, n_obstacles, n_masses)."""
+        return self._terms(moment_type(self.sizes.dim), self.sizes.obstacles, self.sizes.masses)
 
     @functools.cached_property
     def virial(self) -> wp.array:

@@ -5,7 +5,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation, active_laws
 from warpbots.contact import coefficients
-from warpbots.materials import FLUIDS
+from warpbots.materials import FLUIDS, hencky, law_of, weakly_compressible
 from warpbots.numerics import real, vector
 from warpbots.scene import (
     Cable,
@@ -18,18 +18,22 @@ from warpbots.scene import (
     PneumaticCell,
     Scene,
     SceneError,
+    VelocityDrive,
 )
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled, tiled_parameters
-from warpbots.solvers.law_constants import most_constants, refuse_taken_names
+from warpbots.solvers.law_constants import check_laws, most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.motion_parameters import motion_parameters
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.mpm.domain import domain_of
 from warpbots.solvers.mpm.flow import flow_groups
 from warpbots.solvers.mpm.grid import BackgroundGrid
 from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import MPMModel, ParticleGroup
+from warpbots.solvers.mpm.moving_solids import moving_solids
 from warpbots.solvers.mpm.particles import ParticleConstants, Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import MPMWorkspace
@@ -37,6 +41,7 @@ from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     refuse_actuators,
     refuse_copies,
+    refuse_embedded,
     refuse_fluid,
     refuse_materials,
     refuse_rigid,
@@ -45,6 +50,9 @@ from warpbots.solvers.scene_support import (
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 
 __all__ = ["build"]
+
+_FLOWING = {"hencky": hencky.law, "weakly_compressible": weakly_compressible.law}
+"""Definitions of the laws on which plastic flow and the flow of fluids rely, by name."""
 
 _BENDS = 0.75
 """Least number of cells across a body at which its bending stiffness is right within a fifth: two particles."""
@@ -65,19 +73,24 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         SceneError: The scene cannot be simulated by MPM; the message says why.
     """
     _refuse_what_is_unknown(scene)
+    refuse_embedded(scene)
     particles = fill(scene, dx, per_axis)
     for i, body in enumerate(scene.bodies):
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0)
     grid = BackgroundGrid.around(*domain_of(scene, particles), dx)
-    refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
-    grid.refuse_thin(scene.obstacles)
+    moving = moving_solids(scene, grid, device)
+    per_node = 100.0 + 20.0 * len(scene.constraints) + 60.0 * len(moving)
+    refuse_copies("MPM", worlds, per_node * grid.nodes + 300.0 * len(particles))
+    frames = MovingFrames(scene, worlds, device, moving.solids, moving.owner.numpy())
+    moves = frames.of_obstacle >= 0
+    grid.refuse_thin(scene.obstacles, moves)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
-    constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
-    stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
+    constraints = held_regions(scene, particles, frames.of_constraint, dx, worlds * grid.nodes, device)
+    stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable | VelocityDrive)}
     laws = active_laws(stresses.values(), scene.dim)
-    groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, device)
+    groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, moves, device)
     at_rest = (
         particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping,
         particles.fibre_modulus, particles.branch_modulus,
@@ -86,7 +99,9 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     workspace = MPMWorkspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
         particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
-        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, n_constants=most_constants(groups), device=device,
+        n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, n_moving=len(moving),
+        n_constraints=len(scene.constraints),
+        n_constants=most_constants(groups), device=device,
     )  # fmt: skip
 
     entries = {"scalar": real, "vector": vector(scene.dim)}
@@ -112,6 +127,9 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
+        frames=frames,
+        moving=moving,
+        **motion_parameters(scene, worlds, device),
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device, laws),
         active_laws=laws,
         cables=cables,
@@ -158,7 +176,14 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_fluid("MPM", scene)
     refuse_materials("MPM", scene)
     refuse_taken_names("MPM", scene, MPMModel)
+    check_laws(scene, second=False)
     for body in scene.bodies:
+        flows = body.material.plasticity is not None or body.material.law in FLUIDS
+        if flows and law_of(body.material.law).definition is not _FLOWING[body.material.law]:
+            raise SceneError(
+                f"SoftBody {body.name!r}: plasticity and fluids need the law {body.material.law!r} of warpbots, which "
+                f"LAWS[{body.material.law!r}] = ... has replaced; register your law under another name"
+            )
         if body.material.law in FLUIDS and any(material.fibres for material in body.materials):
             raise SceneError(
                 f"SoftBody {body.name!r}: a fluid, law={body.material.law!r}, forgets the stretch that fibres feel; "
@@ -182,7 +207,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; "
                 f"{remedy(scene, 'MPM', 'take Pressure or Muscle,')}"
             )
-    refuse_actuators("MPM", scene, (Cable,))
+    refuse_actuators("MPM", scene, (Cable, VelocityDrive))
     for attachment in scene.attachments:
         raise SceneError(
             f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; "

@@ -21,9 +21,9 @@ from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.transfer import stencil
 from warpbots.solvers.projection import projection
 
-__all__ = ["adj_hold_particles", "hold_nodes", "hold_particles", "share_nodes"]
+__all__ = ["adj_hold_particles", "hold_nodes", "hold_particles", "is_held", "share_nodes"]
 
-_SHARE = 1.0 / 9.0
+_SHARE = wp.constant(real(1.0 / 9.0))
 """Fraction of the matter at a node above which the node is held [1]."""
 
 
@@ -45,32 +45,33 @@ def hold_nodes(
     launch(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
 
 
-def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
+def hold_particles(model: MPMModel, constraint: HeldRegion, state: MPMState, state_out: MPMState, dt: float) -> None:
     """Project the velocities of held particles, and move these particles with their projected velocities."""
-    for c in model.constraints:
-        inputs = [c.particle, c.freedom, c.direction, model.geometry, state.motion, real(dt)]
-        size = (model.worlds, c.particle.size)
-        launch(hold_particles_kernel(model.dim), size, inputs, [state_out.motion], model.device)
+    c, size = constraint, (model.worlds, constraint.particle.size)
+    inputs = [c.particle, c.freedom, c.direction, model.geometry, state.motion, real(dt)]
+    launch(hold_particles_kernel(model.dim), size, inputs, [state_out.motion], model.device)
 
 
-def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, moved_adj: object, dt: float) -> None:
+def adj_hold_particles(
+    model: MPMModel, constraint: HeldRegion, state: MPMState, state_out: MPMState, moved_adj: object, dt: float
+) -> None:
     """Complete the adjoint of `hold_particles`; call this after the adjoint of a step without constraints on particles.
 
     Args:
         model: The model.
+        constraint: The constraint.
         state: State at the start of the step.
         state_out: State at the end of the step.
         moved_adj: Gradient with respect to the motion after the step and before plastic flow, as a Warp struct.
         dt: Length of the step [s].
     """
-    velocity, velocity_adj = model.workspace.velocity, model.workspace.velocity_adj
-    for c in model.constraints:
-        inputs = [
-            c.particle, c.freedom, c.direction, model.geometry, state.motion, state_out.motion, velocity, moved_adj,
-            real(dt),
-        ]  # fmt: skip
-        size, outputs = (model.worlds, c.particle.size), [state.motion_adj, velocity_adj]
-        launch(adj_hold_particles_kernel(model.dim), size, inputs, outputs, model.device)
+    c, velocity, velocity_adj = constraint, model.workspace.velocity, model.workspace.velocity_adj
+    inputs = [
+        c.particle, c.freedom, c.direction, model.geometry, state.motion, state_out.motion, velocity, moved_adj,
+        real(dt),
+    ]  # fmt: skip
+    size, outputs = (model.worlds, c.particle.size), [state.motion_adj, velocity_adj]
+    launch(adj_hold_particles_kernel(model.dim), size, inputs, outputs, model.device)
 
 
 @functools.cache
@@ -107,11 +108,16 @@ def share_kernel(dim: int) -> wp.Kernel:
     return share
 
 
+@wp.func
+def is_held(h: NODE):
+    """Whether a node is held: at least a ninth of its matter, from `share_nodes`, is held."""
+    return h[0] > real(0.0) and h[0] >= _SHARE * h[3]
+
+
 @functools.cache
 def hold_nodes_kernel(dim: int) -> wp.Kernel:
     """Kernel over (pencils of all worlds, lanes): projects the velocities of held nodes."""
     vec, s, project = vector(dim), stencil(dim), projection(dim)
-    least = real(_SHARE)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
     def hold_grid(
@@ -131,8 +137,7 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
         if active[pencil] == 0:
             return
         for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
-            h = share[i]
-            if h[0] > real(0.0) and h[0] >= least * h[3]:
+            if is_held(share[i]):
                 velocity_out[i] = s.node(project(s.momentum(velocity_out[i]), freedom, direction), real(0.0))
 
     return hold_grid

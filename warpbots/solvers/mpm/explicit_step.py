@@ -1,5 +1,7 @@
 """One explicit step of MLS-MPM, and its adjoint: from particles to the grid, on the grid, and back to the particles."""
 
+from typing import Protocol
+
 import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, parallel, real
@@ -9,40 +11,83 @@ from warpbots.solvers.mpm.constraints import adj_hold_particles, hold_nodes, hol
 from warpbots.solvers.mpm.flow import adj_flow, flow
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
 from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.moving_constraints import (
+    adj_carry_nodes,
+    adj_carry_particles,
+    carry_nodes,
+    carry_particles,
+)
+from warpbots.solvers.mpm.moving_faults import stop_impossible
+from warpbots.solvers.mpm.moving_obstacles import adj_moving_contact, moving_contact
 from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.retained_motion import add_residual, adj_residual, find_residual, without_residual
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.workspace import Gathered
 
-__all__ = ["adj_gather", "clear", "gather", "grid_threads", "step", "step_adjoint"]
+__all__ = [
+    "NodeImpulses", "adj_free_velocities", "adj_gather", "clear", "free_velocities", "gather", "grid_threads", "step",
+    "step_adjoint",
+]  # fmt: skip
 
 
-def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
-    """Advance by `dt` [s]; see `MPM.step`."""
+class NodeImpulses(Protocol):
+    """Impulses on grid nodes from outside the solver in one step, such as those of rigid bodies."""
+
+    def apply(self, gathered: Gathered) -> None:
+        """Add the impulses to the momentum of the nodes, which includes all forces except gravity."""
+
+    def apply_again(self, gathered: Gathered) -> None:
+        """Add the same impulses as `apply` in this step, after the grid was filled again for the adjoint."""
+
+    def adjoint(self, gathered: Gathered, momentum_adj: wp.array) -> None:
+        """Replace the gradient by momentum and mass after the impulses by the gradient before the impulses."""
+
+
+def step(
+    model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float,
+    impulses: NodeImpulses | None = None,
+) -> None:  # fmt: skip
+    """Advance by `dt` [s]; see `MPM.step`. `impulses` act on the nodes, if there are any."""
     gathered, velocity = model.workspace.gathered(state_out), model.workspace.velocity
+    model.frames.place(model.frame_state(state, control), dt, 0.0)
     gather(model, state, control, gathered, dt)
+    if impulses is not None:
+        impulses.apply(gathered)
     _find_residual(model, state, gathered)
     _move_grid(model, state, gathered, dt)
     inputs = [model.geometry, state.motion, velocity, real(dt)]
     launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
     flow(model, state, state_out, dt)
-    hold_particles(model, state, state_out, dt)
+    for c in model.constraints:
+        (hold_particles if c.frame < 0 else carry_particles)(model, c, state, state_out, dt)
     if model.fluid is not None:
         add_residual(model, state_out.motion, dt)
+    if len(model.frames):
+        _advance_frames(model, state, control, state_out, dt)
 
 
-def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
+def step_adjoint(
+    model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float,
+    impulses: NodeImpulses | None = None,
+) -> None:  # fmt: skip
     """Adjoint of `step`, from the gradients of `state_out`.
 
     The grid is filled again if the step did not keep it.
     """
-    workspace = model.workspace
+    workspace, frame_state = model.workspace, model.frame_state(state, control)
     gathered = workspace.gathered(state_out)
+    if len(model.frames):
+        model.frames.clear_gradients()
+        model.frames.place(frame_state, dt, 0.0)
+        model.frames.adj_advance(frame_state, dt, state_out.travel)
+        model.frames.adj_advance_time(frame_state, dt, state_out.time)
     if workspace.keeps(state_out):
         _load_particles(model, state, control)
     else:
         gather(model, state, control, gathered, dt)
+        if impulses is not None:
+            impulses.apply_again(gathered)
     moved = _adj_residual(model, state, state_out, gathered, dt)
     _move_grid(model, state, gathered, dt)
     clear(model, gathered.active, workspace.velocity_adj)
@@ -53,11 +98,16 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
         [model.geometry, state.motion, moved.motion, workspace.velocity, moved_adj, real(dt)],
         [state.motion_adj, workspace.velocity_adj], model.device,
     )  # fmt: skip
-    adj_hold_particles(model, state, moved, moved_adj, dt)
-    for constraint in reversed(model.constraints):
-        hold_nodes(model, constraint, gathered.active, workspace.velocity_adj, grid_threads(model))
-    _grid_adjoint(model, gathered, dt)
+    for c in model.constraints:
+        (adj_hold_particles if c.frame < 0 else adj_carry_particles)(model, c, state, moved, moved_adj, dt)
+    _adj_constrain(model, gathered)
+    if len(model.moving):
+        adj_moving_contact(model, gathered, grid_threads(model), dt)
+    adj_free_velocities(model, gathered, dt)
+    if impulses is not None:
+        impulses.adjoint(gathered, workspace.momentum_adj)
     adj_gather(model, state, control, dt)
+    model.frames.adj_place(frame_state, dt, 0.0)
 
 
 def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
@@ -155,35 +205,63 @@ def _forces(model: MPMModel) -> list[tuple[wp.array, wp.array]]:
     return cables + ([(model.workspace.every_particle, model.load)] if model.loaded else [])
 
 
+def _advance_frames(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
+    """Write the time and the coordinates of drives after a step; time becomes NaN in worlds that cannot go on."""
+    frame_state = model.frame_state(state, control)
+    model.frames.advance(frame_state, dt, state_out.travel)
+    model.frames.advance_time(frame_state, dt, state_out.time)
+    model.frames.end_runs(dt, state_out.time)
+    if len(model.moving):
+        stop_impossible(model, state, state_out.time, dt)
+
+
 def _move_grid(model: MPMModel, state: MPMState, gathered: Gathered, dt: float) -> None:
     """Compute the velocity of the grid from its momentum and mass."""
-    velocity = model.workspace.velocity
+    free_velocities(model, gathered, dt)
+    if len(model.moving):
+        moving_contact(model, gathered, grid_threads(model), dt)
+    for c in model.constraints:
+        clear(model, gathered.active, c.share)
+        share_nodes(model, c, state)
+        if c.frame < 0:
+            hold_nodes(model, c, gathered.active, model.workspace.velocity, grid_threads(model))
+        else:
+            carry_nodes(model, c, gathered.active, grid_threads(model))
+
+
+def _adj_constrain(model: MPMModel, gathered: Gathered) -> None:
+    """Replace the gradient of the velocities of nodes by the gradient of their velocities before constraints."""
+    for c in reversed(model.constraints):
+        if c.frame < 0:
+            hold_nodes(model, c, gathered.active, model.workspace.velocity_adj, grid_threads(model))
+        else:
+            adj_carry_nodes(model, c, gathered.active, grid_threads(model))
+
+
+def free_velocities(model: MPMModel, gathered: Gathered, dt: float) -> None:
+    """Compute the velocities of nodes after gravity and contact with obstacles that do not move."""
     inputs = _grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
-    launch(grid_kernel(model.dim), grid_threads(model), inputs, [velocity], model.device)
-    for constraint in model.constraints:
-        clear(model, gathered.active, constraint.share)
-        share_nodes(model, constraint, state)
-        hold_nodes(model, constraint, gathered.active, velocity, grid_threads(model))
+    launch(grid_kernel(model.dim), grid_threads(model), inputs, [model.workspace.velocity], model.device)
 
 
 def _grid_inputs(
     model: MPMModel, friction: wp.array, gravity: wp.array, copies: int, gathered: Gathered, dt: float
 ) -> list:
     sizes = [model.grid.resolution[-1], model.grid.pencils, grid_threads(model)[1], copies]
-    return [*model.contacts, friction, gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
+    return [*model.contacts.surfaces, friction, gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
 
 
-def _grid_adjoint(model: MPMModel, gathered: Gathered, dt: float) -> None:
-    """Adjoint of `_move_grid`: gradients with respect to momentum and mass, friction and gravity."""
-    workspace, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
-    copies = workspace.copies.wanted(*shared.values())
+def adj_free_velocities(model: MPMModel, gathered: Gathered, dt: float) -> None:
+    """Adjoint of `free_velocities`: gradients with respect to momentum and mass, friction and gravity."""
+    work, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
+    copies = work.copies.wanted(*shared.values())
     values = [copies.values(name, array) for name, array in shared.items()]
     gradients = [copies.gradient(name, array) for name, array in shared.items()]
     launch_adjoint(
         grid_kernel(model.dim), grid_threads(model),
-        _grid_inputs(model, *values, copies.count, gathered, dt), [workspace.velocity],
-        [None] * 5 + gradients + [None] * 5 + [workspace.momentum_adj, None],
-        [workspace.velocity_adj], model.device,
+        _grid_inputs(model, *values, copies.count, gathered, dt), [work.velocity],
+        [None] * 5 + gradients + [None] * 5 + [work.momentum_adj, None],
+        [work.velocity_adj], model.device,
     )  # fmt: skip
     for name, array in shared.items():
         copies.collect(name, array)

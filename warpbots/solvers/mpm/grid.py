@@ -8,13 +8,13 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import CODES, constrain, extra_rest_friction, normal, refuse_thin, signed_distance
-from warpbots.numerics import NODE, real, real_numpy, vector
+from warpbots.numerics import NODE, index_vector, real, real_numpy, vector
 from warpbots.scene import Obstacle
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
-__all__ = ["MARGIN", "GridContacts", "BackgroundGrid", "clear_kernel", "divide", "grid_kernel"]
+__all__ = ["MARGIN", "BackgroundGrid", "GridContacts", "clear_kernel", "divide", "grid_kernel", "node_position"]
 
 MARGIN = 3
 """Cells of the grid beyond the domain on every side, so that a particle at its edge has its whole stencil."""
@@ -33,17 +33,19 @@ _NODE = 120.0
 
 
 class GridContacts(NamedTuple):
-    """Contacts of grid nodes with obstacles.
+    """Contacts of grid nodes with obstacles that do not move.
 
     A node has at most three contacts: with the obstacles whose surfaces are nearest.
 
     Attributes:
         of_node: Indices of the up to three contacts of each node, -1 for no contact, shape (n_nodes,), vec3i.
         normal: Outward unit normal of the obstacle at the node of each contact, shape (n_contacts,).
-        obstacle: Index of the obstacle of each contact, shape (n_contacts,).
+        obstacle: Index of the obstacle of each contact, shape (n_contacts + n_moving * nodes,): first the
+            contacts with obstacles at rest, then all nodes for each obstacle that moves, because it may touch any node.
         condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
         extra: Coefficient of static friction minus coefficient of sliding friction of each obstacle [1], shape
             (n_obstacles,).
+        place: Position of the node of each entry of `obstacle` [m], vector.
     """
 
     of_node: wp.array
@@ -51,6 +53,12 @@ class GridContacts(NamedTuple):
     obstacle: wp.array
     condition: wp.array
     extra: wp.array
+    place: wp.array
+
+    @property
+    def surfaces(self) -> list[wp.array]:
+        """Inputs of kernels of contact: all arrays except `place`."""
+        return list(self[:-1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,31 +108,55 @@ class BackgroundGrid:
         axes = [self.lower[a] + self.dx * np.arange(n) for a, n in enumerate(self.resolution)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.nodes, len(self.resolution))
 
-    def refuse_thin(self, obstacles: tuple[Obstacle, ...]) -> None:
-        """Raise if an obstacle that reaches into the grid is too thin to be resolved by the nodes.
+    @property
+    def upper(self) -> np.ndarray:
+        """Position of the last node [m], shape (dim,)."""
+        return self.lower + self.dx * (np.array(self.resolution) - 1)
+
+    @property
+    def places(self) -> list:
+        """Inputs of kernels that compute positions of nodes with `node_position`: first node, cell size, resolution."""
+        dim = len(self.resolution)
+        return [wp.vec3d(*self.lower, *[0.0] * (3 - dim)), wp.float64(self.dx), index_vector(dim)(*self.resolution)]
+
+    def refuse_thin(self, obstacles: tuple[Obstacle, ...], moving: np.ndarray) -> None:
+        """Raise if an obstacle in the grid, or one that may move into it, is too thin for the nodes to resolve.
+
+        Args:
+            obstacles: Obstacles of the scene.
+            moving: Whether each obstacle moves, shape (n_obstacles,), bool.
 
         Raises:
             SceneError: An obstacle is too thin; the message names the first such obstacle.
         """
-        upper = self.lower + self.dx * (np.array(self.resolution) - 1)
         boxes = [o.shape.bounds for o in obstacles]
         met = [
-            o for o, (low, high) in zip(obstacles, boxes, strict=True) if ((low <= upper) & (high >= self.lower)).all()
+            o
+            for o, (low, high), moves in zip(obstacles, boxes, moving, strict=True)
+            if moves or ((low <= self.upper) & (high >= self.lower)).all()
         ]
         sticky = tuple(o for o in met if o.condition == "sticky")
         others = tuple(o for o in met if o.condition != "sticky")
         refuse_thin(sticky, self.dx, "nodes", "MPM(dx=...)")
         refuse_thin(others, self.dx, "nodes", "MPM(dx=...)", _THINNEST * self.dx)
 
-    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "GridContacts":
-        """Contacts of the nodes that lie inside obstacles, with the normals of the obstacles at these nodes."""
+    def contacts(self, obstacles: tuple[Obstacle, ...], moving: np.ndarray, device: wp.Device) -> "GridContacts":
+        """Contacts of the nodes inside obstacles that do not move, with the normals of the obstacles at these nodes.
+
+        Args:
+            obstacles: Obstacles of the scene.
+            moving: Whether each obstacle moves, shape (n_obstacles,), bool.
+            device: Device of the arrays.
+        """
         dim = len(self.resolution)
-        position = self.positions()
-        distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
+        position, nowhere = self.positions(), np.full(self.nodes, np.inf)
+        distance = np.array(
+            [nowhere if m else signed_distance(o.shape, position) for o, m in zip(obstacles, moving, strict=True)]
+        ).reshape(len(obstacles), self.nodes)
         # Deep inside many obstacles a node keeps the three whose surfaces are nearest: matter never gets there.
         order = np.argsort(-np.where(distance <= 0.0, distance, -np.inf), axis=0)[:3]
         of_node = np.full((self.nodes, 3), -1)
-        normals, owners = [np.zeros((0, dim))], [np.zeros(0, dtype=int)]
+        normals, owners, places = [np.zeros((0, dim))], [np.zeros(0, dtype=int)], [np.zeros((0, dim))]
         count = 0
         for rank, obstacle in enumerate(order):
             for o in np.unique(obstacle):
@@ -132,14 +164,41 @@ class BackgroundGrid:
                 of_node[nodes, rank] = count + np.arange(len(nodes))
                 normals.append(normal(obstacles[o].shape, position[nodes], 0.01 * self.dx))
                 owners.append(np.full(len(nodes), o))
+                places.append(position[nodes])
                 count += len(nodes)
+        owners.append(np.repeat(np.flatnonzero(moving), self.nodes))
+        places.append(np.tile(position, (np.count_nonzero(moving), 1)))
         return GridContacts(
             of_node=wp.array(of_node, dtype=wp.vec3i, device=device),
             normal=wp.array(np.concatenate(normals), dtype=vector(dim), device=device),
             obstacle=wp.array(np.concatenate(owners), dtype=int, device=device),
             condition=wp.array([CODES[o.condition] for o in obstacles], dtype=int, device=device),
             extra=wp.array(extra_rest_friction(obstacles), dtype=real, device=device),
+            place=wp.array(np.concatenate(places), dtype=vector(dim), device=device),
         )
+
+
+@functools.cache
+def node_position(dim: int) -> wp.Function:
+    """Warp function at(lower, dx, resolution, i): position in 3D [m] of node i of a world, as in `positions`.
+
+    The result agrees with `positions` to the bit, because nodes often lie on the surface of an obstacle.
+    """
+    ivec = index_vector(dim)
+
+    @wp.func
+    def at(lower: wp.vec3d, dx: wp.float64, resolution: ivec, i: int):
+        """Position of node i [m], with z = 0 if `dim` is 2."""
+        x = lower
+        left = i
+        for k in range(dim):
+            a = dim - 1 - k
+            above = left // resolution[a]
+            x[a] = lower[a] + dx * wp.float64(left - above * resolution[a])
+            left = above
+        return x
+
+    return at
 
 
 @functools.cache

@@ -29,6 +29,9 @@ class HeldRegion:
         weight: 1 for each entry of `near` that is a held particle, else 0, shape (n_near,).
         share: Volume of matter at each node [m^dim], shape (worlds * nodes,). The first component is the volume of held
             particles, the last component is the volume of all particles.
+        frame: Index of the frame that carries the constraint, -1 if the constraint does not move.
+        rest: Positions of the held particles at rest, in 3D [m], double precision, shape (n_held,), vector.
+        before: Velocities of the nodes before a constraint that moves acts [m/s], shape (worlds * nodes,), or (0,).
     """
 
     freedom: int
@@ -37,18 +40,23 @@ class HeldRegion:
     near: wp.array
     weight: wp.array
     share: wp.array
+    frame: int
+    rest: wp.array
+    before: wp.array
 
 
 def held_regions(
-    scene: Scene, particles: Particles, dx: float, nodes: int, device: wp.Device
+    scene: Scene, particles: Particles, frames: np.ndarray, dx: float, nodes: int, device: wp.Device
 ) -> tuple[HeldRegion, ...]:
     """The constraints of `scene`, for a grid with cells of size `dx` [m] and `nodes` nodes in all worlds together.
+
+    `frames` has the index of the frame of each constraint, -1 for one that does not move.
 
     Raises:
         SceneError: Two constraints hold the same particle.
     """
     held_before, found = np.zeros(len(particles), dtype=bool), []
-    for constraint in scene.constraints:
+    for constraint, frame in zip(scene.constraints, frames, strict=True):
         held = particles.regions[constraint.region]
         if (held & held_before).any():
             p = int(np.flatnonzero(held & held_before)[0])
@@ -67,6 +75,14 @@ def held_regions(
                 near=device_array(near, device, int),
                 weight=device_array(held[near], device),
                 share=wp.zeros(nodes, dtype=NODE, device=device),
+                frame=int(frame),
+                rest=device_array(_in_space(particles.position[held]), device, wp.vec3d),
+                before=wp.zeros(nodes if frame >= 0 else 0, dtype=NODE, device=device),
             )
         )
     return tuple(found)
+
+
+def _in_space(position: np.ndarray) -> np.ndarray:
+    """Positions in 3D, with z = 0 in a 2D scene."""
+    return np.pad(position, ((0, 0), (0, 3 - position.shape[1])))

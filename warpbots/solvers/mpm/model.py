@@ -16,10 +16,13 @@ from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
+from warpbots.solvers.motion_parameters import MotionParameters, with_motions
+from warpbots.solvers.moving_frames import FrameState, MovingFrames
 from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import BackgroundGrid, GridContacts
 from warpbots.solvers.mpm.grid_viscosity import added_viscosity
 from warpbots.solvers.mpm.held_regions import HeldRegion
+from warpbots.solvers.mpm.moving_solids import MovingObstacles
 from warpbots.solvers.mpm.particles import STRENGTH, ParticleConstants, Particles
 from warpbots.solvers.mpm.transfer import MatterKind
 from warpbots.solvers.mpm.workspace import MPMWorkspace
@@ -74,6 +77,10 @@ class MPMState(ArrayFields[Array]):
         branch_deformation: Elastic deformations of the springs of Maxwell branches [1], shape (worlds, n_particles,
             n_branches), matrix, with n_branches the largest number of branches of any material, or (worlds, 0, 0) if no
             material has branches.
+        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) if no obstacle and no
+            constraint moves.
+        travel: Coordinates of the drives of obstacles and constraints [m or rad], double precision, shape (worlds,
+            n_drives).
         lost: 1 for a world that cannot go on; a simulation keeps the state that this world had before the control
             interval [1], shape (worlds,).
     """
@@ -84,6 +91,8 @@ class MPMState(ArrayFields[Array]):
     deformation: Array
     plastic: Array
     branch_deformation: Array
+    time: Array
+    travel: Array
     lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
@@ -102,7 +111,7 @@ class MPMState(ArrayFields[Array]):
 
 
 @parametric
-class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
+class MPMModel(MotionParameters, HasLawConstants, ParticleConstants[wp.array]):
     """The scene as arrays; `dataclasses.replace` makes a changed copy.
 
     The constants of `VonMises` (`yield_stress`, `hardening`), `DruckerPrager` (`friction_angle`) and `CamClay`
@@ -126,7 +135,9 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         dilates: 1 for each `CamClay` particle of a world, 0 for others, shape (n_particles,), int; None if there is no
             such particle. `MPMState.plastic` has the logarithm of the plastic volume ratio of these particles.
         geometry: The grid, as a Warp struct.
-        contacts: Contacts of the grid nodes inside obstacles.
+        contacts: Contacts of the grid nodes inside obstacles that do not move.
+        frames: Frames of obstacles and constraints that move.
+        moving: Obstacles that move.
         actuation: Stress actuators of particles, as a Warp struct.
         active_laws: Laws of the stress actuators.
         cables: Cables, as a Warp struct.
@@ -151,6 +162,8 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
     dilates: wp.array | None
     geometry: object
     contacts: GridContacts
+    frames: MovingFrames
+    moving: MovingObstacles
     actuation: object
     active_laws: tuple[ActiveLaw, ...]
     cables: object
@@ -196,12 +209,14 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 
         Friction is left out if no obstacle has the condition ``"friction"``. Damping and the parameters of plasticity,
-        fibres and branches are left out if no material has this property. Constants of laws come last.
+        fibres and branches are left out if no material has this property, and parameters of motion if nothing in the
+        scene moves so. Constants of laws come last.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
         absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
         absent |= {name: not self.parameter(name).size for name in FIBRES + BRANCHES}
+        absent |= dict.fromkeys(self.frames.absent, True)
         own = {name: spec for name, spec in parameters_of(MPMModel).items() if not absent.get(name)}
         return own | self.law_parameters("particle")
 
@@ -233,17 +248,21 @@ class MPMModel(HasLawConstants, ParticleConstants[wp.array]):
         """Gradient with respect to `added_stress` [1/Pa times loss], shape (worlds * n_particles,), or None."""
         return self.workspace.constituents.stress.grad.flatten() if self.composite else None
 
+    def frame_state(self, state: MPMState, control: wp.array) -> FrameState:
+        """Inputs of the poses of the frames in a step from `state`."""
+        return FrameState(self, state.time, state.travel, control)
+
     @property
     def loaded(self) -> bool:
         """Whether loads may act: the scene has loads, or the parameter `load` has been replaced."""
         return self.load is not self.workspace.no_load
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with gravity, friction and materials from `values`.
+        """The scene with gravity, friction, motions and materials from `values`.
 
         The materials of a body are changed only if their values are uniform in each region of the body.
         """
-        scene = with_friction(super().recorded(values), values)
+        scene = with_motions(with_friction(super().recorded(values), values), values)
         return with_materials(scene, self.matter.body, self.matter.regions, values)
 
     @functools.cached_property

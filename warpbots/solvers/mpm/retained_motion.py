@@ -17,6 +17,7 @@ affects neither the damping nor the volume of a fluid. The unresolved motion is 
 (`grid_viscosity`) instead of within one step, whatever the time step is.
 """
 
+import dataclasses
 import functools
 import math
 
@@ -91,8 +92,7 @@ def without_residual(model: MPMModel, state_out: MPMState, dt: float) -> MPMStat
         before.grad = None  # wp.copy would copy gradients, too
         wp.copy(before, after)
         before.grad = after.grad
-    fields = state_out.fields()
-    moved = MPMState(fields[0], work.before_velocity, work.before_gradient, *fields[3:])
+    moved = dataclasses.replace(state_out, velocity=work.before_velocity, velocity_gradient=work.before_gradient)
     motion = struct_of(motion_arrays(model.dim), [None, *moved.fields()[1:3], None])
     add_residual(model, motion, dt, -1.0)
     return moved

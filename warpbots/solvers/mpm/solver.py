@@ -18,6 +18,7 @@ from warpbots.solvers.mpm.explicit_step import step, step_adjoint
 from warpbots.solvers.mpm.grid_viscosity import viscosity_caution
 from warpbots.solvers.mpm.measurements import MPMReadings, readings, sense
 from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.moving_faults import motion_fault
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
@@ -113,6 +114,8 @@ class MPM:
             deformation=copies(zero + np.eye(dim), matrix(dim)),
             plastic=copies(np.zeros(len(model.matter) if model.flows else 0), real),
             branch_deformation=copies(_springs_at_rest(model), matrix(dim)),
+            time=copies(np.zeros(() if len(model.frames) else 0), wp.float64),
+            travel=copies(np.zeros(model.frames.drives), wp.float64),
             lost=copies(np.zeros(()), real),
         )
 
@@ -169,6 +172,8 @@ class MPM:
             after: Fields of the state that is not finite, as NumPy arrays.
             dt: Length of the step [s].
         """
+        if said := motion_fault(model, before, after, dt):
+            return said
         remedy = (
             f"use more substeps (this one has {dt:.3g} s, the bound for matter at rest is "
             f"{self.max_time_step(model):.3g} s) or weaker actuators"

@@ -10,10 +10,10 @@ from warpbots.numerics import NODE, Copies, matrix, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
-from warpbots.solvers.matter_readings import MatterTerms, matter_terms
+from warpbots.solvers.matter_readings import MatterTerms, matter_terms, moment_type
 from warpbots.solvers.solver import State
 
-__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Retained", "MPMWorkspace"]
+__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "HeldForces", "Retained", "MPMWorkspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +82,25 @@ class Retained:
 
 
 @dataclasses.dataclass(frozen=True)
+class HeldForces:
+    """Forces and torques on constraints, in 3D.
+
+    Attributes:
+        before: Velocities of the nodes before each constraint acts [m/s], one of shape (worlds * nodes,) for each.
+        force: Force on each constraint [N], shape (worlds, n_constraints), vector.
+        torque: Torque on each constraint about the origin [N m], shape (worlds, n_constraints), vector.
+        force_adj: Gradient with respect to `force`, shape (worlds, n_constraints), vector.
+        torque_adj: Gradient with respect to `torque`, shape (worlds, n_constraints), vector.
+    """
+
+    before: list[wp.array]
+    force: wp.array
+    torque: wp.array
+    force_adj: wp.array
+    torque_adj: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class MPMWorkspace:
     """Arrays that a step fills anew, mainly grids; between steps most of their content is meaningless.
 
@@ -96,7 +115,9 @@ class MPMWorkspace:
         n_fluid: Number of fluid particles of all worlds that no constraint holds.
         n_cables: Number of cables of one world.
         n_waypoints: Number of waypoints of all cables of one world.
-        n_contacts: Number of contacts of the nodes of one world.
+        n_contacts: Number of contacts of the nodes of one world, including all nodes for each obstacle that moves.
+        n_moving: Number of obstacles that move.
+        n_constraints: Number of constraints.
         n_constants: Largest number of constants of a law besides E and nu.
         device: Device of the arrays.
     """
@@ -110,6 +131,8 @@ class MPMWorkspace:
     n_cables: int
     n_waypoints: int
     n_contacts: int
+    n_moving: int
+    n_constraints: int
     n_constants: int
     device: wp.Device
 
@@ -163,6 +186,21 @@ class MPMWorkspace:
         return self._grid()
 
     @functools.cached_property
+    def before(self) -> wp.array:
+        """Velocities of nodes before contact with each obstacle that moves [m/s], shape (n_moving, worlds * nodes)."""
+        return wp.zeros((self.n_moving, self.nodes), dtype=NODE, device=self.device)
+
+    @functools.cached_property
+    def pinched(self) -> wp.array:
+        """1 for each world in which a node is in contact with opposite faces, else 0, shape (worlds,), int."""
+        return wp.zeros(self.worlds, dtype=int, device=self.device)
+
+    @functools.cached_property
+    def no_samples(self) -> wp.array:
+        """Gradient with respect to the samples of obstacles that move, which is not used, shape (0, 0)."""
+        return wp.zeros((0, 0), dtype=wp.float64, device=self.device)
+
+    @functools.cached_property
     def momentum_adj(self) -> wp.array:
         """Gradient with respect to the momentum and mass of each node, shape (worlds * nodes,)."""
         return self._grid()
@@ -181,6 +219,18 @@ class MPMWorkspace:
     def contact_force(self) -> wp.array:
         """Force at each contact of a node [N], shape (worlds, n_contacts), vector."""
         return self._zeros(self.n_contacts, vector(self.dim))
+
+    @functools.cached_property
+    def contact_torque(self) -> wp.array:
+        """Torque about the origin at each contact of a node [N m], shape (worlds, n_contacts): a number or a vector."""
+        return self._zeros(self.n_contacts, moment_type(self.dim))
+
+    @functools.cached_property
+    def held(self) -> HeldForces:
+        """Forces and torques on constraints."""
+        shape = (self.worlds, self.n_constraints)
+        wrenches = (wp.zeros(shape, dtype=wp.vec3d, device=self.device) for _ in range(4))
+        return HeldForces([self._grid() for _ in range(self.n_constraints)], *wrenches)
 
     @functools.cached_property
     def measures(self) -> MatterTerms:

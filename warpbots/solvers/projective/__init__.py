@@ -1,6 +1,11 @@
 """Projective dynamics: finite elements with implicit steps."""
 
-from warpbots.solvers.projective.measurements import ProjectiveReadings, SkeletalReadings
+from warpbots.solvers.projective.measurements import (
+    ProjectiveReadings,
+    SkeletalReadings,
+    SkeletalSupportReadings,
+    SupportReadings,
+)
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import StepReport
 from warpbots.solvers.projective.solver import ProjectiveDynamics
@@ -15,6 +20,8 @@ __all__ = [
     "ProjectiveReadings",
     "ProjectiveState",
     "SkeletalReadings",
+    "SkeletalSupportReadings",
     "StepReport",
+    "SupportReadings",
     "equilibrium",
 ]

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 
-from warpbots.scene import Scene, SceneError, SoftBody
+from warpbots.scene import Box, Material, Scene, SceneError, SoftBody
 from warpbots.solvers.law_constants import law_constants_at
 from warpbots.solvers.matter import elasticity_of, materials_at, refuse_empty, refuse_lost, regions_at, together
-from warpbots.solvers.projective.bones.binding import bones_at
+from warpbots.solvers.projective.bones.binding import bones_at, bones_inside
 from warpbots.solvers.projective.elements.attachments import attached
 from warpbots.solvers.projective.elements.cables import strung
 from warpbots.solvers.projective.elements.cavity_surface import cavities_of
@@ -16,9 +16,12 @@ from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.motors import motorised
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.mesh import MATERIAL, BodySurface, Mesh
-from warpbots.solvers.projective.pieces import MeshPiece, hollow, piece_of, with_tetrahedra, without_sheets
+from warpbots.solvers.projective.pieces import MeshPiece, hollow, no_piece, piece_of, with_tetrahedra, without_sheets
 
 __all__ = ["assemble", "edges_of", "mean_length"]
+
+_NOBODY = SoftBody("", Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)), Material(1.0))
+"""Stands for the soft bodies of a scene without any: a body without nodes and elements."""
 
 
 def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDRON) -> Mesh:
@@ -37,11 +40,21 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
         if len(getattr(piece, solid.name)):  # sheets and bars fill their volume by definition
             filled, remedy = piece.volume(solid.name).sum(), "use a smaller ProjectiveDynamics(cell_size=...)"
             refuse_lost(body, filled, solid.title, remedy, without_sheets(body.shape))
-    pieces = [hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
+    inside = bones_inside(scene, [p.position for p in whole], cell_size)
+
+    def bound(parts: list[MeshPiece]) -> list[np.ndarray]:
+        return [bones_at(scene.rigid, k, p.position, 1e-6 * cell_size) for k, p in zip(inside, parts, strict=True)]
+
+    pieces = [hollow(p, bones) for p, bones in zip(whole, bound(whole), strict=True)]
+    bones = np.concatenate([np.zeros(0, dtype=int), *bound(pieces)])
+    pieces = pieces or [no_piece()]
     first = np.cumsum([0] + [len(p.position) for p in pieces])
-    numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
-    bodies = list(zip(numbers, zip(scene.soft, pieces, strict=True), strict=True))
-    elements = [{k: _elements(b, i, p, k, cell_size) for k in MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
+    numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)] or [-1]
+    bodies = list(zip(numbers, zip(scene.soft or (_NOBODY,), pieces, strict=True), strict=True))
+    elements = [
+        {k: _elements(b, i, p, k, cell_size) for k in MATERIAL if len(getattr(p, k)) or b is _NOBODY}
+        for i, (b, p) in bodies
+    ]
     for (_, (body, _)), found in zip(bodies, elements, strict=True):
         if not found:
             raise SceneError(f"SoftBody {body.name!r}: bones replace all of its {solid.title}; make the bones smaller")
@@ -53,16 +66,20 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     matter = {"element_" + n if n in nodes else n: v for n, v in matter.items()}
     own = {n: np.concatenate([getattr(p, n) for p in pieces]) for n in ("thickness", "bending", "section")}
     own["plate"] = np.concatenate([_plates(p, e.get("triangles")) for p, e in zip(pieces, elements, strict=True)])
-    own["bone"] = bones_at(scene.rigid, nodes["position"], 1e-6 * cell_size)
+    own["bone"] = bones
     own["bending"] = np.where(np.isnan(own["bending"]), own["plate"], own["bending"])
     tables = {
         k: np.concatenate([getattr(p, k) + n for p, n in zip(pieces, first, strict=False)])
         for k in (*MATERIAL, "hinges")
     }
     thin = tables["triangles"], tables["bars"]
-    meshes = tuple(BodySurface(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
+    meshes = tuple(
+        BodySurface(i, slice(first[n], first[n + 1]), p.faces)
+        for n, (i, (b, p)) in enumerate(bodies)
+        if b is not _NOBODY
+    )
     edges = edges_of([*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
-    edge = mean_length(nodes["position"], edges)
+    edge = mean_length(nodes["position"], edges) if len(edges) else cell_size
     own |= driven(scene, tables[solid.name], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
     of_body = {
@@ -77,7 +94,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
 
     own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
     own |= motorised(scene, nodes["position"], nodes["density"] * nodes["volume"], nodes["regions"], own)
-    faces = np.concatenate([part.faces + part.nodes.start for part in meshes])
+    faces = np.concatenate([np.zeros((0, 3), dtype=int), *(part.faces + part.nodes.start for part in meshes)])
     own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
     own |= wetted(scene, faces, tables["triangles"], own["cavities"])
     shapes = tuple(with_tetrahedra(body.shape, cell_size) for body in scene.soft)

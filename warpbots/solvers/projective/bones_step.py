@@ -5,9 +5,9 @@ import warp as wp
 from warpbots.numerics import clear_gradients, launch, launch_all, launch_own_adjoint, record
 from warpbots.solvers.articulated.implicit_integrators import BDF1, Past
 from warpbots.solvers.articulated.measurements import ArticulatedReadings, sense
-from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.step_arrays import ImplicitStage
+from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_kernel
 from warpbots.solvers.projective.bones import handles, handles_adjoint
@@ -218,6 +218,6 @@ def sense_bones(
 
     fill()
     record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
-    still = ArticulatedState(state.q, state.qd, state.lost)
-    sense(model.bones, still, bones.control, readings_out)
+    still = model.bones.still_state(state.q, state.qd, state.lost)
+    sense(StepOfObstacles(model.bones, BDF1, still, bones.control), readings_out)
     record(fill_again, [*reads, *shared], [])

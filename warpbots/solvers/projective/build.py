@@ -21,30 +21,39 @@ from warpbots.scene import (
     SceneError,
     Servo,
     Shape,
+    SoftBody,
     Torque,
+    VelocityDrive,
+    bars_of,
     parts_of,
+    sheets_of,
 )
+from warpbots.scene.motion_checks import moves
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled, tiled_parameters
-from warpbots.solvers.law_constants import most_constants, refuse_taken_names
+from warpbots.solvers.law_constants import check_laws, most_constants, refuse_taken_names
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
+from warpbots.solvers.motion_parameters import motion_parameters
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.projective.assemble import assemble
-from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, refuse_unbound, skeleton_of
+from warpbots.solvers.projective.bones.binding import at_start, bound_velocity, motors_of, refuse_unbound, skeleton_of
 from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.connected import components_of
 from warpbots.solvers.projective.contact.bone_surface import (
     BoneSurfaces,
     bone_surfaces_of,
     distance_to_body,
+    immovable,
     refuse_penetration,
 )
+from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
-from warpbots.solvers.projective.guides import anchored_in, normals_of
+from warpbots.solvers.projective.guides import anchored_in, frames_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh, MeshConstants
 from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
@@ -52,15 +61,25 @@ from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.scene_parts import remedy
-from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_materials
+from warpbots.solvers.scene_support import (
+    check_ignored_laws,
+    refuse_actuators,
+    refuse_copies,
+    refuse_flow,
+    refuse_materials,
+)
 
 __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # numbers that an index can address
 _FACTORED_NODES, _FACTORS = 20_000, 5e8  # limits of the adaptive linear solver: nodes, memory of all worlds [bytes]
-_ACTUATORS = (Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo)  # besides stresses
+_ACTUATORS = (  # besides stresses
+    Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo, VelocityDrive,
+)  # fmt: skip
+_WITHOUT_ELEMENTS = (Cable, Cavity, Motor, Torque, Servo, VelocityDrive)
 _SUNK = 1e-3  # how deep a node may start in an obstacle [mean edges]
+_FULLY = 500  # vertices of rigid bodies for which there is room for four contacts each at first
 _MOST_PAIRS = 64  # largest number of contacts per vertex in a step; with nodes on nodes there are seven
 
 
@@ -85,7 +104,8 @@ def build(
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
-    mesh = assemble(scene, cell_size, solid)
+    posed = at_start(scene)
+    mesh = assemble(posed, cell_size, solid)
     if not chosen:
         warn_of_stiff_bending(scene, mesh)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
@@ -94,7 +114,7 @@ def build(
     fixed[[i for i, n in normals.items() if len(n) == 3]] = True
     guided = {i: n for i, n in normals.items() if len(n) < 3}
     anchored = anchored_in(scene, mesh.regions, len(mesh))
-    held = fixed, anchored, guided
+    _refuse_shared(scene, mesh)
     _refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
     groups = _groups(scene, mesh)
@@ -105,16 +125,17 @@ def build(
     fluid = _fluid(scene)
     obstacle, hard = _solids(scene)
     _refuse_vanishing(scene, mesh.element_regions)
-    refuse_unbound(scene, mesh)
+    refuse_unbound(posed, mesh)
     obstructed = bool(hard) or collisions
-    surfaces = bone_surfaces_of(scene, mesh, cell_size) if obstructed else BoneSurfaces.none()
+    surfaces = bone_surfaces_of(posed, mesh, cell_size, obstructed)
     components = components_of(scene, mesh, surfaces)
     skeleton = skeleton_of(scene, mesh, components, worlds, device)
     edges = obstacle_edges_of(scene, components.sizes[0]) if collisions else ObstacleEdges.none()
-    _refuse_overlap(scene, mesh, surfaces, components)
-    _refuse_swallowed(scene, surfaces, cell_size)
+    laws_of_pairs(scene, surfaces.bones)
+    _refuse_overlap(posed, mesh, surfaces, components)
+    _refuse_swallowed(posed, surfaces, cell_size)
     if collisions:
-        refuse_penetration(scene, mesh, surfaces, cell_size)
+        refuse_penetration(posed, mesh, surfaces, cell_size)
     _refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
@@ -129,16 +150,21 @@ def build(
     angular = np.array([collisions and is_angular(part) for _, part in hard], dtype=bool)
     across[angular] = 0.0  # contacts at their edges need no surface samples
     solid_shapes = across, angular
-    topology = _topology(mesh, surfaces, edges, components, solid_shapes, held, collisions, skeleton, worlds, device)
+    frames = MovingFrames(scene, worlds, device, model_solids, obstacle)
+    held = fixed, anchored, guided, frames_in(scene, mesh.regions, frames.of_constraint, len(mesh))
+    topology = _topology(
+        posed, mesh, surfaces, edges, components, solid_shapes, held, collisions, skeleton, worlds, device
+    )
     if linear_solver == "direct":
         _refuse_direct(scene, topology)
     elif linear_solver == "adaptive" and not _is_factored(scene, topology, splitting):
         linear_solver = "iterative"
+    extra = extra_rest_friction(scene.obstacles)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
         device=device,
-        matter=mesh,
+        mesh=mesh,
         groups=groups,
         **tiled_parameters(MeshConstants, constants, worlds, device, {"scalar": real}),
         density=constant(mesh.element_density),
@@ -153,6 +179,7 @@ def build(
         load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in surfaces.bones)]),
+        contact_friction=constant([c.friction for c in scene.contacts]),
         gravity=constant(scene.gravity, vec),
         fluid_density=constant(fluid["density"]),
         fluid_velocity=constant(fluid["velocity"], vec),
@@ -165,7 +192,9 @@ def build(
         solids=model_solids,
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
-        extra=wp.array(extra_rest_friction(scene.obstacles).astype(real_numpy), dtype=real, device=device),
+        frames=frames,
+        **motion_parameters(scene, worlds, device),
+        extra=wp.array(extra.astype(real_numpy), dtype=real, device=device),
         skeleton=skeleton,
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots, linear_solver),
@@ -175,17 +204,19 @@ def build(
             motors_of(scene),
             len(signals_of(scene.actuators)) if oscillations else 0,
             most_constants(groups),
+            bool(extra.any()),
         ),
     )
 
 
 def _topology(
+    scene: Scene,
     mesh: Mesh,
     surfaces: BoneSurfaces,
     edges: ObstacleEdges,
     components: Components,
     solid_shapes: tuple[np.ndarray, np.ndarray],
-    held: tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]],
+    held: tuple[np.ndarray, np.ndarray, dict[int, np.ndarray], np.ndarray],
     collisions: bool,
     skeleton: ArticulatedModel | None,
     worlds: int,
@@ -202,15 +233,17 @@ def _topology(
         vertices=len(surfaces),
         edge_ends=len(edges),
         freedom=skeleton.robot.freedom if skeleton else 0,
+        bodies=len(scene.soft) + len(surfaces.bones) + len(scene.obstacles),
         candidates=len(candidates),
         samples=len(samples),
         solids=len(across),
         capacity=_room(mesh, surfaces, edges) if collisions else 0,
-        most=_MOST_PAIRS * _vertices(mesh, surfaces),
+        most=_MOST_PAIRS * (_vertices(mesh) + len(surfaces.vertices)),
     )
     of_joints = components.of_joints(skeleton.robot if skeleton else None)
-    where = candidates, samples, across, angular, components, of_joints
-    return MeshTopology(mesh, surfaces, edges, *held, *where, sizes, device)
+    standing = np.append(np.zeros(len(mesh), dtype=bool), immovable(scene)[surfaces.bone])
+    where = candidates, samples, across, angular, standing, components, of_joints
+    return MeshTopology(scene.rigid, mesh, surfaces, edges, *held, *where, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -226,7 +259,7 @@ def _candidates(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray) -> np.nda
     """Nodes of surfaces and bars that are not fixed, and vertices of bone surfaces."""
     soft = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
     surface = np.unique(np.concatenate([*soft, mesh.bars.reshape(-1)]))
-    return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(surfaces)))
+    return np.append(surface[~fixed[surface]], len(mesh) + surfaces.vertices)
 
 
 def _samples(
@@ -240,14 +273,20 @@ def _samples(
 
 
 def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
-    """Pairs to allocate: 4 per surface vertex, 4 per end of an obstacle edge (for at most as many ends), plus 64."""
-    vertices = _vertices(mesh, surfaces)
-    return 64 + 4 * (vertices + min(len(edges), vertices)) if vertices else 0
+    """Pairs to allocate: 4 per surface vertex, 4 per end of an obstacle edge (for at most as many ends), plus 64.
+
+    Most of the surfaces of rigid bodies touches nothing: beyond the first 500 of their vertices there is one per
+    vertex.
+    """
+    soft, rigid = _vertices(mesh), len(surfaces.vertices)
+    vertices = soft + rigid
+    many = max(rigid - _FULLY, 0)
+    return 64 + 4 * (vertices + min(len(edges), vertices)) - 3 * many if vertices else 0
 
 
-def _vertices(mesh: Mesh, surfaces: BoneSurfaces) -> int:
-    """Number of vertices of the surfaces of soft bodies and bones."""
-    return sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
+def _vertices(mesh: Mesh) -> int:
+    """Number of vertices of the surfaces of soft bodies."""
+    return sum(len(np.unique(part.faces)) for part in mesh.meshes)
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
@@ -257,14 +296,20 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
 
 
 def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces, components: Components) -> None:
-    """Raise if a soft body, or the surface of a bone, starts inside an obstacle."""
-    slack = np.split(_SUNK * components.edge, [len(mesh)])
-    soft = "nodes of SoftBody", [scene.bodies[k].name for k in mesh.body], mesh.position, slack[0]
-    bare = "surface points of RigidBody", [scene.rigid[k].name for k in surfaces.bone], surfaces.position, slack[1]
+    """Raise if a soft body, or the surface of a bone, starts inside an obstacle, unless both stay in their places."""
+    slack, bone = np.split(_SUNK * components.edge, [len(mesh)]), surfaces.bone[surfaces.vertices]
+    names = [scene.bodies[k].name for k in mesh.body]
+    soft = "nodes of SoftBody", names, mesh.position, slack[0], np.zeros(len(mesh), dtype=bool)
+    bare = (
+        "surface points of RigidBody",
+        [scene.rigid[k].name for k in bone],
+        *(a[surfaces.vertices] for a in (surfaces.position, slack[1], immovable(scene)[surfaces.bone])),
+    )
     for obstacle in scene.obstacles:
-        for what, names, position, allowed in (soft, bare):
+        still = not moves(obstacle, scene.actuators)
+        for what, names, position, allowed, standing in (soft, bare):
             depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(0)
-            inside = depth > allowed
+            inside = (depth > allowed) & ~(still & standing)
             if inside.any():
                 i = int((depth * inside).argmax())
                 raise SceneError(
@@ -287,7 +332,11 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
 
 
 def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
-    """Raise if an obstacle, or a solid of a union, starts inside a body, even if no node is inside the obstacle."""
+    """Raise if an obstacle, or a solid of a union, starts inside a body, even if no node is inside the obstacle.
+
+    An obstacle and a body that both stay in their places may overlap.
+    """
+    standing = immovable(scene)
     for obstacle in scene.obstacles:
         for part in parts_of(obstacle.shape):
             lower, upper = part.bounds
@@ -301,7 +350,8 @@ def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None
                     f"longest edge of {(upper - lower).max():.3g} m; make it thicker than "
                     f"{2.0 * step:.3g} m, away from the bodies, or cut it into a Union of smaller parts"
                 )
-            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones)):
+            still = not moves(obstacle, scene.actuators)
+            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones if not (still and standing[k]))):
                 depth = -distance_to_body(body, skin)
                 if depth.max(initial=0.0) > 0.1 * cell:
                     raise SceneError(
@@ -323,9 +373,22 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
             )
 
 
+def _refuse_shared(scene: Scene, mesh: Mesh) -> None:
+    """Raise if a constraint that moves holds nodes that another constraint holds, too."""
+    for constraint in (c for c in scene.constraints if moves(c, scene.actuators)):
+        for other in (c for c in scene.constraints if c is not constraint):
+            shared = mesh.regions[constraint.region] & mesh.regions[other.region]
+            if shared.any():
+                raise SceneError(
+                    f"Constraint {constraint.name!r}: it moves, and {shared.sum()} nodes of its region "
+                    f"{constraint.region!r} are also in the region of Constraint {other.name!r}; make the regions "
+                    f"disjoint"
+                )
+
+
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if the region of an actuator has no solid elements; cables, cavities and motors do not need them."""
-    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Motor | Torque | Servo)):
+    """Raise if the region of an actuator has no solid elements; others do not need them."""
+    for actuator in (a for a in scene.actuators if not isinstance(a, _WITHOUT_ELEMENTS)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of(mesh.solid.name)].any():
             others = f"of {inside.sum()} triangles of sheets and bars of trusses" if inside.any() else "of any element"
@@ -348,7 +411,12 @@ def _memory(solid: ReferenceElement) -> float:
 
 
 def _refuse_direct(scene: Scene, topology: MeshTopology) -> None:
-    """Raise if the second derivative of the scene is not symmetric, or the factors of all worlds are too large."""
+    """Raise if the second derivative of the scene cannot be factored, or the factors of all worlds are too large."""
+    if _turns(topology):
+        raise SceneError(
+            "ProjectiveDynamics: lines and planes of a Constraint that moves may turn, and linear_solver='direct' "
+            "takes them as they are at the start; use linear_solver='adaptive' or 'iterative'"
+        )
     if not is_symmetric(scene):
         bones = [body.name for body in scene.rigid]
         what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"
@@ -368,20 +436,31 @@ def _refuse_direct(scene: Scene, topology: MeshTopology) -> None:
         )
 
 
+def _turns(topology: MeshTopology) -> bool:
+    """Whether the line or plane of a node may turn."""
+    return bool((topology.frame[list(topology.guided)] >= 0).any())
+
+
 def _is_factored(scene: Scene, topology: MeshTopology, splitting: bool) -> bool:
     """Whether the adaptive linear solver of a scene may factor second derivatives."""
     sizes = topology.sizes
-    if not is_symmetric(scene) or splitting or topology.device.is_cuda or sizes.nodes > _FACTORED_NODES:
+    if (
+        not is_symmetric(scene)
+        or _turns(topology)
+        or splitting
+        or topology.device.is_cuda
+        or sizes.nodes > _FACTORED_NODES
+    ):
         return False
     return sizes.worlds * topology.elimination.memory <= _FACTORS
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that projective dynamics cannot simulate."""
-    if not scene.soft:
+    if scene.fluid is not None and not scene.soft:
         raise SceneError(
-            f"ProjectiveDynamics simulates soft bodies and bones in them; this scene has none: "
-            f"{remedy(scene, 'ProjectiveDynamics')}"
+            f"Scene.fluid: it acts on soft bodies only, and this scene has none; "
+            f"{remedy(scene, 'ProjectiveDynamics', 'leave it out')}"
         )
     if scene.dim != 3:
         raise SceneError(
@@ -390,4 +469,15 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_materials("ProjectiveDynamics", scene)
     refuse_taken_names("ProjectiveDynamics", scene, ProjectiveModel, SKELETON)
     refuse_flow("ProjectiveDynamics", scene)
+    check_ignored_laws("ProjectiveDynamics", scene, _law_of_thin)
+    check_laws(scene, second=True)
     refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)
+
+
+def _law_of_thin(body: SoftBody) -> str:
+    """What sheets and bars of a body follow instead of the law of its material, in words; "" for a solid."""
+    if bars_of(body.shape) is not None:
+        return "bars of a Truss follow Hooke's law and have no volume"
+    if sheets_of(body.shape):
+        return "sheets are membranes in plane stress with a law of their own"
+    return ""

@@ -1,18 +1,18 @@
 """Points that may be in contact, at the start of a step: nodes, vertices of bone surfaces, and ends of obstacle edges.
 
 The position of a vertex of a bone surface follows from the joint coordinates, and its gradient is passed on to them.
-Only contact forces act on such a vertex. Edges of obstacles never move.
+Only contact forces act on such a vertex. Edges of obstacles that move are placed by `PrescribedStep`.
 """
 
 import warp as wp
 
 from warpbots.numerics import NODE, clear_gradients, launch, launch_all, launch_own_adjoint, vector
-from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import angular, linear
 from warpbots.solvers.articulated.step_arrays import Links
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
-from warpbots.solvers.projective.bones.handles import HandleArrays, carried_to, single
+from warpbots.solvers.projective.bones.handle_arrays import HandleArrays, single
+from warpbots.solvers.projective.bones.handles import carried_to
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState
 
@@ -78,19 +78,21 @@ def gather_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def clear_kernel(
+def begin_kernel(
     # model
     handles: HandleArrays,
     soft_nodes: int,
     # state
     active: wp.array[int],
+    begun: wp.array[NODE],
     # out
     residual_out: wp.array[NODE],
 ):
-    """Set the residual at vertices of bone surfaces to zero: only contact forces act on them."""
+    """Begin the residual at vertices of bone surfaces, to which only contacts add."""
     w, s = wp.tid()
     if active[w] == 1:
-        residual_out[w * handles.stride + soft_nodes + s] = NODE()
+        i = w * handles.stride + soft_nodes + s
+        residual_out[i] = begun[i]
 
 
 class ContactPoints:
@@ -122,19 +124,18 @@ class ContactPoints:
         inputs = [sizes.nodes, ends]
         if self._vertices:
             articulated = model.skeleton.workspace
-            still = ArticulatedState(state.q, state.qd, state.lost)
             self._handles = model.matrices.of(dt).handles
-            self._pose = poses(model.bones, articulated.at_rest(still))
+            self._pose = poses(model.bones, articulated.resting(state.q.flatten(), state.qd.flatten()))
             inputs = [self._handles, model.skeleton.tree, *inputs, articulated.links]
         self._gather = [*inputs, *nodes, self.position, self.velocity]
         launch_all(self._pose, model.device)
         launch(self._kernel, self._each, self._gather, [], model.device)
 
-    def clear(self, active: wp.array, residual: wp.array) -> None:
-        """Set the residual at vertices of bone surfaces to zero, before contacts add to it (in steps and adjoints)."""
+    def begin(self, active: wp.array, begun: wp.array, residual: wp.array) -> None:
+        """Copy `begun` to the residual at vertices of bone surfaces, before contacts add to it."""
         if self._vertices:
-            inputs = [self._handles, self._model.topology.sizes.nodes, active]
-            launch(clear_kernel, (self._model.worlds, self._vertices), inputs, [residual], self._model.device)
+            inputs = [self._handles, self._model.topology.sizes.nodes, active, begun]
+            launch(begin_kernel, (self._model.worlds, self._vertices), inputs, [residual], self._model.device)
 
     def adjoint(self) -> None:
         """Add the gradients with respect to the state that follow from the gradient with respect to `position`."""

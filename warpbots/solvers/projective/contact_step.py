@@ -4,10 +4,13 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.numerics import copy, if_then, launch, real
+from warpbots.contact.moving_frames import MovingPoses
+from warpbots.numerics import copy, if_then, launch, launch_lanes
 from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.projective import wrenches
 from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact import (
+    breaking_away,
     contact_adjoint,
     contact_force_solver,
     contacts_without_gradient,
@@ -17,12 +20,15 @@ from warpbots.solvers.projective.contact import (
     node_contact,
     pairs,
 )
+from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
 from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.detection_step import Detection
 from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.guides import GuideArrays
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.workspace import StepEnd
+from warpbots.solvers.projective.wrenches import Receivers
 
 __all__ = ["ContactStep"]
 
@@ -43,7 +49,8 @@ class ContactStep:
             points: The points at the start of the step.
             dt: Length of the step [s].
         """
-        self._model, self._skeleton, self._points, self._h = model, skeleton, points, real(dt)
+        self._model, self._skeleton, self._points = model, skeleton, points
+        self._surfaces = [model.frames.solids, wp.float64(dt)]
         self._workspace, self._arrays, self._device = model.workspace, model.workspace.contact, model.device
         self._sizes, self._matrix = model.topology.sizes, model.matrices.of(dt)
         self._topology, self._x = self._matrix.contact, points.position
@@ -71,30 +78,35 @@ class ContactStep:
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
         if self._sizes.solid_contacts:
-            inputs = [self._topology, self._model.obstacles, self._h, where, self._x, self._points.velocity]
+            inputs = [self._topology, self._model.obstacles, *self._surfaces, where, self._x, self._points.velocity]
             each, outputs = self._each(self._sizes.contact_points), [self._arrays.contacts]
             launch(node_contact.begin_obstacles_kernel, each, inputs, outputs, self._device)
         self.detection.begin(where)
 
     def push(self, active: wp.array, z: wp.array) -> None:
         """Add the forces of contacts to the residual."""
-        self._points.clear(active, self._workspace.residual)
+        self._points.begin(active, self._workspace.zero, self._workspace.residual)
         self._push(active, z)
 
     def _push(self, active: wp.array, z: wp.array) -> None:
         self._all(coulomb_law.push_kernel, [active, z], [self._arrays.contacts])
-        self._gather(active)
+        self._gather(active, self._workspace.residual)
 
-    def _gather(self, active: wp.array) -> None:
+    def _gather(self, active: wp.array, to: wp.array) -> None:
         if self._sizes.contacts:
             inputs, each = [self._topology, active, self._arrays.contacts], self._each(self._sizes.candidates)
-            launch(coulomb_law.gather_kernel, each, inputs, [self._workspace.residual], self._device)
+            launch(coulomb_law.gather_kernel, each, inputs, [to], self._device)
 
     def solve_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the contact forces, after the correction of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
-        self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, f)
+        self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, [], f)
+        if self._workspace.static_friction:
+            inputs = [active, z, f, self._arrays.coupling, self._matrix.rotation, self._matrix.normals]
+            inputs.append(self._matrix.iteration.islands)
+            outputs = [self._arrays.contacts, self._matrix.iteration.progress]
+            self._all(breaking_away.note_changes_kernel, inputs, outputs)
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """In worlds with active contacts, call `move` again with the corrected forces."""
@@ -110,7 +122,9 @@ class ContactStep:
 
             if_then(contacts.any, again)
 
-    def _solve(self, listing: wp.Kernel, solving: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
+    def _solve(
+        self, listing: wp.Kernel, solving: wp.Kernel, active: wp.array, z: wp.array, seed: list, f: wp.array
+    ) -> None:
         """List the active contacts, and solve for their forces."""
         if not self._sizes.contacts:
             return
@@ -119,7 +133,7 @@ class ContactStep:
         contacts.any.zero_()
         if contacts.parts > 1:
             launch(contact_force_solver.count_kernel, parts, [self._topology, active], [contacts], self._device)
-        launch(listing, parts, [self._topology, active, z], [contacts, f], self._device)
+        launch(listing, parts, [self._topology, active, z, *seed], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
         launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
         inputs = [self._topology, lanes, self._workspace.scaling, active, z, columns]
@@ -129,8 +143,9 @@ class ContactStep:
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write distances and normals of all contacts, and compliances of active contacts."""
         contacts, columns = self._arrays.contacts, self._matrix.compliance
-        self._solids(node_contact.evaluate_obstacles_kernel, [self._model.obstacles, active, self._x, z, f], [contacts])
-        self._pairs(pairs.evaluate_pairs_kernel, [active, self._x, z, f], [contacts])
+        inputs = [*self._surfaces, active, self._x, z, f]
+        self._solids(node_contact.evaluate_obstacles_kernel, [self._model.obstacles, *inputs], [contacts])
+        self._pairs(pairs.evaluate_pairs_kernel, inputs, [contacts])
         if self._sizes.contacts:
             columns.count.zero_()
             self._all(coulomb_law.need_kernel, [active, contacts], [columns])
@@ -153,7 +168,8 @@ class ContactStep:
             sizes, embedded = self._sizes, self._arrays.embedded
             faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
             islands = self._model.matrices.islands
-            inputs = [self._model.obstacles, sizes.points, sizes.stride, embedded.face, self._x, u]
+            poses, h = self._surfaces
+            inputs = [self._model.obstacles, poses, sizes.points, sizes.stride, embedded.face, h, self._x, u]
             inputs += [where, islands, converged]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)
@@ -171,6 +187,8 @@ class ContactStep:
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
+        if self._workspace.static_friction:
+            copy(end.changes, self._arrays.contacts.changes)
         sizes, islands = self._sizes, self._model.matrices.islands
         inputs, outputs = [sizes.stride, sizes.capacity, islands], [end.z, end.kind]
         launch(nodes.drop_kernel, self._each(sizes.stride), inputs, outputs, self._device)
@@ -181,6 +199,8 @@ class ContactStep:
             self.begin(self._workspace.everywhere)
             for kept, array in end.pairs(self._arrays.search):
                 copy(array, kept)
+            if self._workspace.static_friction:
+                copy(self._arrays.contacts.changes, end.changes)
             if self._sizes.capacity:
                 inputs, outputs = (
                     [self._topology, self._model.pairs],
@@ -192,8 +212,10 @@ class ContactStep:
     def differentiate(self, u: wp.array) -> None:
         """Write the derivatives of the contact law at the end `u` of a step."""
         self._respond(self._workspace.everywhere, transposed=True)
-        self._pairs(contacts_without_gradient.end_planes_kernel, [self._x, u], [self._arrays.contacts])
-        inputs = [self._model.pairs, self._x, u]
+        self._pairs(
+            contacts_without_gradient.end_planes_kernel, [self._surfaces[1], self._x, u], [self._arrays.contacts]
+        )
+        inputs = [self._model.pairs, *self._surfaces, self._x, u]
         self._all(contact_adjoint.differentiate_contacts_kernel, inputs, [self._arrays.contacts], 3)
 
     def refuse_detached(self, u: wp.array) -> None:
@@ -203,27 +225,58 @@ class ContactStep:
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""
-        self._points.clear(active, self._workspace.residual)
+        self._points.begin(active, self._workspace.seed, self._workspace.residual)
         self._pull(active, u, z)
 
     def _pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
-        inputs = [self._model.pairs, active, self._x, u, z]
+        inputs = [self._model.pairs, *self._surfaces, active, self._x, u, z]
         self._all(contact_adjoint.pull_contacts_kernel, inputs, [self._arrays.contacts])
-        self._gather(active)
+        self._gather(active, self._workspace.residual)
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces, after the correction of adjoint displacements."""
-        self._solve(contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel, active, z, f)
+        kernels = contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel
+        self._solve(*kernels, active, z, [self._workspace.seed], f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Like `follow`, for the adjoint at the end `u`."""
         self._again(lambda pressed: self._pull(pressed, u, f), move)
 
+    def measure(self, receivers: Receivers, guides: GuideArrays, u: wp.array) -> None:
+        """Write the wrenches on `receivers` at the end `u` of a step, with the forces of held nodes."""
+        inputs = [self._topology or ContactTopology(), guides, self._sizes.contacts, self._x, u, self._arrays.contacts]
+        each, lanes = self._each(receivers.count), lanes_of(self._device)
+        launch_lanes(wrenches.wrench_kernel, each, lanes, inputs, [receivers], self._device)
+
+    def seed_wrenches(self, receivers: Receivers, guides: GuideArrays, u: wp.array) -> None:
+        """Add the gradients of wrenches with respect to contact forces and displacements to the seed of the adjoint."""
+        seed = self._workspace.seed
+        inputs = [self._model.pairs, self._surfaces[0], receivers, guides, self._surfaces[1], self._x, u]
+        self._all(wrenches.adj_contact_wrench_kernel, inputs, [self._arrays.contacts, seed, None, None])
+        self._gather(self._workspace.everywhere, seed)
+
+    def adj_wrenches(self, receivers: Receivers, guides: GuideArrays, u: wp.array) -> None:
+        """Add the gradients of wrenches with respect to points at the start, and to displacements that are given."""
+        inputs = [self._model.pairs, self._surfaces[0], receivers, guides, self._surfaces[1], self._x, u]
+        outputs = [self._arrays.contacts, None, self._x.grad, u.grad]
+        self._all(wrenches.adj_contact_wrench_kernel, inputs, outputs)
+
     def adjoint(self, u: wp.array, z: wp.array) -> None:
-        """Add the gradients with respect to the start of the step, friction, and displacements of fixed nodes."""
-        inputs = [self._model.pairs, self._x, u, self._arrays.contacts, z]
-        outputs = [self._x.grad, u.grad, *map(_flat_gradient, (self._model.body_friction, self._model.friction))]
+        """Add the gradients with respect to the start of the step, displacements, friction and poses."""
+        inputs = [self._model.pairs, *self._surfaces, self._x, u, self._arrays.contacts, z]
+        frictions = self._model.body_friction, self._model.friction, self._model.contact_friction
+        outputs = [self._x.grad, u.grad, *map(_flat_gradient, frictions)]
+        outputs.append(_gradients(self._model.frames.solids))
         self._all(contact_adjoint.adj_contacts_kernel, inputs, outputs)
+
+
+def _gradients(poses: MovingPoses) -> MovingPoses:
+    """The gradients with respect to `poses`; without arrays if nothing moves."""
+    gradients = MovingPoses()
+    for name in MovingPoses.vars:
+        if getattr(poses, name).grad is not None:
+            setattr(gradients, name, getattr(poses, name).grad)
+    return gradients
 
 
 def _flat_gradient(array: wp.array) -> wp.array | None:

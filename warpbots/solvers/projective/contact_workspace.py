@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import parallel, real
+from warpbots.solvers.projective.contact.body_boxes import FAR, BodyBoxes
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
@@ -67,13 +68,13 @@ class ContactWorkspace:
     @functools.cached_property
     def coupling(self) -> JointCoupling:
         """Coupling of contacts with joints."""
-        sizes = self.topology.sizes
-        coupling = JointCoupling()
-        coupling.freedom = sizes.freedom
-        counts = {"matrix": sizes.freedom**2} | dict.fromkeys(("jacobian", "response"), sizes.contacts * sizes.freedom)
-        counts |= dict.fromkeys(("change", "push", "slope"), sizes.contacts if sizes.freedom else 0)
+        sizes, coupling = self.topology.sizes, JointCoupling()
+        coupling.freedom, coupling.width = sizes.freedom, self.topology.joint_blocks.widest
+        contacts = sizes.contacts if sizes.freedom else 0
+        counts = {"matrix": sizes.freedom**2} | dict.fromkeys(("span", "change", "push", "slope"), contacts)
+        counts |= dict.fromkeys(("jacobian", "response"), contacts * coupling.width)
         for name, variable in JointCoupling.vars.items():
-            if name != "freedom":
+            if name not in ("freedom", "width"):
                 setattr(coupling, name, self._zeros(counts.get(name, sizes.freedom), variable.type.dtype))
         return coupling
 
@@ -92,6 +93,16 @@ class ContactWorkspace:
         topology, worlds, surface = self.topology, self.topology.sizes.worlds, self.topology.surface
         tables = (topology.faces, surface.edge.numpy())
         return tuple(BoxTree.of(topology.position, table, worlds, topology.device) for table in tables)
+
+    @functools.cached_property
+    def boxes(self) -> BodyBoxes:
+        """Boxes around the paths of bodies, which a search fills anew; soft bodies alone may touch everywhere."""
+        boxes, sizes = BodyBoxes(), self.topology.sizes
+        for name in BodyBoxes.vars:
+            corner = wp.vec3(FAR if name.endswith("upper") else -FAR)
+            array = wp.full(sizes.worlds * sizes.bodies, corner, dtype=wp.vec3, device=self.topology.device)
+            setattr(boxes, name, array)
+        return boxes
 
     @functools.cached_property
     def embedded(self) -> EmbeddedObstacles:

@@ -3,6 +3,7 @@
 from warpbots.contact import cells_across
 from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union
 from warpbots.solvers.projective.assemble import edges_of, mean_length
+from warpbots.solvers.scene_parts import is_bone
 
 __all__ = ["default_cell_size"]
 
@@ -15,9 +16,12 @@ def default_cell_size(scene: Scene) -> float:
         return scene.task.cell_size
     shapes = [body.shape for body in scene.soft]
     edges = [_edge(shape) for shape in shapes]
-    bones = [body.shape for body in scene.rigid if body.shape is not None]
+    rigid = [body for body in scene.rigid if body.shape is not None]
+    bones = [body.shape for body in rigid if not scene.soft or is_bone(scene, body)]
+    if not shapes:
+        return cells_across(bones, _ACROSS_BONES, _MOST) if bones else 1.0
     if None not in edges:
-        return sum(edges) / len(edges) if edges else 1.0
+        return sum(edges) / len(edges)
     size = cells_across([s for s, edge in zip(shapes, edges, strict=True) if edge is None], _ACROSS, _MOST)
     return min(size, cells_across(bones, _ACROSS_BONES, _MOST)) if bones else size
 

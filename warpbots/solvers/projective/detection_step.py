@@ -3,7 +3,15 @@
 import warp as wp
 
 from warpbots.numerics import copy, if_then, launch, real
-from warpbots.solvers.projective.contact import crossed_edges, detection, detection_control, merge, pairs, planes
+from warpbots.solvers.projective.contact import (
+    body_boxes,
+    crossed_edges,
+    detection,
+    detection_control,
+    merge,
+    pairs,
+    planes,
+)
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["Detection"]
@@ -26,9 +34,11 @@ class Detection:
         matrix, workspace = model.matrices.of(dt), model.workspace
         self._worlds, self._device, self._sizes, self._x = model.worlds, model.device, model.topology.sizes, x
         self._topology, self._progress = matrix.contact, matrix.iteration.progress
+        self._poses, self._step = model.frames.solids, wp.float64(dt)
         self._zero, self._contact, self._islands = workspace.zero, workspace.contact, matrix.iteration.islands
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
+            self._boxes = workspace.contact.boxes
             self._control = detection.SearchControl()
             for name in detection.SearchControl.vars:
                 setattr(self._control, name, getattr(self._search, name))
@@ -69,6 +79,7 @@ class Detection:
     def _find(self, u: wp.array) -> None:
         """List the pairs whose sides would pass through each other."""
         struct, search = self._pairs, self._search
+        self._bound(u)
         for tree in self._contact.trees:
             inputs = [struct, tree.corners, self._x, u, self._islands, search.searches, search.asked]
             self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
@@ -76,9 +87,20 @@ class Detection:
         faces, edges = self._contact.trees
         state, control = [struct, self._x, u], [self._control]
         outputs = [search.added, search.near, self._islands, search.hits]
-        self._launch(detection.find_faces_kernel, struct.vertex.size, [*state, faces.bvh.id, *control], outputs)
-        inputs = [*state, edges.bvh.id, edges.lower, edges.upper, *control]
+        inputs = [*state, faces.bvh.id, self._boxes, *control]
+        self._launch(detection.find_faces_kernel, struct.vertex.size, inputs, outputs)
+        inputs = [*state, edges.bvh.id, edges.lower, edges.upper, self._boxes, *control]
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
+
+    def _bound(self, u: wp.array) -> None:
+        """Write the reach of every body; soft bodies alone may touch everywhere."""
+        struct, search = self._pairs, self._search
+        if struct.movers > struct.soft:
+            inputs, outputs = [search.check, struct.bodies], [self._boxes]
+            launch(body_boxes.begin_boxes_kernel, self._worlds * struct.bodies, inputs, outputs, self._device)
+            inputs = [struct, self._x, u, self._islands, search.check, search.searches, search.asked]
+            self._launch(body_boxes.add_paths_kernel, struct.vertex.size, inputs, outputs)
+            self._launch(body_boxes.meet_kernel, struct.bodies, [struct, search.check], outputs)
 
     def _make_contacts(self) -> None:
         """Make contacts of the listed pairs, in an order that does not depend on threads."""
@@ -94,13 +116,13 @@ class Detection:
         """End a step that has converged, unless there are new contacts or surfaces intersect."""
         struct, search, progress, first = self._pairs, self._search, self._progress, self._topology.solids
         inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id]
-        inputs += [self._islands, search.asked, search.added, progress, search.check]
+        inputs += [self._boxes, self._islands, search.asked, search.added, progress, search.check]
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
         inputs = [self._sizes.capacity, self._sizes.most, self._topology.first + first, struct, search.added]
         outputs = [search.check, search.any, search.searches, search.rounds, search.early]
         outputs += [search.intersection, search.lost, search.outgrown, self._islands, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
-        inputs = [self._topology, struct, first, progress.running, self._x, u, self._zero]
+        inputs = [self._topology, struct, first, self._poses, self._step, progress.running, self._x, u, self._zero]
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
 
     def ask(self, u: wp.array) -> None:

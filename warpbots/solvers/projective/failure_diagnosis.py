@@ -3,6 +3,7 @@
 import numpy as np
 
 from warpbots.solvers.law_constants import law_in_words
+from warpbots.solvers.moving_frames import have_met
 from warpbots.solvers.projective.elements.cavity_surface import volume_of_walls
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
@@ -38,7 +39,12 @@ def diagnosis(
     for name, values in before.items():
         if not np.isfinite(values).all():
             return f"{name} was not finite before the step"
-    w, whole = int(np.flatnonzero(after["lost"] > before["lost"])[0]), dt
+    lost = after["lost"] > before["lost"]
+    if before["time"].size and (ended := model.frames.diagnosis(before["time"], np.where(lost, np.nan, 0.0), dt)):
+        return ended
+    w, whole = int(np.flatnonzero(lost)[0]), dt
+    if model.may_close and (impossible := _met(model, before, w, dt) or _buried(model, before, w, dt)):
+        return impossible
     if halvings := int(model.workspace.clock.level.numpy()[w]):
         dt, before = whole / 2**halvings, model.workspace.last_start()
     tried = f", and parts of {dt:.3g} s were tried" if halvings else ""
@@ -89,6 +95,37 @@ def diagnosis(
     )
 
 
+def _met(model: ProjectiveModel, before: dict[str, np.ndarray], w: int, dt: float) -> str:
+    """Sentence about obstacles that have met at a node at the end of a step; empty if there are none."""
+    node, frames = int(model.workspace.closed.numpy()[w]), model.frames
+    if node == len(model.mesh):
+        return ""
+    time, travel = before["time"] + dt, before["travel"] + dt * frames.rate.numpy()
+    x = before["position"][w, node].astype(np.float64)
+    names = (model.scene.obstacles[k].name for k in np.argsort(-frames.depths(model, time, travel, w, x))[:2])
+    body = model.scene.bodies[model.mesh.body[node]].name
+    return have_met(f"node {node} of SoftBody {body!r} in world {w}, at {x.round(4).tolist()} m,", *names, time[w])
+
+
+def _buried(model: ProjectiveModel, before: dict[str, np.ndarray], w: int, dt: float) -> str:
+    """Sentence about a held node inside an obstacle at the end of a step; empty if there is none."""
+    node, frames = int(model.workspace.buried.numpy()[w]), model.frames
+    if node == len(model.mesh):
+        return ""
+    time, travel = before["time"] + dt, before["travel"] + dt * frames.rate.numpy()
+    x, own = before["position"][w, node].astype(np.float64), int(np.cumsum(model.topology.anchored)[node]) - 1
+    if model.topology.anchored[node]:
+        x = model.nodes.anchor.numpy().reshape(model.worlds, -1, 3)[w, own].astype(np.float64)
+    depth = frames.depths(model, time, travel, w, x)
+    holds = (c.name for c in model.scene.constraints if model.mesh.regions[c.region][node])
+    return (
+        f"Obstacle {model.scene.obstacles[int(depth.argmax())].name!r} is {depth.max():.4g} m inside SoftBody "
+        f"{model.scene.bodies[model.mesh.body[node]].name!r} in world {w} at {time[w]:.4g} s, at node {node}, at "
+        f"{x.round(4).tolist()} m, which Constraint {next(holds)!r} holds: obstacles do not act on held nodes; change "
+        f"one of the motions, or make the region of the constraint smaller"
+    )
+
+
 def _failed_island(model: ProjectiveModel, progress: IterationState, w: int) -> int:
     """Index of the first island of a world that has not converged; of the first island if all have converged."""
     islands, count = model.matrices.islands, len(model.topology.components)
@@ -126,7 +163,7 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
 
 def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) -> str:
     """Sentence about a chamber that has collapsed because nothing keeps its walls apart; empty if there is none."""
-    mesh = model.matter
+    mesh = model.mesh
     if model.topology.sizes.capacity:
         return ""
     for cavity, channel in enumerate(mesh.cavity_channel):
@@ -144,7 +181,7 @@ def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) ->
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
     """Sentence about solid elements that are inverted with nodes at `x` [m], shape (n_nodes, 3); empty if none are."""
-    mesh = model.matter
+    mesh = model.mesh
     with np.errstate(all="ignore"):  # positions of a failed step may overflow
         bad = np.flatnonzero((mesh.solid.volumes(x, mesh.solids) <= 0.0).any(axis=1))
     if not len(bad):
@@ -160,7 +197,7 @@ def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
 
 def _infinite(model: ProjectiveModel, w: int) -> str:
     """Sentence about the nodes at which the residual is not finite."""
-    sizes, mesh = model.topology.sizes, model.matter
+    sizes, mesh = model.topology.sizes, model.mesh
     residual = model.workspace.residual.numpy().reshape(model.worlds, sizes.stride, 4)[w, : sizes.nodes, :3]
     bad = np.flatnonzero(~np.isfinite(residual).all(axis=1))
     if not len(bad):

@@ -43,7 +43,7 @@ def evaluate_rest(model: ProjectiveModel, point: Point) -> None:
     for kernel, dim, inputs in rest_launches(model, point):
         launch(kernel, dim, inputs, [], device)
     ratios = workspace.ratios
-    ratios.zero_()
+    ratios.fill_(0.0 if len(model.mesh) else 1.0)  # without soft matter there is nothing to scale
     for kind, elements in model.elements:
         if kind.scaling is not None:
             for kernel, dim, inputs in kind.scaling(elements, model, point):
@@ -54,21 +54,22 @@ def evaluate_rest(model: ProjectiveModel, point: Point) -> None:
         launch_lanes(nodes.largest_kernel, model.worlds, LANES, [ratios], [workspace.scaling], device)
 
 
-def residual_launches(model: ProjectiveModel, point: Point, v: wp.array) -> list[tuple]:
-    """Launches (kernel, dim, inputs) that write the residual at a point."""
+def residual_launches(model: ProjectiveModel, point: Point, v: wp.array, held: object | None = None) -> list[tuple]:
+    """Launches (kernel, dim, inputs) that write the residual at a point; `held` replaces the nodes of the model."""
     workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
     forces = [step for kind, elements in model.elements for step in kind.forces(elements, model, point)]
-    inputs = [model.nodes, point.h, point.active, v, point.u, workspace.force, workspace.residual]
+    inputs = [held or model.nodes, point.h, point.active, v, point.u, workspace.force, workspace.residual]
     return [*forces, (nodes.residual_kernel, each, inputs)]
 
 
-def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array) -> None:
+def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array, held: object | None = None) -> None:
     """Write the residual forces at a point, without contact forces, to `Workspace.residual`.
 
     Args:
         model: The model; `evaluate_rest` has run.
         point: The point at which forces are evaluated.
         v: Velocities of nodes when the step began [m/s], shape (worlds * n_nodes,).
+        held: Nodes as a Warp struct that says which of them are fixed; None for the nodes of the model.
     """
-    for kernel, dim, inputs in residual_launches(model, point, v):
+    for kernel, dim, inputs in residual_launches(model, point, v, held):
         launch(kernel, dim, inputs, [], model.device)

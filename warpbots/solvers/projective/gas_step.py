@@ -35,7 +35,7 @@ class Gas:
             solve: Function of (active, b, x) that writes x = A^-1 b, with A^-1 symmetric.
         """
         self._model, self._solve, self._device = model, solve, model.device
-        self._count = int((model.matter.cavity_gas_ratio > 0.0).sum())
+        self._count = int((model.mesh.cavity_gas_ratio > 0.0).sum())
 
     def measure(self, point: Point) -> None:
         """Evaluate V', C, W and Q at a point."""

@@ -10,7 +10,8 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
 from warpbots.numerics import real, vector
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.projective.bones.binding import handles_of
-from warpbots.solvers.projective.bones.handles import HandleArrays
+from warpbots.solvers.projective.bones.handle_arrays import HandleArrays
+from warpbots.solvers.projective.bones.torn_bodies import skeletons_of
 from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, free_bodies
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, around
@@ -28,6 +29,10 @@ _SKIN = 0.01
 """Compliance of a contact that shares its force with others, relative to the compliance of a node."""
 
 
+_PRESSED = 1e-3
+"""Largest compression of one contact by the weight of a body without flesh, for steps of any length [edges]."""
+
+
 @dataclasses.dataclass(frozen=True)
 class GlobalMatrix:
     """The matrix of the global step for steps of one length.
@@ -35,7 +40,8 @@ class GlobalMatrix:
     Attributes:
         factor: The factored matrix.
         stiff: Diagonal entry of the matrix for every point [N/m], on the host, shape (n_points,); for a vertex of a
-            bone surface, the mean over the nodes of its component, plus m / h^2 with the mass m of its bone.
+            bone surface, the mean over the nodes of its component, plus m / h^2 with the mass m of its bone; without
+            flesh `_PRESSED` replaces the mean.
         iteration: The iteration of a step and of its adjoint.
         compliance: Columns of the inverse matrix for points in contact.
         rotation: Free rotations of unconstrained bodies.
@@ -128,7 +134,8 @@ class GlobalMatrices:
         rows = len(factor.arrays.node)
         handles = None
         if self.skeleton:
-            handles = handles_of(self.skeleton, mesh, topology.bone_surfaces, A, factor, sizes)
+            bodies = topology.rigid, mesh, topology.bone_surfaces
+            handles = handles_of(self.skeleton, *bodies, topology.joint_blocks, A, factor, sizes)
         return GlobalMatrix(
             factor=factor,
             stiff=stiff,
@@ -138,7 +145,14 @@ class GlobalMatrices:
             normals=_normals(topology),
             contact=_contact(topology, stiff, factor.row) if sizes.contacts else None,
             handles=handles,
-            guides=Guides(factor, topology.guided, sizes.worlds, sizes.stride, topology.device)
+            guides=Guides(
+                factor,
+                topology.guided,
+                topology.frame[list(topology.guided)],
+                sizes.worlds,
+                sizes.stride,
+                topology.device,
+            )
             if topology.guided
             else None,
         )
@@ -147,11 +161,34 @@ class GlobalMatrices:
         """`GlobalMatrix.stiff` [N/m], shape (n_points,)."""
         components, bone, nodes = self.topology.components, self.topology.bone_surfaces.bone, len(factor.diagonal)
         of_nodes = components.of[:nodes]
-        means = np.array([factor.diagonal[of_nodes == c].mean() for c in range(len(components))])
+        diagonals = (factor.diagonal[of_nodes == c] for c in range(len(components)))
+        means = np.array([d.mean() if len(d) else 0.0 for d in diagonals])  # 0 for rigid bodies without flesh
         mean, own = np.split(means[components.of], [nodes])
         mean = np.where(factor.diagonal > 0.0, factor.diagonal, mean)  # bound nodes without elements have none
-        mass = self.skeleton.mass.numpy()[0][bone] if len(bone) else np.zeros(0)
+        if not len(bone):
+            return np.concatenate([mean, np.ones(self.topology.sizes.edge_ends)])
+        mass = self._felt_mass()
+        own = np.where(own > 0.0, own, mass * self._weight_per_edge())
         return np.concatenate([mean, own + mass / dt**2, np.ones(self.topology.sizes.edge_ends)])
+
+    def _felt_mass(self) -> np.ndarray:
+        """Mass that a contact at each vertex of a bone surface moves [kg], shape (n_vertices,).
+
+        In flesh this is the mass of the bone. Without flesh it is the total mass of the bone and of all bodies fixed to
+        it, and at least a thousandth of the mass of its component: robots from files have links of almost no mass.
+        """
+        bone, of_bone = self.topology.bone_surfaces.bone, self.topology.components.bones
+        mass = self.skeleton.mass.numpy()[0]
+        joints = [j for j in self.skeleton.scene.joints if not j.freedom]
+        group = skeletons_of(dataclasses.replace(self.skeleton.scene, joints=joints, actuators=()))
+        felt = np.maximum(np.bincount(group, mass)[group], np.bincount(of_bone, mass)[of_bone] / 1000.0)
+        felt = np.where(felt > 0.0, felt, mass.max() or 1.0)  # the mass of a body that does not move has no effect
+        return np.where(np.isin(of_bone, self.topology.components.of[: self.topology.sizes.nodes]), mass, felt)[bone]
+
+    def _weight_per_edge(self) -> np.ndarray:
+        """Stiffness per mass at which weight compresses a contact by `_PRESSED`, for each vertex of a bone [N/m/kg]."""
+        edge = self.topology.components.edge[self.topology.sizes.nodes :]
+        return _SKIN / 4.0 * np.linalg.norm(self.skeleton.scene.gravity) / (_PRESSED * edge)
 
 
 def _rotation(topology: MeshTopology, A: csc_matrix) -> RotationArrays:
@@ -219,6 +256,7 @@ def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> Cont
     nodes, weights = np.column_stack([candidates, alone]), np.column_stack([alone[:, :1] + 2, alone + 1])
     corners = np.pad(samples.node, ((0, 0), (0, 1)), constant_values=-1)
     shares = np.concatenate([weights, np.pad(samples.weight, ((0, 0), (0, 1)))])
+    points = np.concatenate([nodes, corners])
     at = np.where(samples.node >= 0, place[samples.node], -1)
     sample, corner = np.nonzero(at >= 0)
     order = np.argsort(at[sample, corner], kind="stable")
@@ -227,8 +265,9 @@ def _contact(topology: MeshTopology, stiff: np.ndarray, row: np.ndarray) -> Cont
     contact.first, contact.solids = sizes.first_contact, sizes.solid_contacts
     for name, values, dtype in (
         ("skin", _SKIN / 4.0 / stiff[candidates], real),
-        ("point", np.concatenate([nodes, corners]), wp.vec4i),
+        ("point", points, wp.vec4i),
         ("share", shares, vector(4)),
+        ("standing", topology.standing[points.max(axis=1, initial=-1)], int),
         ("node", candidates, int),
         ("place", place, int),
         ("row", np.append(row, np.full(sizes.vertices, -1))[candidates], int),

@@ -18,6 +18,7 @@ from warpbots.solvers.projective.iterate.convergence import Objective, gather_ke
 from warpbots.solvers.projective.iterate.error_estimate import criterion
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.prescribed_step import PrescribedStep
 from warpbots.solvers.projective.second_derivative import SecondDerivative
 from warpbots.solvers.projective.states import ProjectiveState
 
@@ -65,6 +66,7 @@ def implicit_step(
     it, each = matrix.iteration, (model.worlds, sizes.nodes)
     z, f, progress = it.history.z, it.history.f, it.progress
     start = Point(workspace.everywhere, control, x, z, h, state.time)
+    prescribed = PrescribedStep(model, state, control, dt)
     evaluate_rest(model, start)
     z.zero_()
     launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
@@ -80,8 +82,10 @@ def implicit_step(
     workspace.flight.fill_(1.0)
     skeleton.pose(workspace.everywhere, z)
     global_step.shorten_flight(z)
+    prescribed.guide(z)
     if it.islands.count > 1:
         launch(rest_kernel, (model.worlds, sizes.first_contact), [it.islands, sizes.stride], [z], device)
+    prescribed.carry_edges(points.position, z)
     begin(it, where)
 
     def move(where: wp.array) -> None:
@@ -134,7 +138,8 @@ def implicit_step(
     ended = [state_out.position.flatten(), state_out.velocity.flatten()]
     launch(nodes.end_kernel, each, [model.nodes, h, it.islands, x, v, z], ended, device)
     if state.time.size:
-        inputs = [h, progress.found, state.time]
+        inputs = [model.frames.time_step(dt), progress.found, state.time]
         launch(oscillations.pass_kernel, model.worlds, inputs, [state_out.time], device)
+    prescribed.advance(progress.found, state_out.travel)
     skeleton.finish(it.islands, state_out, dt)
     return progress.found

@@ -48,7 +48,10 @@ def change(place: Place, rotation: RotationArrays, u: wp.array[NODE], e: _vec, w
 
 @wp.func
 def shorten(square: real, islands: Islands, w: int, i: int, flight: wp.array[real]):
-    """Limit the fraction of free flight of the component of node i by `square`, the square of |dF F^+|."""
+    """Limit the fraction of free flight of the component of node i so that |dF F^+| stays below `_MOST`.
+
+    `square` is |dF F^+|^2 of the whole free flight.
+    """
     if square > _MOST * _MOST:
         wp.atomic_min(flight, w * islands.count + islands.component[i], _MOST / wp.sqrt(square))
 

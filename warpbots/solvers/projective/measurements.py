@@ -1,11 +1,12 @@
-"""Measurements of soft bodies and their bones: energies, momenta, strain, stress, and the air in cavities."""
+"""Measurements of soft bodies and their bones: energies, momenta, strain, stress, air in cavities, and wrenches."""
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, matrix, real, record
+from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, matrix, real, record, vector
 from warpbots.solvers.array_fields import Array, Other
 from warpbots.solvers.articulated import measurements as articulated
 from warpbots.solvers.articulated.measurements import ArticulatedReadings
@@ -16,9 +17,17 @@ from warpbots.solvers.projective.elements.element import Kind, Point
 from warpbots.solvers.projective.forces import rest_launches
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.states import ProjectiveState
+from warpbots.solvers.projective.wrench_step import WrenchStep
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-__all__ = ["ProjectiveReadings", "SkeletalReadings", "readings", "sense"]
+__all__ = [
+    "ProjectiveReadings",
+    "SkeletalReadings",
+    "SkeletalSupportReadings",
+    "SupportReadings",
+    "readings",
+    "sense",
+]
 
 _mat, _terms = matrix(3), terms_type(3)
 
@@ -34,8 +43,8 @@ _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity",
 class ProjectiveReadings(MatterReadings[Array]):
     """Measurements of a state in the axes of the world; energies and momenta are sums over all bodies, bones included.
 
-    Contact forces are not a function of a state: they are unknowns of the step that led to the state, and a different
-        step to the same state has different forces. `ProjectiveDynamics.report` has the forces of the last step.
+    Forces of contacts and constraints are unknowns of a step, so that they are readings only if the solver has a
+    `contact_interval` (`SupportReadings`). `ProjectiveDynamics.report` has the forces of the last step.
 
     Attributes:
         kinetic_energy: Kinetic energy [J], shape (worlds,).
@@ -76,7 +85,7 @@ class SkeletalReadings(ProjectiveReadings[Array]):
         center: Centres of mass of the bones [m], shape (worlds, n_bodies), vector.
         bone_kinetic_energy: Kinetic energies of the bones, without rotors [J], shape (worlds, n_bodies).
         bone_potential_energy: Potential energies of the bones in the field of gravity [J], shape (worlds, n_bodies).
-        torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
+        torque: Torques or forces of the motors [N m or N], shape (worlds, n_motors).
     """
 
     position: Array
@@ -93,19 +102,87 @@ class SkeletalReadings(ProjectiveReadings[Array]):
         return SkeletalReadings(*map(make, self.fields()))
 
 
-def readings(model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
-    """Fresh arrays for `sense`."""
-    solids, cavities = len(model.matter.solids), len(model.matter.cavity_channel)
+@dataclasses.dataclass(frozen=True, eq=False)
+class SupportReadings(ProjectiveReadings[Array]):
+    """Measurements of soft bodies, with the forces of a step that starts from the state.
+
+    The step has the length `ProjectiveDynamics.contact_interval` and the control of the measurement. If it is also the
+    step of the simulation, these forces are those of the next step, and momentum and forces are balanced up to the
+    tolerance of the step; of matter at rest or in steady sliding they do not depend on the length. A step that fails is
+    not halved: its world has NaN. In lost worlds the forces are 0. A table of poses that ends within the step stays at
+    its end.
+
+    Attributes:
+        contact_force: Force of all bodies on each obstacle [N], shape (worlds, n_obstacles), vector.
+        contact_torque: Torque of these forces about the origin, at the end of the step [N m], shape (worlds,
+            n_obstacles), vector.
+        constraint_force: Force of all bodies on each constraint [N], shape (worlds, n_constraints), vector. A node in
+            several constraints counts for the first.
+        constraint_torque: Torque of these forces about the origin, at the end of the step [N m], shape (worlds,
+            n_constraints), vector.
+    """
+
+    contact_force: Array
+    contact_torque: Array
+    constraint_force: Array
+    constraint_torque: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "SupportReadings[Other]":
+        """A copy with `make` applied to each field."""
+        return SupportReadings(*map(make, self.fields()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SkeletalSupportReadings(SupportReadings[Array], SkeletalReadings[Array]):
+    """Measurements of soft and rigid bodies, with the forces of a step that starts from the state.
+
+    Attributes:
+        body_contact_force: Force of all contacts on the surface of each rigid body outside of its soft body [N], shape
+            (worlds, n_bodies), vector.
+        body_contact_torque: Torque of these forces about the origin, at the end of the step [N m], shape (worlds,
+            n_bodies), vector.
+    """
+
+    body_contact_force: Array
+    body_contact_torque: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "SkeletalSupportReadings[Other]":
+        """A copy with `make` applied to each field."""
+        return SkeletalSupportReadings(*map(make, self.fields()))
+
+
+def readings(model: ProjectiveModel, supports: bool, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
+    """Fresh arrays for `sense`.
+
+    Args:
+        model: From `ProjectiveDynamics.build`.
+        supports: Whether to measure forces on obstacles, constraints and rigid bodies.
+        requires_grad: Whether the arrays have gradients.
+    """
+    solids, cavities = len(model.mesh.solids), len(model.mesh.cavity_channel)
 
     def zeros(dtype: type, count: int) -> wp.array:
         return wp.zeros((model.worlds, count), dtype=dtype, device=model.device, requires_grad=requires_grad)
 
-    whole = matter_readings(model.worlds, 3, model.device, requires_grad)
-    parts = [zeros(_mat, solids), zeros(_mat, solids), zeros(real, cavities), zeros(real, cavities)]
-    if model.skeleton is None:
-        return ProjectiveReadings(*whole, *parts)
-    bones = articulated.readings(model.skeleton, requires_grad)
-    return SkeletalReadings(*whole, *parts, *(getattr(bones, name) for name in _BONES.values()))
+    fields = matter_readings(model.worlds, 3, model.device, requires_grad)
+    fields += [zeros(_mat, solids), zeros(_mat, solids), zeros(real, cavities), zeros(real, cavities)]
+    if model.skeleton is not None:
+        bones = articulated.readings(model.skeleton, requires_grad)
+        fields += [getattr(bones, name) for name in _BONES.values()]
+    if supports:
+        receivers = len(model.scene.obstacles), len(model.scene.constraints), len(model.scene.rigid)
+        counts = receivers if model.skeleton else receivers[:2]
+        fields += [zeros(vector(3), count) for count in counts for _ in range(2)]
+    return _KINDS[supports, model.skeleton is not None](*fields)
+
+
+_KINDS = {
+    (False, False): ProjectiveReadings,
+    (False, True): SkeletalReadings,
+    (True, False): SupportReadings,
+    (True, True): SkeletalSupportReadings,
+}
+"""Types of readings by whether there are forces on supports, and whether there are bones."""
 
 
 @wp.kernel
@@ -143,7 +220,9 @@ def cavity_kernel(
     pressure_out[w, c] = cavities.pressure[k]
 
 
-def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings) -> None:
+def sense(
+    model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings, solver: Any
+) -> None:
     """Measure a state; records the adjoint of the measurement on the active tape.
 
     Args:
@@ -151,14 +230,43 @@ def sense(model: ProjectiveModel, state: ProjectiveState, control: wp.array, rea
         state: The state to measure.
         control: Control signals, shape (worlds, channels).
         readings_out: The readings to write.
+        solver: The `ProjectiveDynamics`, whose step gives the forces on obstacles, constraints and rigid bodies.
 
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
     """
-    whole, asked, workspace = readings_out.fields()[:9], readings_out.fields()[9:], model.workspace
-    bones, inner = None, []
+    _sense_matter(model, state, control, readings_out)
+    if isinstance(readings_out, SupportReadings):
+        _sense_supports(model, state, control, readings_out, solver)
+
+
+def _sense_supports(
+    model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: SupportReadings, solver: Any
+) -> None:
+    obstacles = len(model.scene.obstacles)
+    readers = [
+        (0, readings_out.contact_force, readings_out.contact_torque),
+        (obstacles, readings_out.constraint_force, readings_out.constraint_torque),
+    ]
+    if isinstance(readings_out, SkeletalSupportReadings):
+        first = obstacles + len(model.scene.constraints)
+        readers.append((first, readings_out.body_contact_force, readings_out.body_contact_torque))
+    readers = [reader for reader in readers if reader[1].size]
+    if readers:
+        step = WrenchStep(model, state, control, readings_out, readers, solver)
+        step.run()
+        reads = [*state.fields(), control, *model.parameter_arrays()]
+        record(step.adjoint, reads, [array for _, *own in readers for array in own])
+
+
+def _sense_matter(
+    model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings
+) -> None:
+    whole, workspace = readings_out.fields()[:9], model.workspace
+    bones, inner, asked = None, [], []
     if isinstance(readings_out, SkeletalReadings):
         named = {theirs: getattr(readings_out, own) for own, theirs in _BONES.items()}
+        asked = list(named.values())
         bones = dataclasses.replace(workspace.bones.readings, **named)
         inner = [bones.momentum, bones.angular_momentum]
         sense_bones(model, state, control, bones)

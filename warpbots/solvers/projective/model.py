@@ -14,10 +14,13 @@ from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
 from warpbots.scene import RigidBody, Scene, SoftBody
+from warpbots.scene.motion_checks import moves
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.law_constants import HasLawConstants
 from warpbots.solvers.law_groups import LawGroup
+from warpbots.solvers.motion_parameters import MotionParameters, with_motions
+from warpbots.solvers.moving_frames import MovingFrames
 from warpbots.solvers.parameters import (
     AMPLITUDE,
     DENSITY,
@@ -30,31 +33,36 @@ from warpbots.solvers.parameters import (
     TORQUE,
 )
 from warpbots.solvers.places import Places
-from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
+from warpbots.solvers.projective.contact.bone_surface import body_of, immovable, never_in_contact
+from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, MARGIN, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
+from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh, MeshConstants
+from warpbots.solvers.projective.receivers import receivers_of
 from warpbots.solvers.projective.recorded import with_records
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
+from warpbots.solvers.projective.wrenches import Receivers
 from warpbots.solvers.records import with_friction, with_materials
 
 __all__ = ["SKELETON", "ProjectiveModel"]
 
 
 @parametric
-class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
+class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]):
     """A scene as arrays. `dataclasses.replace` makes a changed copy.
 
     Attributes:
         scene: The scene.
         worlds: Number of independent copies of the scene.
         device: Device of all arrays.
-        matter: All soft bodies of one world at rest, on the host; its points are the nodes.
+        mesh: All soft bodies of one world at rest, on the host; its points are the nodes. Without soft bodies it is
+            empty.
         groups: Which solid elements follow which law.
         law_constants: Constants of the laws by name [1, or the unit that the law declares], each of shape (worlds,
             n_elements).
@@ -65,6 +73,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
         signals: The signals that the actuators of `growth` follow, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,), int.
+        frames: Frames of obstacles and constraints that move.
         condition: Code of the contact condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,), int.
         extra: Coefficient of static friction minus coefficient of sliding friction of each obstacle [1], shape
             (n_obstacles,).
@@ -77,7 +86,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     scene: Scene
     worlds: int
     device: wp.Device
-    matter: Mesh
+    mesh: Mesh
     groups: tuple[LawGroup, ...]
     density: wp.array = shared(DENSITY)
     amplitude: wp.array = shared(AMPLITUDE)
@@ -95,6 +104,10 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     body_friction: wp.array = parameter(
         "1", NOT_NEGATIVE, "surface", "Coulomb coefficient of bodies", axes="n_bodies",
         meaning="Coulomb coefficient of soft bodies, then of bones with a surface",
+    )  # fmt: skip
+    contact_friction: wp.array = parameter(
+        "1", NOT_NEGATIVE, "contact", "Coulomb coefficient", meaning="Coulomb coefficient of each `Contact` law",
+        axes="n_contacts",
     )  # fmt: skip
     gravity: wp.array = shared(GRAVITY)
     fluid_density: wp.array = parameter(
@@ -120,6 +133,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     signals: object
     solids: Solids
     obstacle: wp.array
+    frames: MovingFrames
     condition: wp.array
     extra: wp.array
     skeleton: ArticulatedModel | None
@@ -128,22 +142,31 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     workspace: ProjectiveWorkspace
 
     @property
+    def matter(self) -> Mesh | None:
+        """The mesh; None without soft bodies."""
+        return self.mesh if self.scene.soft else None
+
+    @property
     def robot(self) -> ArticulatedRobot | None:
-        """The bones and their joints; None without bones. `ProjectiveDynamics.report` has their contact forces."""
+        """The bones and their joints; None without bones. `SkeletalSupportReadings` have their contact forces."""
         return dataclasses.replace(self.skeleton.robot, contact_points=None) if self.skeleton else None
 
     def summary(self) -> str:
-        """Text with the number of nodes and elements, the mean edge length, and the number of bones."""
+        """Text with the number of nodes and elements, the mean edge length, and the number of rigid bodies."""
         counts = *((name, e.title) for name, e in SOLIDS.items()), ("triangles", "triangles"), ("bars", "bars")
-        parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.matter, kind))]
+        parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.mesh, kind))]
+        if self.scene.soft:
+            parts.insert(0, f"{len(self.mesh)} nodes")
         if self.robot:
-            parts.append(f"{len(self.robot.bodies)} bones")
-        return ", ".join([f"{len(self.matter)} nodes", *parts]) + f", edges of {self.matter.edge:.3g} m on average"
+            parts.append(f"{len(self.robot.bodies)} rigid bodies")
+        return ", ".join(parts) + f", edges of {self.mesh.edge:.3g} m on average"
 
     @property
     def tables(self) -> dict[str, np.ndarray]:
         """Node indices of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
-        mesh, node = self.matter, np.arange(len(self.matter))[:, None]
+        if not self.scene.soft:
+            return {}
+        mesh, node = self.mesh, np.arange(len(self.mesh))[:, None]
         return {
             "node": node, "fixed node": node[self.topology.anchored], "element": mesh.elements,
             "triangle": mesh.triangles, "hinge": mesh.hinges, "bar": mesh.bars,
@@ -181,12 +204,13 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with its meshes, and with all parameters that do not enter the matrix of the global step."""
         scene = with_friction(super().recorded(values), values)
-        shapes = iter(self.matter.shapes)
+        shapes = iter(self.mesh.shapes)
         bodies = [dataclasses.replace(b, shape=next(shapes)) if isinstance(b, SoftBody) else b for b in scene.bodies]
         scene = dataclasses.replace(scene, bodies=bodies)
         constants = {name: value for name, value in values.items() if name in self.law_constants}
-        scene = with_materials(scene, self.matter.element_body, self.matter.element_regions, constants)
+        scene = with_materials(scene, self.mesh.element_body, self.mesh.element_regions, constants)
         robot = self.skeleton and self.skeleton.robot
+        scene = with_motions(scene, values)
         return with_records(scene, robot, self.topology.bone_surfaces.bones, values, NEVER)
 
     @functools.cached_property
@@ -202,7 +226,7 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
         of oscillations, motors, fibres, cells, cables, cavities or the fluid if the scene has none, and no friction
         without contacts on which it acts.
         """
-        absent = {n for n in parameters_of(ProjectiveModel) if not getattr(self, n).size}
+        absent = {n for n in parameters_of(ProjectiveModel) if not getattr(self, n).size} | self.frames.absent
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
         if not self.topology.sizes.capacity:
@@ -211,6 +235,31 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
         own |= self.law_parameters("element")
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
+
+    @property
+    def carries(self) -> bool:
+        """Whether a constraint moves."""
+        return bool((self.frames.of_constraint >= 0).any())
+
+    @functools.cached_property
+    def anchor_frame(self) -> wp.array:
+        """Index of the frame of each anchor, -1 for one that does not move, shape (n_anchored,), int."""
+        return constant_array(self.topology.frame[self.topology.anchored], int, self.device)
+
+    @functools.cached_property
+    def edge_frame(self) -> wp.array:
+        """Index of the frame of each end of an edge of an obstacle, -1 for none, shape (edge_ends,), int."""
+        return constant_array(self.frames.of_obstacle[self.topology.obstacle_edges.obstacle], int, self.device)
+
+    @property
+    def edges_move(self) -> bool:
+        """Whether an edge of an obstacle moves."""
+        return bool((self.frames.of_obstacle[self.topology.obstacle_edges.obstacle] >= 0).any())
+
+    @property
+    def may_close(self) -> bool:
+        """Whether an obstacle may meet another obstacle, or nodes that a constraint holds."""
+        return bool(self.frames.names) and self.topology.sizes.solids > 0
 
     @functools.cached_property
     def elements(self) -> tuple[tuple[Kind, object], ...]:
@@ -231,8 +280,23 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
     def nodes(self) -> object:
         """Nodes as a Warp struct."""
         nodes = self.workspace.nodes()
-        nodes.anchor, nodes.load, nodes.gravity = self.anchor.flatten(), self.load.flatten(), self.gravity
+        nodes.anchor = self.workspace.anchor if self.carries else self.anchor.flatten()
+        nodes.load, nodes.gravity = self.load.flatten(), self.gravity
         return nodes
+
+    @functools.cached_property
+    def unheld(self) -> object:
+        """Nodes as a Warp struct in which no node is fixed: their residual is the force on constraints, too."""
+        nodes = NodeArrays()
+        for name in NodeArrays.vars:
+            setattr(nodes, name, getattr(self.nodes, name))
+        nodes.held = constant_array(np.full(len(self.mesh), -1), int, self.device)
+        return nodes
+
+    @functools.cached_property
+    def receivers(self) -> Receivers:
+        """Obstacles, constraints and rigid bodies on which a step exerts wrenches, as a Warp struct."""
+        return receivers_of(self.scene, self.topology)
 
     @functools.cached_property
     def obstacles(self) -> ObstacleArrays:
@@ -244,13 +308,23 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
             self.condition,
             self.extra,
         )
-        obstacles.friction = self.friction.flatten()
+        obstacles.frame, obstacles.friction = self.frames.of_solid, self.friction.flatten()
         topology = self.topology
         obstacles.thinnest = constant_array(widths(self.solids)[:, 0], real, self.device)
         obstacles.across = wp.array(topology.across, dtype=wp.float64, device=self.device)
         obstacles.angular = constant_array(topology.angular, int, self.device)
         obstacles.edge = topology.contact_edge
+        of_point = body_of(self.scene, self.mesh, topology.bone_surfaces)
+        of_point = of_point[np.append(topology.candidates, topology.samples.node[:, 0])]
+        movers = len(self.scene.soft) + len(topology.bone_surfaces.bones)
+        obstacles.laws, obstacles.law_friction = len(self.scene.contacts), self.contact_friction.flatten()
+        obstacles.law = constant_array(self._laws[of_point, movers:].reshape(-1), int, self.device)
         return obstacles
+
+    @functools.cached_property
+    def _laws(self) -> np.ndarray:
+        """Index of the contact law of every pair of bodies and obstacles, shape (n, n), int."""
+        return laws_of_pairs(self.scene, self.topology.bone_surfaces.bones)
 
     def grown(self) -> Self | None:
         """The model with room for all pairs in contact, at least doubled up to a limit; None if room sufficed."""
@@ -279,19 +353,24 @@ class ProjectiveModel(HasLawConstants, MeshConstants[wp.array]):
         edge = self.topology.point_edge
         pairs.clearance, pairs.margin = (constant_array(k * edge, real, self.device) for k in (CLEARANCE, MARGIN))
         pairs.size = constant_array(self.topology.point_size, int, self.device)
-        attached = never_in_contact(self.scene, self.matter, surfaces)
-        pairs.movers, obstacles = len(attached), len(self.scene.obstacles)
-        pairs.bodies = pairs.movers + obstacles
-        attached = np.pad(attached, (0, obstacles))
-        attached[pairs.movers :, pairs.movers :] = True
-        numbers = body_of(self.scene, self.matter, surfaces)
+        attached = never_in_contact(self.scene, self.mesh, surfaces)
+        pairs.soft, pairs.movers, obstacles = len(self.scene.soft), len(attached), len(self.scene.obstacles)
+        pairs.bodies = sizes.bodies
+        still = [not moves(o, self.scene.actuators) for o in self.scene.obstacles]
+        standing = np.append(np.zeros(len(self.scene.soft), dtype=bool), immovable(self.scene)[surfaces.bones])
+        both = np.outer(standing, still)
+        attached = np.block([[attached, both], [both.T, np.ones((obstacles, obstacles), dtype=bool)]])
+        numbers = body_of(self.scene, self.mesh, surfaces)
         numbers = np.append(numbers, pairs.movers + self.topology.obstacle_edges.obstacle)
         pairs.body, pairs.attached = (
             wp.array(a.reshape(-1).astype(np.int32), dtype=int, device=self.device) for a in (numbers, attached)
         )
         pairs.friction, pairs.obstacle_friction = self.body_friction.flatten(), self.friction.flatten()
-        pairs.condition = self.condition
-        for name in ("vertex", "face", "edge"):
+        pairs.condition, pairs.extra = self.condition, self.extra
+        pairs.laws, pairs.law_friction = len(self.scene.contacts), self.contact_friction.flatten()
+        pairs.law = constant_array(self._laws.reshape(-1), int, self.device)
+        pairs.solid = constant_array(np.searchsorted(self.obstacle.numpy(), np.arange(obstacles)), int, self.device)
+        for name in ("vertex", "face", "edge", "flat"):
             setattr(pairs, name, getattr(self.topology.surface, name))
         pairs.around, pairs.outer = self.topology.outer_faces
         components = self.topology.components
@@ -312,4 +391,4 @@ SKELETON = tuple(
     for name in parameters_of(ArticulatedModel)
     if name not in parameters_of(ProjectiveModel) and not name.startswith(("contact_", "solid_"))
 )
-"""Parameters of bones: the parameters of articulated bodies except for contacts and gravity."""
+"""Parameters of bones: the parameters of articulated bodies except for contacts, motion of obstacles and gravity."""

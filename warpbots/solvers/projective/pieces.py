@@ -17,7 +17,7 @@ from warpbots.solvers.projective.elements.reference_elements import (
     with_midsides,
 )
 
-__all__ = ["MeshPiece", "hollow", "piece_of", "with_tetrahedra", "without_sheets"]
+__all__ = ["MeshPiece", "hollow", "no_piece", "piece_of", "with_tetrahedra", "without_sheets"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +76,11 @@ def _made(**fields: np.ndarray) -> MeshPiece:
     empty = {n: np.zeros((0, k), dtype=int) for n, k in widths.items()}
     empty |= {n: np.zeros(0) for n in ("thickness", "bending", "section")}
     return MeshPiece(**(empty | fields))
+
+
+def no_piece() -> MeshPiece:
+    """A piece without nodes."""
+    return _made(position=np.zeros((0, 3)))
 
 
 def piece_of(shape: Shape, cell_size: float, kind: ReferenceElement) -> MeshPiece:

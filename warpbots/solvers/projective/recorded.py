@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from warpbots.scene import Cable, Oscillation, RigidBody, Scene, SoftBody
-from warpbots.solvers.articulated.recorded import with_joints, with_motors
+from warpbots.scene import Cable, Oscillation, Scene
+from warpbots.solvers.articulated.recorded import with_contact_laws, with_joints, with_motors
 from warpbots.solvers.articulated.robot import ArticulatedRobot
-from warpbots.solvers.records import changed, number, numbers, with_actuators
+from warpbots.solvers.records import changed, number, numbers, with_actuators, with_body_friction
 
 __all__ = ["with_records"]
 
@@ -23,7 +23,7 @@ Values = Mapping[str, np.ndarray]
 def with_records(
     scene: Scene, robot: ArticulatedRobot | None, bones: np.ndarray, values: Values, never: float
 ) -> Scene:
-    """`scene` with other parameters of cables, oscillations, body friction, the fluid, joints and motors of bones.
+    """`scene` with other parameters of cables, oscillations, friction, the fluid, joints and motors of bones.
 
     Args:
         scene: The scene.
@@ -34,19 +34,8 @@ def with_records(
     """
     scene = with_actuators(scene, Cable, {"cable_length": "rest_length"}, values)
     scene = with_actuators(scene, Oscillation, {name: name for name in ("amplitude", "frequency", "phase")}, values)
-    scene = _with_fluid(_with_friction(scene, bones, values), values)
+    scene = _with_fluid(with_body_friction(with_contact_laws(scene, values), bones, values), values)
     return with_joints(with_motors(scene, values), robot, values, never) if robot else scene
-
-
-def _with_friction(scene: Scene, bones: np.ndarray, values: Values) -> Scene:
-    if "body_friction" not in values:
-        return scene
-    soft = [i for i, b in enumerate(scene.bodies) if isinstance(b, SoftBody)]
-    rigid = [i for i, b in enumerate(scene.bodies) if isinstance(b, RigidBody)]
-    bodies = list(scene.bodies)
-    for i, mu in zip([*soft, *(rigid[k] for k in bones)], values["body_friction"], strict=True):
-        bodies[i] = changed(bodies[i], friction=number(mu, bodies[i].friction))
-    return dataclasses.replace(scene, bodies=bodies)
 
 
 def _with_fluid(scene: Scene, values: Values) -> Scene:

@@ -32,6 +32,7 @@ class StepReport:
         contact_force: Force of all contacts on each node [N], shape (worlds, n_nodes, 3).
         bone_force: Force of all contacts on the surface of each bone outside of its soft body [N], shape (worlds,
             n_bones, 3).
+        obstacle_force: Force of all contacts on each obstacle [N], shape (worlds, n_obstacles, 3).
     """
 
     iterations: np.ndarray
@@ -43,6 +44,7 @@ class StepReport:
     room: int
     contact_force: np.ndarray
     bone_force: np.ndarray
+    obstacle_force: np.ndarray
 
 
 def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport:
@@ -68,7 +70,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     own = [model.matrices.of(dt / 2**k).iteration for k in level.tolist()]
     least = float(topology.components.length.min())
     correction = np.array([_worst(model, it.progress, w) for w, it in enumerate(own)]) * tolerance * least
-    contacts, force = _contact_forces(model, own)
+    contacts, force, on_obstacles = _contact_forces(model, own)
     nodes = topology.sizes.nodes
     bones = np.arange(len(model.scene.rigid))[:, None] == topology.bone_surfaces.bone
     return StepReport(
@@ -81,6 +83,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         room=topology.sizes.capacity,
         contact_force=force[:, :nodes],
         bone_force=bones @ force[:, nodes : nodes + topology.sizes.vertices],
+        obstacle_force=on_obstacles,
     )
 
 
@@ -167,12 +170,12 @@ def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndar
     return "(" + ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0)) + ")"
 
 
-def _contact_forces(model: ProjectiveModel, own: list[Iteration]) -> tuple[np.ndarray, np.ndarray]:
-    """Number of active contacts, and their forces on points, from the last iteration of each world."""
+def _contact_forces(model: ProjectiveModel, own: list[Iteration]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of active contacts, and their forces on points and obstacles, from the last iteration of each world."""
     sizes, worlds = model.topology.sizes, model.worlds
-    force = np.zeros((worlds, sizes.points, 3))
+    force, on_obstacles = np.zeros((worlds, sizes.points, 3)), np.zeros((worlds, len(model.scene.obstacles), 3))
     if not sizes.contacts:
-        return np.zeros(worlds, dtype=int), force
+        return np.zeros(worlds, dtype=int), force, on_obstacles
     contacts = model.workspace.contact.contacts
     z = np.stack([it.history.z.numpy().reshape(worlds, sizes.stride, 4)[w] for w, it in enumerate(own)])
     lam = z[:, sizes.first_contact :, :3].astype(float)
@@ -181,4 +184,9 @@ def _contact_forces(model: ProjectiveModel, own: list[Iteration]) -> tuple[np.nd
     weight = contacts.weight.numpy().reshape(worlds, -1, 4)
     w, c, p = np.nonzero(listed[..., None] & (node >= 0))
     np.add.at(force, (w, node[w, c, p]), weight[w, c, p, None] * lam[w, c])
-    return listed.sum(axis=1), force
+    w, c = np.nonzero(listed & (contacts.obstacle.numpy().reshape(worlds, -1) >= 0))
+    first = c >= sizes.solid_contacts
+    first[first] = _numbers(model)[node[w, c, 0][first]] >= model.pairs.movers  # the obstacle is the first side
+    obstacle = contacts.obstacle.numpy().reshape(worlds, -1)[w, c]
+    np.add.at(on_obstacles, (w, obstacle), np.where(first, 1.0, -1.0)[:, None] * lam[w, c])
+    return listed.sum(axis=1), force, on_obstacles

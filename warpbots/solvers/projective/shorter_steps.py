@@ -10,20 +10,26 @@ The adjoint repeats the shorter steps, bit by bit the same, and then goes back t
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, real, while_loop
 from warpbots.solvers.projective import halved_components, islands, step_clock
+from warpbots.solvers.projective.contact.closed_gaps import find_buried_kernel, find_closed_kernel
 from warpbots.solvers.projective.implicit_step import implicit_step
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.prescribed_step import PrescribedStep
 from warpbots.solvers.projective.states import ProjectiveState
 from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.projective.step_clock import HALVED, LOST
+from warpbots.solvers.projective.wrench_seeds import WrenchSeeds
 from warpbots.solvers.world_rows import add_rows, copy_rows, load_rows, store_rows
 
 __all__ = ["ShorterSteps"]
 
+_LATE = 1e-6
+"""Time after the end of a prescribed motion at which a step may still end [steps]."""
 _PATIENCE = 0.25
 """Fraction of `max_iterations` after which a step is halved, if it can be halved."""
 
@@ -64,10 +70,18 @@ class ShorterSteps:
     def _length(self, level: int) -> float:
         return self._dt / 2**level
 
-    def take(self) -> None:
-        """Take the step, or shorter ones; worlds in which the shortest steps fail stay as they are and are lost."""
+    def take(self, beyond: bool = False) -> None:
+        """Take the step, or shorter ones; worlds in which the shortest steps fail stay as they are and are lost.
+
+        So are worlds in which a prescribed motion ends before the step, unless the step may go `beyond` its end, where
+        the last pose stays.
+        """
         clock, state, out = self._clock, self._state, self._out
         self._each(step_clock.begin_kernel, [state.lost], [self._islands, clock])
+        if np.isfinite(self._model.frames.end) and not beyond:
+            inputs = [wp.float64(self._model.frames.end + _LATE * self._dt), wp.float64(self._dt), state.time]
+            self._each(step_clock.end_of_motion_kernel, inputs, [clock])
+        self._forbid_impossible()
         clock.unusual.zero_()
         ended = self._step(state, out, 0)
         self._each(step_clock.judge_kernel, [self._halvings, *ended], [clock])
@@ -77,6 +91,25 @@ class ShorterSteps:
             copy(self._taken.outcome, clock.outcome)
             copy(self._taken.unusual, clock.unusual)
             copy(self._taken.members, clock.members)
+
+    def _forbid_impossible(self) -> None:
+        """Skip the step, in each world, if at its end obstacles meet at a node, or an obstacle contains a held node."""
+        model, nodes, x = self._model, self._nodes, self._state.position.flatten()
+        if not model.may_close:
+            return
+        PrescribedStep(model, self._state, self._control, self._dt)
+        topology, (held, allowed) = model.matrices.of(self._dt).contact, model.topology.held_surface
+        obstacles, closed, buried = (
+            [model.obstacles, model.frames.solids],
+            model.workspace.closed,
+            model.workspace.buried,
+        )
+        for found in (closed, buried):
+            found.fill_(nodes)
+        inputs, each = [topology, *obstacles, nodes, x], (model.worlds, len(model.topology.candidates))
+        launch(find_closed_kernel, each, inputs, [self._clock.where, closed], self._device)
+        inputs, each = [model.nodes, *obstacles, held, allowed, x], (model.worlds, held.size)
+        launch(find_buried_kernel, each, inputs, [self._clock.where, buried], self._device)
 
     def _step(
         self, state: ProjectiveState, out: ProjectiveState, level: int
@@ -117,7 +150,7 @@ class ShorterSteps:
         of_nodes, of_coordinates, of_velocities = of_state
         launch(halved_components.others_kernel, of_nodes.size, [of_nodes], [of_others], self._device)
         self._each(islands.worlds_kernel, [self._islands, self._clock.members], [of_worlds])
-        owners = [of_nodes, of_nodes, of_worlds, of_coordinates, of_velocities]
+        owners = [of_nodes, of_nodes, of_worlds, of_worlds, of_coordinates, of_velocities]
         for owner, a, b in zip(owners, source, destination, strict=False):
             copy_rows(owner, [a], [b])
 
@@ -128,10 +161,10 @@ class ShorterSteps:
     def _take_shorter_steps(
         self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None
     ) -> None:
-        """Take the shorter steps from the start to the end of the step, in worlds that take them; `here` holds the end.
+        """Take the shorter steps from the start to the end of the step, in worlds that take them.
 
         Args:
-            here: The state before each shorter step; at the end, the end of the step.
+            here: The state before each shorter step; after the last one, the state at the end of the step.
             there: The state after each shorter step.
             kept: Function that is called after each step with its level.
         """
@@ -167,16 +200,22 @@ class ShorterSteps:
 
         while_loop(clock.any, pass_levels)
 
-    def adjoint(self) -> None:
-        """Pass the gradient at the end of the step back; clears it in components that were halved or lost."""
+    def adjoint(self, wrenches: WrenchSeeds | None = None) -> None:
+        """Pass the gradient at the end of the step back; clears it in components that were halved or lost.
+
+        Args:
+            wrenches: Gradients of wrenches on obstacles, constraints and rigid bodies in the step; None without any.
+        """
         taken = self._taken
         rarely(taken.unusual, self._hide)
-        self._step_adjoint(self._state, self._out, 0)
+        self._step_adjoint(self._state, self._out, 0, wrenches)
         rarely(taken.unusual, self._go_back)
 
-    def _step_adjoint(self, state: ProjectiveState, out: ProjectiveState, level: int) -> None:
+    def _step_adjoint(
+        self, state: ProjectiveState, out: ProjectiveState, level: int, wrenches: WrenchSeeds | None = None
+    ) -> None:
         limits = self._solver.tolerance, self._solver.max_iterations
-        step_adjoint(self._model, state, self._control, out, self._length(level), *limits)
+        step_adjoint(self._model, state, self._control, out, self._length(level), *limits, wrenches)
 
     def _hide(self) -> None:
         """Let halved or lost components rest: the adjoint of the full step sees a valid state with zero gradient."""

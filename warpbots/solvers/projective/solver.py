@@ -41,7 +41,7 @@ _ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAH
 
 @dataclasses.dataclass(frozen=True)
 class ProjectiveDynamics:
-    """Finite elements with bones and implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021).
+    """Finite elements, rigid bodies and implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021).
 
     A step minimises Phi(x) = 1/(2 h^2) |x - s|_M^2 + E(x) (eq. 2): local steps evaluate the stress of every
     element, global steps solve with a constant matrix that is factored once (eq. 5), and Anderson's acceleration makes
@@ -57,17 +57,27 @@ class ProjectiveDynamics:
     resists strain, but not the folding of sheets. A step of thin cloth that buckles has many solutions, and may be
     divided into shorter ones.
 
-    Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
-    surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
-    The surface of a bone outside of its soft body is in contact with obstacles and with other bodies, with edges of
-    about `cell_size` and the friction of `RigidBody`; bones never collide with their own soft body or their joint
-    neighbours. If several contacts hold the same matter (between soft surfaces, at bones, and in corners of obstacles),
-    each contact has a compliance of up to a hundredth of the compliance of a node, or of a bone with its mass.
+    Rigid bodies of the scene replace the soft bodies inside their shapes, and nodes inside or on their surface are
+    bound to them: they are bones. A rigid body that reaches into no soft body is a separate object, which may touch
+    others from the start. Joints, springs, limits and motors are those of `Articulated` with implicit Euler. Joints may
+    start anywhere; soft bodies are given in their places at the start. The surface of a rigid body outside its soft
+    body touches obstacles and other bodies, with edges of about `cell_size` and friction as `RigidBody` describes.
+    Bones never collide with their own soft body, and with their joint neighbours only if a `Contact` law names both. In
+    a scene with `Contact` laws, only rigid bodies that a law names together touch one another, and the friction of a
+    law replaces the coefficients of the pairs that it names, which may include obstacles and soft bodies. If several
+    contacts hold the same matter (between soft surfaces, at rigid bodies, and in corners of obstacles), each contact
+    has a compliance of up to a hundredth of the compliance of a node, or of a rigid body by its inertia; the weight of
+    a body compresses a contact by at most a thousandth of an edge. A scene needs no soft body.
 
     Coulomb's law holds to 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing creeps below
     the angle of friction. On a slope at exactly the angle of friction a moving body does not stop, and keeps the
     velocity that sudden loads give it: a block of 1 MPa to which gravity is applied suddenly is compressed, oscillates
     and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
+
+    Obstacles and constraints may move as prescribed; Coulomb's law then acts on the displacement of a step relative to
+    the surface, in its pose at the end of the step. A constraint that moves must not share nodes with another
+    constraint. Obstacles do not act on nodes that a constraint holds fixed; an obstacle that moves into them ends the
+    run.
 
     Constraints hold exactly; a node in the regions of several constraints obeys all of them. Nodes of fixed regions go
     to their `anchor`. Nodes on lines and planes stay on the line or plane through their position at the start of a
@@ -102,7 +112,7 @@ class ProjectiveDynamics:
         memory: Number of corrections that Anderson's acceleration remembers.
         max_halvings: How often a step that fails is halved, in the worlds in which it fails: two steps of half the
             length replace the step, each of which may be halved in turn. 0 for never.
-        collisions: Whether there is contact between soft bodies and bones, and self-contact of soft bodies; otherwise
+        collisions: Whether there is contact between soft and rigid bodies, and self-contact of soft bodies; otherwise
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
@@ -125,6 +135,9 @@ class ProjectiveDynamics:
             definite, as in buckling, all solves are iterative. Bones and a fluid, whose systems are not symmetric, have
             no factor: ``"direct"`` is refused, and ``"adaptive"`` is ``"iterative"`` there, with `splitting`, on a GPU,
             for more than 20,000 nodes, and where all worlds would need more than 0.5 GB.
+        contact_interval: Length of the step whose forces on obstacles, constraints and rigid bodies `sense` measures
+            (`SupportReadings`) [s]; the length of the simulation's step gives the forces of its next step. Each
+            measurement then costs as much as a step. None for no such readings.
 
     Raises:
         ValueError: A value is outside its range.
@@ -141,11 +154,17 @@ class ProjectiveDynamics:
     splitting: bool = False
     elements: str | None = None
     linear_solver: str = "adaptive"
+    contact_interval: float | None = None
 
     def __post_init__(self):
         conform(self)
         if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
+        if self.contact_interval is not None and not 0.0 < self.contact_interval < math.inf:
+            raise ValueError(
+                f"ProjectiveDynamics: contact_interval must be positive and finite [s], got {self.contact_interval:g}; "
+                f"use the step of the simulation, or None for no readings of forces on obstacles"
+            )
         if self.elements is not None and self.elements not in _ELEMENTS:
             known = ", ".join(map(repr, _ELEMENTS))
             raise ValueError(f"ProjectiveDynamics: elements must be one of {known}, got {self.elements!r}")
@@ -174,9 +193,9 @@ class ProjectiveDynamics:
         """Text that says why gradients may not be finite within a step, and what the remedy is."""
         return (
             f"the adjoint of a step did not converge in {self.max_iterations} iterations: use a shorter step, a "
-            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64; or soft surfaces are in contact "
-            f"at a corner or along edges, at a plane whose rotation has no gradient: use a shorter step or smaller "
-            f"cells"
+            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64; or it did, but surfaces are in "
+            f"contact at a corner or along edges, at a plane that was frozen within the step and has no gradient: use "
+            f"a shorter step or smaller cells"
         )
 
     def sized(self, scene: Scene) -> "ProjectiveDynamics":
@@ -184,7 +203,8 @@ class ProjectiveDynamics:
 
         If all soft bodies are meshes already, the default is the mean length of their edges. Otherwise there are 4
         cells across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across the
-        width of the thinnest bone; there are fewer cells across if there would be more than 1,500 cells in all.
+        width of the thinnest bone; there are fewer cells across if there would be more than 1,500 cells in all. Without
+        soft bodies there are 2 cells across the thinnest rigid body.
         """
         return self if self.cell_size else dataclasses.replace(self, cell_size=default_cell_size(scene))
 
@@ -208,10 +228,13 @@ class ProjectiveDynamics:
         def copies(values: np.ndarray) -> wp.array:
             return tiled(values, model.worlds, model.device, vector(3), requires_grad)
 
-        shape = (model.worlds,) if model.amplitude.size else (model.worlds, 0)
-        time = wp.zeros(shape, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
+        def clock(*shape: int) -> wp.array:
+            shape = (model.worlds, *shape)
+            return wp.zeros(shape, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
+
+        time = clock() if model.amplitude.size or model.frames.names else clock(0)
         log = (wp.zeros(model.worlds, dtype=real, device=model.device, requires_grad=requires_grad) for _ in range(2))
-        nodes = copies(model.matter.position), copies(model.matter.velocity), time, *log
+        nodes = copies(model.mesh.position), copies(model.mesh.velocity), time, clock(model.frames.drives), *log
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)
@@ -294,6 +317,10 @@ class ProjectiveDynamics:
         """
         return report_of(model, dt, self.tolerance_of(dt))
 
+    def chosen(self, model: ProjectiveModel) -> "ProjectiveDynamics":
+        """This solver with the linear solver that it chose for a model, by the memory of the factors of all worlds."""
+        return dataclasses.replace(self, linear_solver=model.matrices.linear_solver)
+
     def grown(self, model: ProjectiveModel) -> ProjectiveModel | None:
         """The model with room for all pairs of surfaces in contact, if a step ran out of room; else None.
 
@@ -302,13 +329,22 @@ class ProjectiveDynamics:
         return model.grown()
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
-        """Fresh arrays for `sense`; `SkeletalReadings` if the scene has bones."""
-        return readings(model, requires_grad)
+        """Fresh arrays for `sense`: `SkeletalReadings` if the scene has bones, else `ProjectiveReadings`.
+
+        With a `contact_interval`, `SkeletalSupportReadings` or `SupportReadings`.
+        """
+        return readings(model, self.contact_interval is not None, requires_grad)
+
+    def without_steps(self) -> "ProjectiveDynamics":
+        """This solver without `contact_interval`, whose readings take no steps."""
+        return dataclasses.replace(self, contact_interval=None)
 
     def sense(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings
     ) -> None:
         """Measure energies, momenta, strain, stress, cavities and bones; records the adjoint on the active tape.
+
+        With a `contact_interval`, the forces of a step from `state` are measured, too.
 
         Args:
             model: From `build`.
@@ -319,4 +355,4 @@ class ProjectiveDynamics:
         Raises:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
         """
-        sense(model, state, control, readings_out)
+        sense(model, state, control, readings_out, self)

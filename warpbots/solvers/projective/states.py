@@ -27,15 +27,19 @@ class NodalState(ArrayFields[Array]):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProjectiveState(NodalState[Array]):
-    """Positions and velocities of nodes, the time, and the record of failed steps.
+    """Positions and velocities of nodes, the time, the drives, and the record of failed steps.
 
     Attributes:
-        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
+        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) if nothing oscillates or
+            moves as prescribed.
+        travel: Coordinates of the drives of obstacles and constraints [m or rad], double precision, shape (worlds,
+            n_drives).
         lost: 1 for a world in which a step failed; such a world stays as it was before that step [1], shape (worlds,).
         shorter_steps: Number of shorter steps taken so far in place of failed ones [1], shape (worlds,).
     """
 
     time: Array
+    travel: Array
     lost: Array
     shorter_steps: Array
 

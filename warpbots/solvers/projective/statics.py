@@ -19,7 +19,8 @@ class Equilibrium:
     Attributes:
         state: The state, without motion, as Warp arrays.
         residual: Largest unbalanced force on a node, including contact forces [N], shape (worlds,).
-        moved: Largest displacement of a node in the last step [m], shape (worlds,).
+        moved: Largest displacement of a node, or of a joint of a body without flesh, in the last step [m or rad], shape
+            (worlds,).
         steps: Number of steps.
     """
 
@@ -45,6 +46,7 @@ def equilibrium(
     angular frequency omega of the slowest motion. The sequence ends when no node moves further than `tolerance`.
     Contacts are included; if friction allows several equilibria, the result is the one that bodies reach from
     `state`. A long step of a simulation that starts at this equilibrium has the derivatives of the equilibrium.
+    Prescribed motions go on in each step, for `dt`.
 
     Args:
         solver: The `ProjectiveDynamics` with the tolerance of a step.
@@ -62,7 +64,10 @@ def equilibrium(
     if dt <= 0.0 or steps < 1:
         raise ValueError(f"equilibrium: dt must be positive [s], and steps at least 1, got {dt:g} and {steps}")
     tolerance = solver.tolerance if tolerance is None else tolerance
-    small = tolerance * model.topology.point_edge[: model.topology.sizes.nodes]
+    topology = model.topology
+    small = tolerance * topology.point_edge[: topology.sizes.nodes]
+    little = tolerance * topology.components.length[topology.of_joints[0]]  # of coordinates: m, or rad at an arm of 1 m
+    little[~_unseen(model)] = np.inf
     if not tolerance > 0.0:
         raise ValueError(f"equilibrium: tolerance must be positive [mean edges], got {tolerance:g}")
     state = solver.state(model) if state is None else state.mapped(wp.clone)
@@ -78,17 +83,36 @@ def equilibrium(
         if reached["lost"].any():
             raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")
         moved = np.linalg.norm(reached["position"] - before["position"], axis=-1)
+        turned = np.abs(reached["q"] - before["q"]) if model.skeleton else np.zeros((model.worlds, 0))
         state, after = after, state
-        if (moved <= small).all():
+        if (moved <= small).all() and (turned <= little).all():
             residual = solver.report(model, dt).residual
             _stop(state)
-            return Equilibrium(state, residual, moved.max(axis=1), count)
+            seen = np.append(moved, turned * np.isfinite(little), axis=1)
+            return Equilibrium(state, residual, seen.max(axis=1), count)
+    if (turned > little).any():
+        k = int((turned / little).max(axis=0).argmax())
+        joint = next(n for n, at in model.skeleton.robot.coordinates.items() if at.start <= k < at.stop)
+        raise RuntimeError(
+            f"equilibrium: a coordinate of joint {joint!r} still changes by {turned[:, k].max():.3g} in a step "
+            f"(tolerance {little[k]:.3g}) after {steps} steps of {dt:g} s; constrain free bodies, use more steps or "
+            f"another dt, or accept a larger tolerance"
+        )
     node = int((moved / small).max(axis=0).argmax())
     raise RuntimeError(
         f"equilibrium: a node still moves by {moved[:, node].max():.3g} m in a step (tolerance {small[node]:.3g} m) "
         f"after {steps} "
         f"steps of {dt:g} s; constrain free bodies, use more steps or another dt, or accept a larger tolerance"
     )
+
+
+def _unseen(model: ProjectiveModel) -> np.ndarray:
+    """Which joint coordinates move a body to which no node is bound, shape (n_coordinates,), bool."""
+    bound, robot = np.unique(model.mesh.bone), model.skeleton and model.skeleton.robot
+    unseen = np.zeros(len(robot.start) if robot else 0, dtype=bool)
+    for k, joint in enumerate(robot.joints if robot else ()):
+        unseen[robot.coordinates[joint.name]] = k not in bound
+    return unseen
 
 
 def _signals(model: ProjectiveModel, control: np.ndarray | None) -> np.ndarray:

@@ -7,23 +7,24 @@ With the residual b(u, theta) = 0 at the end of the step, the gradient g with re
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, copy, launch, launch_own_adjoint, real, while_loop
+from warpbots.numerics import clear_gradients, launch, launch_lanes, launch_own_adjoint, while_loop
 from warpbots.solvers.projective.bones_step import Skeleton
-from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.contact_step import ContactStep
 from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
-from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
+from warpbots.solvers.projective.end_of_step import recall_step
+from warpbots.solvers.projective.forces import evaluate_residual, residual_launches, rest_launches
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
-from warpbots.solvers.projective.islands import separate_kernel
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES
+from warpbots.solvers.projective.iterate.convergence import hold_kernel
 from warpbots.solvers.projective.iterate.error_estimate import criterion
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative
 from warpbots.solvers.projective.states import ProjectiveState
-from warpbots.solvers.projective.step_clock import move_all_kernel
+from warpbots.solvers.projective.wrench_seeds import WrenchSeeds
 
 __all__ = ["solve_adjoint", "step_adjoint"]
 
@@ -36,8 +37,9 @@ def step_adjoint(
     dt: float,
     tolerance: float,
     limit: int,
+    wrenches: WrenchSeeds | None = None,
 ) -> None:
-    """Propagate the gradients of `state_out` back through a step.
+    """Propagate the gradients of `state_out`, and of wrenches, back through a step.
 
     Args:
         model: The model.
@@ -47,26 +49,13 @@ def step_adjoint(
         dt: Length of the step [s].
         tolerance: Relative tolerance of the adjoint.
         limit: Number of iterations after which the adjoint has failed.
+        wrenches: Gradients of wrenches in the step; None without any.
     """
-    workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
-    matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
-    it, each = matrix.iteration, (model.worlds, sizes.nodes)
-    u, seed, everywhere = workspace.displacement, workspace.seed, workspace.everywhere
-    ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
-    workspace.stepped.zero_()
-    point = Point(everywhere, control, x, u, h, state.time)
-    evaluate_rest(model, point)
-    launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
-    end = workspace.end(state_out)
-    if end is not None:
-        copy(u, end.z)
-    points = ContactPoints(model, state, dt)
-    skeleton = Skeleton(model, state, points, control, dt)
-    skeleton.recall(u, state_out, dt)
-    launch(separate_kernel, (model.worlds, it.islands.count), [everywhere], [it.islands], device)
-    launch(move_all_kernel, it.units, [], [it.islands], device)
-    contact = ContactStep(model, skeleton, points, dt)
-    contact.recall(end, u)
+    workspace, sizes, device = model.workspace, model.topology.sizes, model.device
+    matrix, x, each = model.matrices.of(dt), state.position.flatten(), (model.worlds, sizes.nodes)
+    it, u, seed, everywhere = matrix.iteration, workspace.displacement, workspace.seed, workspace.everywhere
+    end = recall_step(model, state, control, state_out, dt)
+    point, v, prescribed, skeleton, contact = end.point, end.velocity, end.prescribed, end.skeleton, end.contact
     global_step = GlobalStep(model, matrix, x)
     global_step.measure(v, point)
     global_step.place(everywhere, u)
@@ -74,28 +63,40 @@ def step_adjoint(
     it.history.z.zero_()
     if model.torque.size:
         evaluate_residual(model, point, v)  # the adjoint of motors reads their angles
-    if model.skeleton is not None:
+    if model.skeleton is not None or prescribed.guides:
         evaluate_residual(model, point, v)
         contact.push(everywhere, u)
+        prescribed.push(workspace.residual)
         skeleton.differentiate(it.history.z)
     contact.differentiate(u)
-    solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit)
+    if wrenches is not None:
+        wrenches.seed(end)
+    solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit, wrenches)
     contact.refuse_detached(u)
     contact.forbid_shortage()
     inputs = [sizes.stride, it.progress.found]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
     clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested, *workspace.evaluated])
-    launches = rest_launches(model, point) + residual_launches(model, point, v)
+    held = None
+    if wrenches is not None:
+        held = model.unheld
+        wrenches.add_given(workspace.residual.grad)
+        wrenches.adjoint(end)
+    launches = rest_launches(model, point) + residual_launches(model, point, v, held)
     for kernel, dim, inputs in reversed(launches):
         launch_own_adjoint(kernel, dim, inputs, device)
     contact.adjoint(u, it.history.z)
     skeleton.adjoint(it.history.z)
-    points.adjoint()
-    inputs = [model.nodes, seed, u.grad, ended[1]]
+    prescribed.adj_carry_edges(end.points.position, u)  # first: the adjoint of `points` clears gradients at edges
+    end.points.adjoint()
+    inputs = [model.nodes, seed, u.grad, state_out.position.grad.flatten()]
     launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
+    prescribed.adjoint(u, seed, it.history.z, state_out.travel, wrenches.velocity if wrenches else workspace.zero)
     if state.time.size:
         launch(oscillations.adj_pass_kernel, model.worlds, [state_out.time.grad], [state.time.grad], device)
+    if wrenches is not None:
+        wrenches.clear()
 
 
 def solve_adjoint(
@@ -107,17 +108,23 @@ def solve_adjoint(
     contact: ContactStep,
     tolerance: float,
     limit: int,
+    wrenches: WrenchSeeds | None = None,
 ) -> None:
     """Solve H a = u*: by MINRES if H is symmetric, otherwise by the iteration of the step.
 
     For this linear problem the iteration of the step is linear, too. H is symmetric if there is no contact, no fluid
-    and no bone. The residual at nodes that are bound to bones stays in `Workspace.residual`.
+    and no bone. The residual at nodes that are bound to bones stays in `Workspace.residual`. Gradients of `wrenches`
+    prescribe the adjoint displacements of held nodes; their product with H is part of the right-hand side.
     """
     workspace, it = model.workspace, matrix.iteration
     a, f = it.history.z, it.history.f
     a.zero_()
     second = SecondDerivative(model, global_step, point)
     second.evaluate()
+    if wrenches is not None:
+        second.residual(workspace.everywhere, workspace.seed, wrenches.given, workspace.residual)
+        each, inputs = (model.worlds, model.topology.sizes.nodes), [model.topology.sizes.stride, workspace.residual]
+        launch(nodes.take_kernel, each, inputs, [workspace.seed], model.device)
 
     def evaluate(active: wp.array) -> None:
         skeleton.residual(active, a)
@@ -136,10 +143,13 @@ def solve_adjoint(
         skeleton.correct(where, f, transposed=True)
         global_step.guide(f)
 
+    inputs = [it.count, model.topology.sizes.nodes, it.islands, it.history]
+
     def iterate() -> None:
         active = it.progress.running
         evaluate(active)
         move(active)
+        launch_lanes(hold_kernel, it.units, LANES, inputs, [it.progress], model.device)
         contact.solve_adjoint_forces(active, a, f)
         contact.follow_adjoint(point.u, f, move)
         accelerate(it, criterion(tolerance, limit))
@@ -147,3 +157,5 @@ def solve_adjoint(
     while_loop(it.progress.any, iterate)
     if model.skeleton is not None:
         evaluate(workspace.everywhere)
+    if wrenches is not None:
+        wrenches.keep_seed()

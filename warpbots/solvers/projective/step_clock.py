@@ -17,6 +17,7 @@ __all__ = [
     "begin_kernel",
     "choose_kernel",
     "end_kernel",
+    "end_of_motion_kernel",
     "judge_kernel",
     "move_all_kernel",
     "begin_shorter_kernel",
@@ -91,6 +92,22 @@ def begin_kernel(
     islands_out.strayed[w] = 0
     for c in range(islands_out.count):
         islands_out.moves[w * islands_out.count + c] = 1
+
+
+@wp.kernel(enable_backward=False)
+def end_of_motion_kernel(
+    # model
+    end: wp.float64,
+    # state
+    h: wp.float64,
+    time: wp.array[wp.float64],
+    # out
+    clock_out: StepClock,
+):
+    """Skip the step in worlds in which it would end after the end of a prescribed motion: these worlds are lost."""
+    w = wp.tid()
+    if time[w] + h > end:
+        clock_out.where[w] = 0
 
 
 @wp.kernel(enable_backward=False)

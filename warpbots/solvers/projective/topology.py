@@ -8,9 +8,12 @@ import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix
 
 from warpbots.numerics import real, real_numpy, vector
+from warpbots.scene import RigidBody
+from warpbots.solvers.projective.bones.joint_blocks import JointBlocks, joint_blocks_of
 from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import ContactSurfaces
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
@@ -32,8 +35,8 @@ class ProjectiveSizes:
     """Sizes of one world.
 
     An iterate consists of the displacements of points (nodes, vertices of bone surfaces, and ends of edges of
-    obstacles, which never move), the displacements of the joints, and the forces of contacts (with solids, then of
-    pairs).
+    obstacles, whose motion is prescribed), the displacements of the joints, and the forces of contacts (with solids,
+    then of pairs).
 
     Attributes:
         worlds: Number of worlds.
@@ -41,6 +44,7 @@ class ProjectiveSizes:
         vertices: Number of vertices of bone surfaces.
         edge_ends: Number of ends of sharp edges of obstacles.
         freedom: Number of joint velocities.
+        bodies: Number of soft bodies, bones with a surface, and obstacles.
         candidates: Number of points that may be in contact.
         samples: Number of surface samples that may be in contact with thin solids.
         solids: Number of solids of the obstacles.
@@ -53,6 +57,7 @@ class ProjectiveSizes:
     vertices: int
     edge_ends: int
     freedom: int
+    bodies: int
     candidates: int
     samples: int
     solids: int
@@ -95,6 +100,7 @@ class MeshTopology:
     """Tables of one world that are the same in all steps.
 
     Attributes:
+        rigid: Bones in their start poses.
         mesh: All soft bodies of one world.
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         obstacle_edges: Sharp edges of obstacles.
@@ -102,27 +108,32 @@ class MeshTopology:
         anchored: Which fixed nodes have an anchor, shape (n_nodes,), bool; the other fixed nodes are held in place by
             lines and planes that leave no direction.
         guided: Normals of nodes that are held to lines or planes, by index of the node, each of shape (1 or 2, 3).
+        frame: Index of the frame that moves the constraint of each node, -1 for none, shape (n_nodes,), int.
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
         across: Second smallest widths of the solids that surface samples may detect [m], 0 for other solids, shape
             (n_solids,).
         angular: Whether a solid protrudes only at edges that detect contact themselves, shape (n_solids,), bool.
+        standing: Which points are vertices of rigid bodies that cannot move, shape (points,), bool.
         components: Parts of a world that only contact couples.
         of_joints: Components of the coordinates and of the velocities of joints.
         sizes: Sizes of one world.
         device: Device of the arrays.
     """
 
+    rigid: tuple[RigidBody, ...]
     mesh: Mesh
     bone_surfaces: BoneSurfaces
     obstacle_edges: ObstacleEdges
     fixed: np.ndarray
     anchored: np.ndarray
     guided: dict[int, np.ndarray]
+    frame: np.ndarray
     candidates: np.ndarray
     samples: SurfaceSamples
     across: np.ndarray
     angular: np.ndarray
+    standing: np.ndarray
     components: Components
     of_joints: tuple[np.ndarray, np.ndarray]
     sizes: ProjectiveSizes
@@ -133,8 +144,9 @@ class MeshTopology:
 
     @functools.cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of the elements of the scene."""
-        return tuple(k for k in kinds_of(self.mesh.solid) if len(self._table(k)))
+        """Kinds of the elements of the scene; one without elements in a scene without soft bodies."""
+        kinds = kinds_of(self.mesh.solid)
+        return tuple(k for k in kinds if len(self._table(k))) or kinds[:1]
 
     def _table(self, kind: Kind) -> np.ndarray:
         return getattr(self.mesh, kind.name)
@@ -223,6 +235,11 @@ class MeshTopology:
         return np.concatenate([ends, velocities, np.repeat(self._of_contact_points, self.sizes.solids)])
 
     @functools.cached_property
+    def joint_blocks(self) -> JointBlocks:
+        """Which joints neither other joints nor soft matter connect."""
+        return joint_blocks_of(self.of_joints[1], self.components)
+
+    @functools.cached_property
     def state_components(self) -> tuple[wp.array, ...]:
         """Components of nodes, and of coordinates and velocities of joints."""
         of_nodes = self.components.of[: self.sizes.nodes]
@@ -240,6 +257,14 @@ class MeshTopology:
         """Mean edge of the component of each contact point [m], shape (contact_points,), double precision."""
         edge = self.components.length[self._of_contact_points]
         return wp.array(edge, dtype=wp.float64, device=self.device)
+
+    @functools.cached_property
+    def held_surface(self) -> tuple[wp.array, wp.array]:
+        """Fixed nodes of surfaces and bars, shape (n,), int, and the clearance of their contacts [m], shape (n,)."""
+        faces = [(part.faces + part.nodes.start).reshape(-1) for part in self.mesh.meshes]
+        surface = np.unique(np.concatenate([*faces, self.mesh.bars.reshape(-1)])).astype(int)
+        held = surface[self.fixed[surface]]
+        return self._array(held, int), self._array(CLEARANCE * self.components.edge[held], real)
 
     @functools.cached_property
     def point_edge(self) -> np.ndarray:
@@ -270,7 +295,8 @@ class MeshTopology:
     @functools.cached_property
     def corner_pairs(self) -> tuple[wp.array, wp.array]:
         """Pairs of corners, grouped by pairs of nodes: start of each group, shape (pairs + 1,); corner pairs, (n,)."""
-        pair = np.asarray(self.pattern[self.node_pairs]).reshape(-1).astype(int) - 1
+        row, column = self.node_pairs
+        _, pair = np.unique(row * self.sizes.nodes + column, return_inverse=True)  # `pattern` is in the same order
         first, order = _grouped(pair, self.pairs)
         return self._array(first, int), self._array(order, int)
 
@@ -288,8 +314,9 @@ class MeshTopology:
     @functools.cached_property
     def surface(self) -> ContactSurfaces:
         """Vertices, faces and edges of all bodies, and edges of obstacles."""
-        first = self.sizes.nodes + self.sizes.vertices
-        return ContactSurfaces.of(self.faces, self.obstacle_edges.edges + first, self.device)
+        first, normals, bones = self.sizes.nodes + self.sizes.vertices, np.zeros(self.faces.shape), self.bone_surfaces
+        normals[len(normals) - len(bones.faces) :] = bones.normals
+        return ContactSurfaces.of(self.faces, normals, self.obstacle_edges.edges + first, self.device)
 
     @functools.cached_property
     def outer_faces(self) -> tuple[wp.array, wp.array]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
@@ -42,6 +43,8 @@ class StepEnd:
         normal: Normal of each pair, shape (worlds * capacity,).
         weight: Weights of each pair, shape (worlds * capacity,).
         redundant: 1 for redundant pairs, shape (worlds * capacity,).
+        changes: Number of changes of each contact between sticking and sliding, as in `ContactArrays`, shape (worlds *
+            contacts,); empty without static friction.
     """
 
     z: wp.array
@@ -52,10 +55,11 @@ class StepEnd:
     normal: wp.array
     weight: wp.array
     redundant: wp.array
+    changes: wp.array
 
     def arrays(self) -> list[wp.array]:
         """All arrays."""
-        return [self.z, *(getattr(self, name) for name in PAIRS)]
+        return [self.z, *(getattr(self, name) for name in PAIRS), self.changes]
 
     def pairs(self, search: SurfaceSearch) -> list[tuple[wp.array, wp.array]]:
         """The arrays of the pairs, each with the array of `search` of which it is a copy."""
@@ -100,6 +104,7 @@ class ProjectiveWorkspace:
         motors: Channels of the actuators that drive joints.
         signals: Number of signals that control strains at rest, 0 without oscillations.
         constants: Largest number of constants of a law besides E and nu.
+        static_friction: Whether an obstacle has a coefficient of static friction above its sliding one.
     """
 
     topology: MeshTopology
@@ -107,6 +112,7 @@ class ProjectiveWorkspace:
     motors: list[int]
     signals: int
     constants: int
+    static_friction: bool
 
     def _zeros(self, count: int, dtype: type, gradient: bool = False) -> wp.array:
         worlds, device = self.topology.sizes.worlds, self.topology.device
@@ -182,6 +188,11 @@ class ProjectiveWorkspace:
         return nodes
 
     @functools.cached_property
+    def anchor(self) -> wp.array:
+        """Places of fixed nodes at the end of a step [m], shape (worlds * anchors,), with a gradient."""
+        return self._zeros(self.topology.nodes["anchors"], vector(3), gradient=True)
+
+    @functools.cached_property
     def corner_mass(self) -> wp.array:
         """Mass of every corner [kg], shape (worlds * corners,), with a gradient."""
         return self._zeros(self.topology.corners, real, gradient=True)
@@ -222,6 +233,11 @@ class ProjectiveWorkspace:
     def seed(self) -> wp.array:
         """Gradient with respect to `displacement` at the end of a step, shape (worlds * stride,)."""
         return self._iterate()
+
+    @functools.cached_property
+    def held(self) -> tuple[wp.array, wp.array, wp.array]:
+        """Adjoint displacements of held nodes; these before projection; a copy of `seed`; shape (worlds * stride,)."""
+        return self._iterate(), self._iterate(), self._iterate()
 
     @functools.cached_property
     def zero(self) -> wp.array:
@@ -304,12 +320,22 @@ class ProjectiveWorkspace:
     def bones(self) -> BoneWorkspace:
         """Arrays of bones."""
         bound = int((self.topology.mesh.bone >= 0).sum()) + self.topology.sizes.vertices
-        return BoneWorkspace(self.skeleton, bound, self.motors)
+        return BoneWorkspace(self.skeleton, self.topology.joint_blocks, bound, self.motors)
 
     @functools.cached_property
     def clock(self) -> StepClock:
         """Progress of worlds that take shorter steps."""
         return step_clock(self.topology.sizes.worlds, len(self.topology.components), self.topology.device)
+
+    @functools.cached_property
+    def closed(self) -> wp.array:
+        """A node at which obstacles have met at the end of the last step, else the number of nodes, shape (worlds,)."""
+        return self._zeros(1, int)
+
+    @functools.cached_property
+    def buried(self) -> wp.array:
+        """A held node inside an obstacle at the end of the last step, else the number of nodes, shape (worlds,)."""
+        return self._zeros(1, int)
 
     @functools.cached_property
     def boxes(self) -> Boxes:
@@ -370,6 +396,14 @@ class ProjectiveWorkspace:
     def _kept(self) -> AdjointCache:
         return AdjointCache()
 
+    @functools.cached_property
+    def _sensed(self) -> AdjointCache:
+        return AdjointCache()
+
+    def sensed(self, readings: object, make: Callable[[], State]) -> State:
+        """The state, from `make`, at the end of the step that the readings of wrenches take."""
+        return self._sensed.of(readings, make)
+
     def end(self, state_out: State) -> StepEnd | None:
         """Storage for the end of the step to `state_out`, for its adjoint; None if no adjoint needs it."""
         if not ((self.topology.sizes.contacts or self.skeleton) and state_out.position.requires_grad):
@@ -377,7 +411,8 @@ class ProjectiveWorkspace:
 
         def make() -> StepEnd:
             pairs = [wp.zeros_like(getattr(self.contact.search, name)) for name in PAIRS]
-            return StepEnd(self._iterate(), *pairs)
+            changes = self._zeros(self.topology.sizes.contacts if self.static_friction else 0, int)
+            return StepEnd(self._iterate(), *pairs, changes)
 
         return self._kept.of(state_out, make)
 

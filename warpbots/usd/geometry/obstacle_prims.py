@@ -1,24 +1,29 @@
 """Obstacles: prims with `PhysicsCollisionAPI` that do not belong to a moving body.
 
 An obstacle is written as an Xform with the solid ``Shape`` below it. Its friction comes from the bound physics
-material, its contact condition from `warpbots:condition`, because USD has no attribute for it.
+material, its contact condition from `warpbots:condition`, because USD has no attribute for it. An obstacle with a
+table of poses or a surface velocity is a kinematic rigid body for other programs.
 """
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from warpbots.scene import Obstacle, SceneError, Shape, Union
+from warpbots.scene import Obstacle, PrescribedMotion, SceneError, Shape, Union
 from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.gprim_reader import NoGeometry
 from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.physics_materials import bind, bound_material, read_friction, said_friction, write_surface
+from warpbots.usd.geometry.played_motion import play, stop_playing
+from warpbots.usd.geometry.sampled_motion import sampled_motion
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.geometry.surface_velocity import make_kinematic, read_surface_velocity, write_surface_velocity
 from warpbots.usd.stage.applied_schemas import OBSTACLE_API
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.faults import Faults, LocatedError, explained, refuse
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_read, mark_solid
-from warpbots.usd.stage.prim_editing import Target
-from warpbots.usd.stage.prim_roles import geometry_of, is_ours
+from warpbots.usd.stage.motion_tables import has_table, read_table, write_table
+from warpbots.usd.stage.prim_editing import Target, editable, remove
+from warpbots.usd.stage.prim_roles import geometry_of, is_moving, is_ours
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import StageUnits
 
@@ -49,7 +54,7 @@ def read_obstacles(found: Inventory, frame: StageUnits) -> list[Obstacle]:
 
 
 def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = lambda prim, reason: None) -> Obstacle:
-    """The static solid at `prim`.
+    """The solid at `prim`, with its prescribed motion.
 
     Args:
         prim: An obstacle written by warpbots, or a collider.
@@ -76,7 +81,24 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: StageUnits, note: Note = la
                 )
         if read_friction(part, frame) != (slides, sticks):
             note(part, f"the friction of its material; the whole obstacle has that of {_solid(prim).GetPath()}")
-    return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks)
+    motion, velocity = _read_motion(prim, frame)
+    return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks, motion, velocity)
+
+
+def _read_motion(prim: Usd.Prim, frame: StageUnits) -> tuple[PrescribedMotion | None, tuple[float, ...] | None]:
+    """The motion of the obstacle at `prim`, and the velocity of its surface [m/s].
+
+    Raises:
+        SceneError: The motion is not valid, or the obstacle is also a body that moves freely.
+    """
+    if is_moving(prim):
+        raise LocatedError(
+            prim.GetPath(),
+            f"an obstacle moves as prescribed and cannot also move freely; set physics:kinematicEnabled = true, or "
+            f"remove {OBSTACLE_API}",
+        )
+    motion = read_table(prim, frame) if has_table(prim) else sampled_motion(prim, frame)
+    return motion, read_surface_velocity(prim, frame, motion)
 
 
 def _read_shape(prim: Usd.Prim, frame: StageUnits, note: Note) -> Shape:
@@ -101,10 +123,20 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
     frame = target.frame
     if existing is not None and _is(existing, obstacle, frame):
         return existing.GetPath()
+    moves = obstacle.motion, obstacle.surface_velocity
+    if existing is not None and not is_ours(existing) and _read_motion(existing, frame) != moves:
+        remove(editable(existing), own=False)
+        existing = None
     prim = write_solid(target, existing, "Obstacles", obstacle.name, obstacle.shape)
     if is_ours(prim):
         apply(prim, OBSTACLE_API)
         make_colliders(prim)
+        make_kinematic(prim, any(part is not None for part in moves))
+        write_table(prim, obstacle.motion, frame)
+        stop_playing(prim)
+        if obstacle.motion is not None:
+            play(prim, obstacle, frame)
+        write_surface_velocity(prim, obstacle.surface_velocity, frame)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:

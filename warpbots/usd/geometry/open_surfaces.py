@@ -96,7 +96,7 @@ def _down(out: np.ndarray) -> bool:
 
 
 def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Shape, float]:
-    """The solid between a surface, visible from direction `out`, and a plane behind it, and its least depth [m]."""
+    """The solid between a surface that faces the direction `out` and a plane behind it, and its least depth [m]."""
     used = np.unique(faces)
     across = _across(out)
     flat, height = vertices[used] @ across.T, vertices[used] @ out

@@ -98,9 +98,6 @@ def add_contact(
     _note_sunk(others, obstacles, found.note)
     solids = {b.name: b.parts[0][0] for b in others} | prims
     restitution = _restitution(solids, frame, found.note)
-    if found.soft:
-        _note_laws_left_out([solids[name] for name in restitution], grown, found.note)
-        return posed, ()
     robot = {b.prim.GetPath(): b.prim.GetPath() for b in others} | {branch.child: branch.robot for branch in grown}
     scene_bodies = [b for several in posed.values() for b in several]
     joined, whole = neighbours(scene_bodies, joints), whole_bodies(scene_bodies, joints)
@@ -218,24 +215,6 @@ def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
     names = [row.name for what in _SURFACE for row in rows(what)]
     for bound in filter(None, map(bound_material, solids)):
         mark_read(bound, *names)
-
-
-def _note_laws_left_out(bouncing: list[Usd.Prim], grown: list[Branch], note: Note) -> None:
-    """Note properties of rigid contact that are lost in a file with soft bodies.
-
-    `ProjectiveDynamics`, the solver for such files, does not use them.
-
-    Args:
-        bouncing: Colliders with a coefficient of restitution.
-        grown: Joints of the file.
-        note: Receives the notes.
-    """
-    for prim in bouncing:
-        note(bound_material(prim), "physics:restitution, which contacts beside soft bodies lack")
-    for joint in (j for branch in grown for j in branch.joints if j.touching):
-        note(joint.prim, "physics:collisionEnabled = 1; beside soft bodies joint neighbours never touch")
-    note(None, "laws of contact of rigid bodies, as the file has soft ones: ProjectiveDynamics finds the contacts of "
-         "both itself; without the soft bodies, add warpbots.scene.contacts_between")  # fmt: skip
 
 
 def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: StageUnits, note: Note) -> None:

@@ -170,9 +170,9 @@ def _loop(bundle: tuple[JointPrim, ...], found: list[Branch]) -> str:
         return result
 
     a, b = map(way, _paths(bundle[0]))
-    meeting = next(body for body in [*a, None] if body in [*b, None])
-    up = a[: a.index(meeting) + 1] if meeting in a else a
-    down = b[: b.index(meeting)] if meeting in b else b
+    shared = next(body for body in [*a, None] if body in [*b, None])
+    up = a[: a.index(shared) + 1] if shared in a else a
+    down = b[: b.index(shared)] if shared in b else b
     ring = [*up, *reversed(down)]
     names = " - ".join("the world" if body is None else str(body) for body in ring)
     said = " (physics:excludeFromArticulation)" if bundle[0].excluded else ""

@@ -37,12 +37,12 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
     }
 
     @functools.cache
-    def meet(a: frozenset, b: frozenset) -> bool:
+    def collide(a: frozenset, b: frozenset) -> bool:
         return all(table.IsCollisionEnabled(x, y) for x in a for y in b)
 
     apart = set()
     for a, b in itertools.combinations(colliders, 2):
-        found = {meet(x, y) for x in member[a] for y in member[b]}
+        found = {collide(x, y) for x in member[a] for y in member[b]}
         if found == {False}:
             apart.add(frozenset((a, b)))
         elif False in found:

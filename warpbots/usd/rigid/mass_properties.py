@@ -97,12 +97,12 @@ def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarra
         if nearest is principal or not change <= _MUCH * principal[2]:
             raise LocatedError(body.GetPath(), error) from None
     if change > 1e-5 * principal[2] or principal[0] <= 0.0:  # more than the rounding of single precision
-        note(body, f"principal moments of inertia {_listed(principal)} kg m^2, which violate A + B >= C; taken as the "
-             f"nearest possible, {_listed(nearest)}")  # fmt: skip
+        note(body, f"principal moments of inertia {_in_words(principal)} kg m^2, which violate A + B >= C; taken as "
+             f"the nearest possible, {_in_words(nearest)}")  # fmt: skip
     return Inertia(mass, tuple(center.tolist()), axes @ np.diag(nearest) @ axes.T)
 
 
-def _listed(moments: np.ndarray) -> str:
+def _in_words(moments: np.ndarray) -> str:
     return ", ".join(f"{m:.4g}" for m in moments)
 
 

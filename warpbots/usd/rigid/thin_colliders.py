@@ -36,18 +36,18 @@ def tangible(prim: Usd.Prim, shape: Shape, note: Note) -> Shape:
         turned, edges = trimesh.bounds.oriented_bounds(shape.vertices)
     if edges.min() > _SLENDER * edges.max() and edges.max() > _SMALL:
         return shape
-    if _is_felt(shape, edges.max()):
+    if _accepts_contact(shape, edges.max()):
         return shape
     if isinstance(shape, TriangleMesh):
         pose = np.linalg.inv(turned)
         box = Posed(Box(tuple(-edges / 2.0), tuple(edges / 2.0)), tuple(pose[:3, 3]), pose[:3, :3])
-        if _is_felt(box, edges.max()):
+        if _accepts_contact(box, edges.max()):
             note(prim, f"it is {edges.min():.2g} m thick, too thin for contact; the box around it is used instead")
             return box
     raise SceneError(f"its size of {edges.max():.2g} m and thickness of {edges.min():.2g} m are too small for contact")
 
 
-def _is_felt(shape: Shape, size: float) -> bool:
+def _accepts_contact(shape: Shape, size: float) -> bool:
     """Whether `Articulated` accepts contact between a solid of the given size [m] and a ball of the same size."""
     solid = RigidBody("solid", shape, points=8)
     ball = RigidBody("ball", Sphere((0.0, 0.0, 0.0), max(size, _SMALL)), points=8)

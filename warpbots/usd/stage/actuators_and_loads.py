@@ -8,10 +8,11 @@ parts are prims of type `Scope`. The control channels have the order of the actu
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from warpbots.scene import Cable, SceneError
+from warpbots.scene import Cable, Constraint, SceneError
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
 from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.motion_tables import read_table, write_table
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import Part, kind_of, part_api, part_classes
 from warpbots.usd.stage.schema import attributes_of, rows
@@ -42,12 +43,14 @@ def read_part(prim: Usd.Prim, name: str, frame: StageUnits) -> Part:
     """
     api = part_api(schemas(prim))
     cls = part_classes()[api]
-    attributes = attributes_of(cls, "name")
+    attributes = _attributes_of(cls)
     found = {field: get(prim, sets, frame) for field, sets in attributes.items()}
     names = [rows(attributes[field])[0].name for field, value in found.items() if value is ...]
     if names:
         raise LocatedError(prim.GetPath(), f"a prim with {api} needs the attributes {', '.join(names)}")
     try:
+        if cls is Constraint:
+            found["motion"] = read_table(prim, frame)
         return cls(name=name, **found)
     except SceneError as error:
         raise LocatedError(prim.GetPath(), error) from None
@@ -67,8 +70,10 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
         existing = None
     prim = editable(existing) if existing is not None else _define(target, part)
     apply(prim, api)
-    for field, sets in attributes_of(type(part), "name").items():
+    for field, sets in _attributes_of(type(part)).items():
         put(prim, sets, getattr(part, field), target.frame)
+    if isinstance(part, Constraint):
+        write_table(prim, part.motion, target.frame)
     if isinstance(part, Cable):
         _draw(prim, part)
     return prim.GetPath()
@@ -77,6 +82,11 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
 def remove_part(prim: Usd.Prim) -> None:
     """Remove the part `prim` from the scene."""
     remove(prim, own=True)
+
+
+def _attributes_of(cls: type) -> dict[str, str]:
+    """The `Row.sets` of all fields of a part, except its name and the motion of a constraint."""
+    return attributes_of(cls, "name", *["motion"] * (cls is Constraint))
 
 
 def _define(target: Target, part: Part) -> Usd.Prim:

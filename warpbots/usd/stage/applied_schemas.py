@@ -19,6 +19,7 @@ __all__ = [
     "SIM_APIS",
     "SURFACE_APIS",
     "SURFACE_MATERIAL_API",
+    "SURFACE_VELOCITY_API",
     "UNSUPPORTED_APIS",
     "VOLUME_API",
 ]
@@ -53,6 +54,9 @@ ROD_API = "PhysicsCurvesDeformableSimAPI"
 """Applied schema of curves that are rods, which warpbots does not support."""
 
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
+
+SURFACE_VELOCITY_API = "PhysxSurfaceVelocityAPI"
+"""Applied schema of a rigid body whose surface moves like the belt of a conveyor."""
 
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
 

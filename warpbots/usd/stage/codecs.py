@@ -73,6 +73,14 @@ def _to_vectors(value: Any, row: Row, at: Conversion) -> list[tuple[float, ...]]
     return list(map(tuple, turned.tolist()))
 
 
+def _point(raw: Any, row: Row, at: Conversion) -> tuple[float, ...]:
+    return tuple(at.drop(transform(at.matrix(), _decimal(raw, row)[None])[0]).tolist())
+
+
+def _to_point(value: Any, row: Row, at: Conversion) -> tuple[float, ...]:
+    return tuple(transform(np.linalg.inv(at.matrix()), at.lift(value)[None])[0].tolist())
+
+
 def _points(raw: Any, row: Row, at: Conversion) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, at.drop(transform(at.matrix(), _decimal(raw, row))).tolist()))
 
@@ -103,6 +111,7 @@ CODECS = {
     ),
     "vector": Codec(_vector, _to_vector),
     "vectors": Codec(_vectors, _to_vectors),
+    "point": Codec(_point, _to_point),
     "points": Codec(_points, _to_points),
 }
 """Codecs by the `kind` of a row. The kind "local" has no codec: the module that reads the attribute converts it."""

@@ -58,7 +58,7 @@ class Inventory(NamedTuple):
     Attributes:
         bodies: Soft and rigid bodies.
         loose: Geometry without physics.
-        obstacles: Static solids.
+        obstacles: Solids that nothing can push; they stay in place or move as prescribed.
         actuators: Actuators.
         constraints: Constraints of regions.
         loads: Loads on regions.
@@ -193,14 +193,12 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return "bodies", None, False
     if body_of(prim):
         return None, None, False
-    reason = "a kinematic body with a velocity; it does not move" if _drifts(prim) else None
+    reason = "a kinematic body with a velocity; only time samples of its transform move it" if _drifts(prim) else None
     if "PhysxTriggerAPI" in applied:
         return None, "a trigger, which resists nothing", False
     if "PhysicsCollisionAPI" in applied:
         if not is_collider(prim):
             return None, reason, False
-        if _animated(prim):
-            reason = "an animated collider; it stays at its initial pose"
         return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
     solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
     loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
@@ -213,12 +211,6 @@ def _drifts(prim: Usd.Prim) -> bool:
     rates = (value_of(prim, name) for name in names if authored(prim, name))
     on = "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled")
     return on and any(any(rate) for rate in rates)
-
-
-def _animated(prim: Usd.Prim) -> bool:
-    """Whether the transform of `prim`, or of a prim above it, changes in time."""
-    ancestors = map(prim.GetStage().GetPrimAtPath, prim.GetPath().GetPrefixes())
-    return any(UsdGeom.Xformable(a).TransformMightBeTimeVarying() for a in ancestors if a.IsA(UsdGeom.Xformable))
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:

@@ -8,7 +8,7 @@ import typing
 
 from pxr import Usd, UsdGeom
 
-from warpbots.scene import Actuator, Attachment, Constraint, Contact, Load, Servo, StressActuator, Torque
+from warpbots.scene import Actuator, Attachment, Constraint, Contact, Load, Servo, StressActuator, Torque, VelocityDrive
 from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
     GEOMETRY_TYPES,
@@ -25,8 +25,8 @@ __all__ = [
     "is_shape", "is_soft", "kind_of", "Part", "part_api", "part_classes",
 ]  # fmt: skip
 
-Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
-"""Anything that acts on regions, bodies or joints."""
+Part = Actuator | Torque | Servo | VelocityDrive | Constraint | Load | Attachment | Contact
+"""Anything that acts on regions, bodies, joints or obstacles."""
 
 _SHAPE = rows("shape")[0].name
 

@@ -9,12 +9,25 @@ the point (x, 0, y) of the stage. *Lifted* scene coordinates are three-dimension
 import dataclasses
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.transforms import snap
 
-__all__ = ["START", "UNITS", "StageUnits", "local_matrix", "stage_frame"]
+__all__ = [
+    "PLAYED",
+    "START",
+    "UNITS",
+    "StageUnits",
+    "is_played",
+    "local_matrix",
+    "own_transform",
+    "stage_frame",
+    "time_code",
+]
+
+PLAYED = "warpbots"
+"""Suffix of the transform ops that show the motion of an obstacle, in addition to the ops of its place in a scene."""
 
 START = Usd.TimeCode.EarliestTime()
 """Time at which a stage is read: the first time sample, or the default value if there is none."""
@@ -66,10 +79,12 @@ class StageUnits:
         kilogram, metre = (1, -self.dim) if unit == "kg/m^dim" else UNITS[unit]
         return self.kilograms**kilogram * self.meters**metre
 
-    def matrix(self, prim: Usd.Prim) -> np.ndarray:
-        """Transform from local coordinates of `prim` to lifted scene coordinates [m], shape (4, 4)."""
-        world = UsdGeom.XformCache(START).GetLocalToWorldTransform(prim)
-        return snap(self.to_scene @ np.array(world).T)
+    def matrix(self, prim: Usd.Prim, time: Usd.TimeCode = START) -> np.ndarray:
+        """Transform from local coordinates of `prim` to lifted scene coordinates [m], shape (4, 4).
+
+        Obstacles are in their places in the scene, without the motion that `PLAYED` ops show.
+        """
+        return snap(self.to_scene @ _to_stage(prim, time))
 
     def lift(self, vectors: np.ndarray) -> np.ndarray:
         """Scene vectors of shape (..., dim) as lifted vectors of shape (..., 3)."""
@@ -108,16 +123,62 @@ def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None
     return StageUnits(dim, meters, kilograms, to_scene)
 
 
-def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray) -> np.ndarray:
+def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray, time: Usd.TimeCode = START) -> np.ndarray:
     """Transform from local coordinates of `prim` to a target frame, shape (4, 4).
 
     Args:
         prim: A prim.
         parent: Transform from coordinates of the parent of `prim` to the target frame, shape (4, 4).
         root: Transform from stage coordinates to the target frame, shape (4, 4); used if the prim resets its transform.
+        time: Time code.
     """
     xformable = UsdGeom.Xformable(prim)
     if not xformable:
         return parent
-    local = np.array(xformable.GetLocalTransformation(START)).T
+    local = np.array(own_transform(xformable, time)).T
     return (root if xformable.GetResetXformStack() else parent) @ local
+
+
+def time_code(time: float, rate: float, start: float = 0.0) -> float:
+    """Time code of `time` [s], with `rate` time codes per second after the code `start`.
+
+    A code within 1e-6 of a whole number is rounded to this number.
+    """
+    code = start + time * rate
+    return float(round(code)) if abs(code - round(code)) < 1e-6 else float(code)
+
+
+def is_played(op: UsdGeom.XformOp) -> bool:
+    """Whether an op shows the motion of an obstacle."""
+    return op.GetName().endswith(f":{PLAYED}")
+
+
+def own_transform(xformable: UsdGeom.Xformable, time: Usd.TimeCode = START) -> Gf.Matrix4d:
+    """Transform from local coordinates to coordinates of the parent, without the motion that `PLAYED` ops show."""
+    if not _plays(xformable.GetPrim()):
+        return xformable.GetLocalTransformation(time)
+    return xformable.GetLocalTransformation([op for op in xformable.GetOrderedXformOps() if not is_played(op)], time)
+
+
+def _plays(prim: Usd.Prim) -> bool:
+    """Whether ops of `prim` show the motion of an obstacle; they come first."""
+    order = prim.GetAttribute("xformOpOrder").Get()
+    return bool(order) and any(name.endswith(f":{PLAYED}") for name in order[:2])
+
+
+def _played_above(prim: Usd.Prim) -> bool:
+    """Whether ops of `prim`, or of a prim above it, show the motion of an obstacle."""
+    while prim and not prim.IsPseudoRoot():
+        if _plays(prim):
+            return True
+        prim = prim.GetParent()
+    return False
+
+
+def _to_stage(prim: Usd.Prim, time: Usd.TimeCode) -> np.ndarray:
+    """Transform from local coordinates of `prim` to stage coordinates, shape (4, 4)."""
+    if not _played_above(prim):
+        return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(prim)).T
+    parent = prim.GetParent()
+    above = np.eye(4) if parent.IsPseudoRoot() else _to_stage(parent, time)
+    return local_matrix(prim, above, np.eye(4), time)

@@ -37,7 +37,8 @@ _KNOWN = re.compile(
     r"|Mjc(Joint|Scene|Collision|MeshCollision|Material|Site|ImageableAPI|Mimic|Equality\w*)(API)?"
     r"|Physx(Scene|RigidBody|Articulation|Collision|ConvexHullCollision|ConvexDecompositionCollision|SDFMeshCollision"
     r"|TriangleMeshCollision|TriangleMeshSimplificationCollision|Joint|Limit|Material|ContactReport|MimicJoint"
-    r"|Deformable|Deformable(Body|Surface)(Material)?|Trigger|TriggerState|CookedData|ResidualReporting)API"
+    r"|Deformable|Deformable(Body|Surface)(Material)?|SurfaceVelocity|Trigger|TriggerState|CookedData"
+    r"|ResidualReporting)API"
     r"|Isaac\w+API"
 )
 """Schemas that are read in part, reported elsewhere, or whose attributes are reported one by one."""
@@ -86,6 +87,7 @@ _NEUTRAL = {
     "physxMaterial:restitutionCombineMode": ("average",),
     "physxMaterial:dampingCombineMode": ("average",),
     "physxScene:invertCollisionGroupFilter": (False,),
+    "physxSurfaceVelocity:surfaceAngularVelocity": ((0.0, 0.0, 0.0),),
     "omniphysics:startsAsleep": (False,),
 }
 """Values without effect here, such as the defaults of PhysX."""

@@ -3,7 +3,8 @@
 A bone with the orientation R and the origin p is a handle with the four columns T = (R, p). The global matrix A gives
 every node i a weight v_ic for each column c of all bones: the node follows the columns with these weights if no other
 forces act. For a bound node they are its position (r, 1) in the frame of its bone; for all other nodes they are
--A_ff^-1 A_fb times the weights of the bound nodes. The global step
+-A_ff^-1 A_fb times the weights of the bound nodes. A rigid body without flesh moves no
+node, and has no weights. The global step
 
     B^T A B dz = B^T b,   B = (1, v G)
 
@@ -16,27 +17,37 @@ with the residual r and the Jacobian K of the articulated bodies without soft bo
 handles with respect to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G
 changes. Rows of the system belong to velocities of joints, and columns to displacements of joints; the two differ for
 ball joints (`articulated.joints`).
+
+Joints that neither other joints nor soft matter connect are not coupled in this system. Therefore it consists of blocks
+on its diagonal, each with one or several skeletons.
 """
 
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.implicit_integrators import Past, inverse_length, predict, recall
-from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.solvers.articulated.lu import factorise_at, solve_at
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, StepArrays
+from warpbots.solvers.projective.bones.handle_arrays import (
+    HandleArrays,
+    HandleWork,
+    derivative_at,
+    double,
+    lever_of,
+    matrix_at,
+    moves,
+    single,
+)
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.islands import Islands
 
 __all__ = [
-    "HandleArrays",
-    "HandleWork",
     "begin_joints_kernel",
     "carried_to",
-    "double",
     "stay_kernel",
     "follow_kernel",
     "handle_force_kernel",
@@ -46,83 +57,9 @@ __all__ = [
     "place_kernel",
     "pose_kernel",
     "signal_kernel",
-    "single",
 ]
 
 _vec = vector(3)
-
-
-@wp.struct
-class HandleArrays:
-    """Handles, the same in all worlds.
-
-    nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
-    stride: Entries of an iterate of one world.
-    freedom: Number of joint velocities.
-    handles: Number of handles, four for each bone.
-    bone_of: Bone that each point is bound to, -1 for none, shape (nodes,).
-    bound: Number of points that are bound to bones, all vertices of bone surfaces included.
-    node: Bound points, shape (bound,).
-    bone: Bone of each bound point, shape (bound,).
-    place: Position of each bound point in the frame of its bone [m], shape (bound,).
-    weight: Weights v_ic [m, 1], handle after handle, shape (handles * nodes,).
-    stiffness: The product v^T A v of the weights v with the matrix A [N m, N, N/m], shape (handles * handles,).
-    """
-
-    nodes: int
-    stride: int
-    freedom: int
-    handles: int
-    bone_of: wp.array[int]
-    bound: int
-    node: wp.array[int]
-    bone: wp.array[int]
-    place: wp.array[vec3]
-    weight: wp.array[real]
-    stiffness: wp.array[scalar]
-
-
-@wp.struct
-class HandleWork:
-    """Arrays of a global step, all worlds in one row.
-
-    rows: Derivative of each handle with respect to velocities of joints, shape (worlds * handles * freedom,).
-    columns: Derivative of each handle with respect to displacements of joints, shape (worlds * handles * freedom,).
-    carried: Product of `HandleArrays.stiffness` with `columns`, shape (worlds * handles * freedom,).
-    force: Force on each handle, v^T b, shape (worlds * handles,).
-    moved: Correction of each handle, shape (worlds * handles,).
-    residual: Residual of the articulated bodies without soft bodies, -r [N m or N], shape (worlds * freedom,).
-    matrix: Jacobian K of the articulated bodies without soft bodies, then the factors of K + G^T (v^T A v) G, shape
-        (worlds * freedom * freedom,).
-    pivot: Rows that the factorisation exchanged, shape (worlds * freedom,).
-    inverse: Inverse of K + G^T (v^T A v) G, shape (worlds * freedom * freedom,).
-    torque: Residual with soft bodies, G^T v^T b - r [N m or N], shape (worlds * freedom,).
-    step: Right-hand side, then solution, of the system for the joints, shape (worlds * freedom,).
-    """
-
-    rows: wp.array[vec3]
-    columns: wp.array[vec3]
-    carried: wp.array[vec3]
-    force: wp.array[vec3]
-    moved: wp.array[vec3]
-    residual: wp.array[scalar]
-    matrix: wp.array[scalar]
-    pivot: wp.array[int]
-    inverse: wp.array[scalar]
-    torque: wp.array[scalar]
-    step: wp.array[scalar]
-
-
-@wp.func
-def double(a: _vec):
-    """Convert a vector from the precision of nodes to the precision of bones."""
-    return vec3(scalar(a[0]), scalar(a[1]), scalar(a[2]))
-
-
-@wp.func
-def single(a: vec3):
-    """Convert a vector from the precision of bones to the precision of nodes."""
-    return _vec(real(a[0]), real(a[1]), real(a[2]))
 
 
 @wp.kernel
@@ -198,16 +135,18 @@ def pose_kernel(
     for j in range(n):
         stage_out.x[w * n + j] = scalar(u[w * handles.stride + handles.nodes + j][0])
     evaluate(robot, stage_out, work_out, control, w, 0, 1)
-    for j in range(n):
-        handle_out.residual[w * n + j] = -work_out.residual[w * n + j]
-        for i in range(n):
-            handle_out.matrix[(w * n + i) * n + j] = work_out.jacobian[(w * n + i) * n + j]
-        for k in range(tree.bodies):
-            R = work_out.links.body_rotation[w * tree.bodies + k]
-            p = work_out.links.body_position[w * tree.bodies + k]
+    for i in range(n):
+        handle_out.residual[w * n + i] = -work_out.residual[w * n + i]
+        b = handles.block_of[i]
+        for j in range(handles.block[b], handles.block[b + 1]):
+            handle_out.matrix[matrix_at(handles, w, i, j)] = work_out.jacobian[(w * n + i) * n + j]
+    for k in range(tree.bodies):
+        R = work_out.links.body_rotation[w * tree.bodies + k]
+        p = work_out.links.body_position[w * tree.bodies + k]
+        for j in range(handles.span[k][0], handles.span[k][1]):
             carries = tree.carries[tree.of_dof[j] * tree.elements + tree.element[k]]
             for c in range(4):
-                m = (w * handles.handles + 4 * k + c) * n + j
+                m = derivative_at(handles, w, k, c, j)
                 handle_out.rows[m] = vec3()
                 handle_out.columns[m] = vec3()
                 if carries == 1:
@@ -254,45 +193,71 @@ def handle_force_kernel(
     handle_out: HandleWork,
 ):
     """Write the force on each handle: sum of v_ic b_i."""
-    w, c = wp.tid()
+    w, handle = wp.tid()
     if active[w] == 0:
         return
+    k = handle / 4
+    c = handle % 4
     total = vec3()
-    for i in range(handles.nodes):
-        total += scalar(handles.weight[c * handles.nodes + i]) * double(at(residual, w * handles.stride + i))
-    handle_out.force[w * handles.handles + c] = total
+    if handles.flesh_of[k] >= 0:
+        first = (4 * handles.flesh_of[k] + c) * handles.soft
+        for i in range(handles.soft):
+            total += scalar(handles.weight[first + i]) * double(at(residual, w * handles.stride + i))
+    for b in range(handles.bare[k], handles.bare[k + 1]):
+        total += lever_of(handles, b, c) * double(at(residual, w * handles.stride + handles.node[b]))
+    handle_out.force[w * handles.handles + handle] = total
+
+
+@wp.func
+def carry(handles: HandleArrays, handle: HandleWork, s: scalar, w: int, k: int, c: int, j: int):
+    """Product of `stiffness` with column j, for column c of the bone k with bound nodes, times s."""
+    side = 4 * handles.fleshed
+    row = (4 * handles.flesh_of[k] + c) * side
+    total = vec3()
+    for m in range(handles.fleshed):
+        if moves(handles, handles.flesh[m], j):
+            for d in range(4):
+                column = handle.columns[derivative_at(handles, w, handles.flesh[m], d, j)]
+                total += handles.stiffness[row + 4 * m + d] * column
+    return s * total
 
 
 @wp.func
 def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
     """Replace K by K + s G^T (v^T A v) G, with the scaling s of the matrix A."""
-    n = handles.freedom
-    h = handles.handles
-    for c in range(h):
-        for j in range(n):
-            total = vec3()
-            for d in range(h):
-                total += handles.stiffness[c * h + d] * handle.columns[(w * h + d) * n + j]
-            handle.carried[(w * h + c) * n + j] = s * total
-    for i in range(n):
-        for j in range(n):
-            slope = scalar(handle.matrix[(w * n + i) * n + j])
-            for c in range(h):
-                m = (w * h + c) * n
-                slope += wp.dot(handle.rows[m + i], handle.carried[m + j])
-            handle.matrix[(w * n + i) * n + j] = slope
+    for m in range(handles.fleshed):
+        k = handles.flesh[m]
+        for c in range(4):
+            for j in range(handles.span[k][0], handles.span[k][1]):
+                handle.carried[derivative_at(handles, w, k, c, j)] = carry(handles, handle, s, w, k, c, j)
+    for i in range(handles.freedom):
+        b = handles.block_of[i]
+        for j in range(handles.block[b], handles.block[b + 1]):
+            slope = scalar(handle.matrix[matrix_at(handles, w, i, j)])
+            for m in range(handles.fleshed):
+                k = handles.flesh[m]
+                if moves(handles, k, i):
+                    for c in range(4):
+                        row = handle.rows[derivative_at(handles, w, k, c, i)]
+                        slope += wp.dot(row, handle.carried[derivative_at(handles, w, k, c, j)])
+            handle.matrix[matrix_at(handles, w, i, j)] = slope
 
 
 @wp.func
-def invert(handle: HandleWork, w: int, n: int):
-    """Write the inverse of the factored matrix."""
-    factorise(handle.matrix, handle.pivot, w, n)
-    for j in range(n):
-        for i in range(n):
-            handle.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))
-        solve(handle.matrix, handle.pivot, handle.step, w, n)
-        for i in range(n):
-            handle.inverse[(w * n + i) * n + j] = handle.step[w * n + i]
+def invert(handles: HandleArrays, handle: HandleWork, w: int):
+    """Write the inverse of the matrix, block after block."""
+    for b in range(handles.blocks):
+        first = handles.block[b]
+        n = handles.block[b + 1] - first
+        a = w * handles.entry[handles.blocks] + handles.entry[b]
+        s = w * handles.freedom + first
+        factorise_at(handle.matrix, handle.pivot, a, s, n)
+        for j in range(n):
+            for i in range(n):
+                handle.step[s + i] = wp.where(i == j, scalar(1.0), scalar(0.0))
+            solve_at(handle.matrix, handle.pivot, handle.step, a, s, n)
+            for i in range(n):
+                handle.inverse[a + i * n + j] = handle.step[s + i]
 
 
 @wp.kernel(enable_backward=False)
@@ -310,7 +275,7 @@ def join_kernel(
     w = wp.tid()
     if active[w] == 1:
         assemble(handles, handle_out, scalar(scaling[w]), w)
-        invert(handle_out, w, handles.freedom)
+        invert(handles, handle_out, w)
 
 
 @wp.kernel(enable_backward=False)
@@ -331,20 +296,25 @@ def joint_step_kernel(
     h = handles.handles
     for j in range(n):
         torque = scalar(handle_out.residual[w * n + j])
-        for c in range(h):
-            torque += wp.dot(handle_out.rows[(w * h + c) * n + j], handle_out.force[w * h + c])
+        for k in range(h / 4):
+            if moves(handles, k, j):
+                for c in range(4):
+                    row = handle_out.rows[derivative_at(handles, w, k, c, j)]
+                    torque += wp.dot(row, handle_out.force[w * h + 4 * k + c])
         handle_out.torque[w * n + j] = torque
     for i in range(n):
         step = scalar(0.0)
-        for j in range(n):
-            step += handle_out.inverse[(w * n + i) * n + j] * handle_out.torque[w * n + j]
+        b = handles.block_of[i]
+        for j in range(handles.block[b], handles.block[b + 1]):
+            step += handle_out.inverse[matrix_at(handles, w, i, j)] * handle_out.torque[w * n + j]
         handle_out.step[w * n + i] = step
         f_out[w * handles.stride + handles.nodes + i] = NODE(real(step), real(0.0), real(0.0), real(0.0))
-    for c in range(h):
-        moved = vec3()
-        for j in range(n):
-            moved += handle_out.step[w * n + j] * handle_out.columns[(w * h + c) * n + j]
-        handle_out.moved[w * h + c] = moved
+    for k in range(h / 4):
+        for c in range(4):
+            moved = vec3()
+            for j in range(handles.span[k][0], handles.span[k][1]):
+                moved += handle_out.step[w * n + j] * handle_out.columns[derivative_at(handles, w, k, c, j)]
+            handle_out.moved[w * h + 4 * k + c] = moved
 
 
 @wp.kernel(enable_backward=False)
@@ -358,16 +328,24 @@ def follow_kernel(
     # out
     f_out: wp.array[NODE],
 ):
-    """Add sum of v_ic dT_c to the corrections of free nodes, and write this sum as the corrections of bound nodes."""
+    """Add sum of v_ic dT_c to the corrections of free nodes, and write this sum as the corrections of bound points."""
     w, i = wp.tid()
     if active[w] == 0:
         return
     k = w * handles.stride + i
+    bone = handles.bone_of[i]
     total = vec3()
-    if handles.bone_of[i] < 0:
+    if bone >= 0:
+        for c in range(4):
+            lever = lever_of(handles, handles.number[i], c)
+            total += lever * handle.moved[w * handles.handles + 4 * bone + c]
+    else:
         total = double(at(f_out, k))
-    for c in range(handles.handles):
-        total += scalar(handles.weight[c * handles.nodes + i]) * handle.moved[w * handles.handles + c]
+        if i < handles.soft:
+            for m in range(handles.fleshed):
+                for c in range(4):
+                    weight = scalar(handles.weight[(4 * m + c) * handles.soft + i])
+                    total += weight * handle.moved[w * handles.handles + 4 * handles.flesh[m] + c]
     f_out[k] = packed(single(total))
 
 

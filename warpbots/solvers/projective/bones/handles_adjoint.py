@@ -12,7 +12,15 @@ from warpbots.numerics import NODE, vector
 from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
-from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork, carried_to, double, handle_rate, single
+from warpbots.solvers.projective.bones.handle_arrays import (
+    HandleArrays,
+    HandleWork,
+    derivative_at,
+    double,
+    matrix_at,
+    single,
+)
+from warpbots.solvers.projective.bones.handles import carried_to, handle_rate
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
@@ -45,9 +53,9 @@ def tangent_of(handles: HandleArrays, tree: JointTree, work: StepArrays, handle:
             R = work.links.body_rotation[w * tree.bodies + k]
             p = work.links.body_position[w * tree.bodies + k]
             for c in range(4):
-                m = w * handles.handles + 4 * k + c
-                rate = handle_rate(R, p, c, rotated) + wp.cross(angular(S), handle.columns[m * n + l])
-                total += wp.dot(rate, handle.force[m])
+                column = handle.columns[derivative_at(handles, w, k, c, l)]
+                rate = handle_rate(R, p, c, rotated) + wp.cross(angular(S), column)
+                total += wp.dot(rate, handle.force[w * handles.handles + 4 * k + c])
     return total
 
 
@@ -65,8 +73,9 @@ def tangent_kernel(
     """Write the transpose of K minus the derivative of the forces of soft bodies; `handle.force` has their moments."""
     w, j, l = wp.tid()
     n = handles.freedom
-    slope = work.jacobian[(w * n + j) * n + l] - tangent_of(handles, tree, work, handle, w, j, l)
-    tangent_out[(w * n + l) * n + j] = slope
+    if handles.block_of[j] == handles.block_of[l]:
+        slope = work.jacobian[(w * n + j) * n + l] - tangent_of(handles, tree, work, handle, w, j, l)
+        tangent_out[matrix_at(handles, w, l, j)] = slope
 
 
 @wp.kernel(enable_backward=False)
@@ -87,9 +96,11 @@ def adjoint_residual_kernel(
         return
     n = handles.freedom
     residual = scalar(seed[w * n + i])
-    for j in range(n):
-        slope = scalar(tangent[(w * n + i) * n + j])
-        handle_out.matrix[(w * n + i) * n + j] = slope
+    b = handles.block_of[i]
+    for j in range(handles.block[b], handles.block[b + 1]):
+        m = matrix_at(handles, w, i, j)
+        slope = scalar(tangent[m])
+        handle_out.matrix[m] = slope
         residual -= slope * scalar(z[w * handles.stride + handles.nodes + j][0])
     handle_out.residual[w * n + i] = residual
 
@@ -103,7 +114,7 @@ def weigh_joints_kernel(
     # out
     weight_out: wp.array[scalar],
 ):
-    """Write the virtual joint velocities -a; the gradients of the power of all forces in them are those of the step."""
+    """Write the virtual joint velocities -a; the power of all forces at these has the gradients of the step."""
     w, j = wp.tid()
     weight_out[w * handles.freedom + j] = -scalar(z[w * handles.stride + handles.nodes + j][0])
 
@@ -160,6 +171,15 @@ def soft_body_power_kernel(
     power_out[i] = wp.dot(moved[i], X) - wp.dot(pushed[i], v)
 
 
+@wp.func
+def place_of(handles: HandleArrays, b: int, c: int):
+    """Coordinate c of bound point number b in the frame of its bone, or 1, in the precision of bones."""
+    lever = scalar(1.0)
+    if c < 3:
+        lever = handles.place[b][c]
+    return lever
+
+
 @wp.kernel(enable_backward=False)
 def gather_kernel(
     # model
@@ -171,13 +191,14 @@ def gather_kernel(
 ):
     """Write to `force` the moments of the forces on the bound nodes of each bone only: sum of b_i (r_i, 1)_c."""
     w, c = wp.tid()
+    k = c / 4
     total = vec3()
-    for b in range(handles.bound):
-        if handles.bone[b] == c / 4:
-            lever = scalar(1.0)
-            if c % 4 < 3:
-                lever = handles.place[b][c % 4]
-            total += lever * double(at(residual, w * handles.stride + handles.node[b]))
+    if handles.flesh_of[k] >= 0:
+        for b in range(handles.bare[0]):
+            if handles.bone[b] == k:
+                total += place_of(handles, b, c % 4) * double(at(residual, w * handles.stride + handles.node[b]))
+    for b in range(handles.bare[k], handles.bare[k + 1]):
+        total += place_of(handles, b, c % 4) * double(at(residual, w * handles.stride + handles.node[b]))
     handle_out.force[w * handles.handles + c] = total
 
 
@@ -196,14 +217,13 @@ def velocity_kernel(
     w, b = wp.tid()
     if active[w] == 0:
         return
-    n = handles.freedom
+    k = handles.bone[b]
     total = vec3()
+    span = handles.span[k]
     for c in range(4):
-        lever = scalar(1.0)
-        if c < 3:
-            lever = handles.place[b][c]
-        m = (w * handles.handles + 4 * handles.bone[b] + c) * n
-        for j in range(n):
+        lever = place_of(handles, b, c)
+        first = derivative_at(handles, w, k, c, span[0]) - span[0]
+        for j in range(span[0], span[1]):
             rate = scalar(z[w * handles.stride + handles.nodes + j][0])
-            total += lever * rate * handle.rows[m + j]
+            total += lever * rate * handle.rows[first + j]
     z_out[w * handles.stride + handles.node[b]] = packed(single(total))

@@ -2,6 +2,10 @@
 
 The vertices of bone surfaces are points like the nodes of soft bodies: contacts use vertices and nodes; everything
 else, states included, uses nodes only. A vertex moves with its bone.
+
+A rigid body without flesh is a bone whose whole surface is bare. The iteration of a step measures its error at points,
+so each of these bodies has points, even if nothing can touch it. A body that has no shape and carries no body has four
+markers, which are points without faces.
 """
 
 import dataclasses
@@ -11,30 +15,38 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.meshing.fitted import fitted_surface, samples
 from warpbots.meshing.self_intersection import crossings
-from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of
+from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, whole_bodies
+from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.projective.contact.contact_laws import names_both
 
 __all__ = [
+    "BARE",
     "BoneSurfaces",
     "body_of",
     "bone_surfaces_of",
     "distance_to_body",
+    "immovable",
     "never_in_contact",
+    "posed_surface",
     "refuse_penetration",
 ]
 
-_BARE = 1e-3
+BARE = 1e-3
 """Distance outside of a soft body from which a bone has a surface, and depth inside another that is refused [cells]."""
 
-_ASIDE = (0.31, 0.59, 0.74)
-"""Direction of a shift that turns intersections along edges into intersections inside faces."""
+_ASIDE = (0.06, 0.12, 0.15)
+"""Direction of a shift that turns intersections along edges into intersections inside faces [depths BARE]."""
+
+_FACING = 1.0 - 1e-6
+"""Cosine between normals above which faces are parallel."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BoneSurfaces:
-    """The surfaces of all bones of a scene outside of their soft bodies, with all joints at zero.
+    """The surfaces of all bones of a scene outside their soft bodies, in their start poses.
 
     Attributes:
-        position: Vertices [m], shape (n, 3).
+        position: Vertices, and markers [m], shape (n, 3).
         bone: Index in `Scene.rigid` of the bone of each vertex, ascending, shape (n,).
         faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3).
     """
@@ -54,11 +66,23 @@ class BoneSurfaces:
     @property
     def bones(self) -> np.ndarray:
         """Indices of the bones that have a surface, ascending."""
-        return np.unique(self.bone)
+        return np.unique(self.bone[self.faces])
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """Indices of the points that are corners of faces, ascending, shape (n,); all others are markers."""
+        return np.unique(self.faces)
+
+    @property
+    def normals(self) -> np.ndarray:
+        """Unit outer normals of the faces in the start poses; 0 for a face without an area, shape (m, 3)."""
+        a, b, c = np.moveaxis(self.position[self.faces], 1, 0)
+        normal = np.cross(b - a, c - a)
+        return normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
 
 
 def distance_to_body(body: SoftBody | RigidBody, x: np.ndarray) -> np.ndarray:
-    """Signed distance of points from a body, with all joints at zero [m], shape (n,).
+    """Signed distance of points from a body [m], shape (n,).
 
     The distance is infinite for bodies without an inside: sheets, trusses, and rigid bodies without a shape.
 
@@ -74,45 +98,83 @@ def distance_to_body(body: SoftBody | RigidBody, x: np.ndarray) -> np.ndarray:
     return signed_distance(body.shape, (x - np.array(body.position)) @ np.array(body.rotation))
 
 
-def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float) -> BoneSurfaces:
-    """The faces of bones that are not wholly inside the soft bodies that are bound to them.
+def bone_surfaces_of(scene: Scene, mesh: object, cell_size: float, obstructed: bool) -> BoneSurfaces:
+    """The faces of bones that are not wholly inside the soft bodies that are bound to them, and markers.
 
     Args:
-        scene: The scene with the bones.
+        scene: The scene with the bones in their start poses.
         mesh: The soft bodies, a `Mesh`.
-        cell_size: Approximate length of the edges [m].
+        cell_size: Approximate length of the edges, and distance of markers [m].
+        obstructed: Whether bones may touch anything; otherwise only bones without bound nodes have points.
 
     Raises:
         SceneError: A bone has a shape without a surface.
     """
-    inside = _inside(scene, mesh)
+    inside, carriers = _inside(scene, mesh), {j.parent for j in scene.joints}
     parts, first = [BoneSurfaces.none()], 0
     for k, bone in enumerate(scene.rigid):
-        if bone.shape is None:
+        if (bone.shape is None and (inside[k] or bone.name in carriers)) or (inside[k] and not obstructed):
             continue
-        try:
-            x, faces = fitted_surface(bone.shape, cell_size)
-        except SceneError as fault:
-            raise SceneError(f"RigidBody {bone.name!r}: {fault}") from None
-        x = x @ np.array(bone.rotation).T + np.array(bone.position)
-        points = samples(x, faces).reshape(-1, 3)
-        covered = np.zeros(len(points), dtype=bool)
-        for body in inside[k]:
-            covered |= signed_distance(scene.soft[body].shape, points) <= _BARE * cell_size
-        faces = faces[~covered.reshape(len(faces), -1).all(axis=1)]
-        used, faces = np.unique(faces, return_inverse=True)
-        parts.append(BoneSurfaces(x[used], np.full(len(used), k), faces.reshape(-1, 3) + first))
-        first += len(used)
+        x, faces = _markers(bone, cell_size) if bone.shape is None else _bare(scene, bone, inside[k], cell_size)
+        parts.append(BoneSurfaces(x, np.full(len(x), k), faces + first))
+        first += len(x)
     return BoneSurfaces(
         *(np.concatenate([getattr(p, f.name) for p in parts]) for f in dataclasses.fields(BoneSurfaces))
     )
+
+
+def _markers(bone: RigidBody, distance: float) -> tuple[np.ndarray, np.ndarray]:
+    """The centre of mass of a body and three points beside it, and no faces."""
+    inertia = body_inertia(bone)
+    center = np.zeros(3) if inertia is None else np.array(inertia.center)
+    x = center + distance * np.eye(4, 3, -1)
+    return x @ np.array(bone.rotation).T + np.array(bone.position), np.zeros((0, 3), dtype=int)
+
+
+def _bare(scene: Scene, bone: RigidBody, inside: list[int], cell_size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of a bone, and those faces that are not wholly inside the soft bodies `inside`."""
+    x, faces = posed_surface(bone, cell_size)
+    points = samples(x, faces).reshape(-1, 3)
+    covered = np.zeros(len(points), dtype=bool)
+    for body in inside:
+        covered |= signed_distance(scene.soft[body].shape, points) <= BARE * cell_size
+    faces = faces[~covered.reshape(len(faces), -1).all(axis=1)]
+    used, faces = np.unique(faces, return_inverse=True)
+    return x[used], faces.reshape(-1, 3)
+
+
+def posed_surface(bone: RigidBody, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices [m], shape (n, 3), and faces, shape (m, 3), of the whole surface of a bone in its start pose.
+
+    Raises:
+        SceneError: The shape has no surface.
+    """
+    try:
+        x, faces = fitted_surface(bone.shape, cell_size)
+    except SceneError as fault:
+        raise SceneError(f"RigidBody {bone.name!r}: {fault}") from None
+    return x @ np.array(bone.rotation).T + np.array(bone.position), faces
+
+
+def immovable(scene: Scene) -> np.ndarray:
+    """Which rigid bodies cannot move, because joints without freedom connect them with the world, shape (n,), bool."""
+    tied = {j.child: j.parent for j in scene.joints if not j.freedom}
+    found = np.zeros(len(scene.rigid), dtype=bool)
+    for k, body in enumerate(scene.rigid):
+        name = body.name
+        while name in tied:
+            name = tied[name]
+        found[k] = name is None
+    return found
 
 
 def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
     """Which pairs of bodies are never in contact, soft bodies first, then bones with a surface, shape (n, n), bool.
 
     These pairs are: two soft bodies that are attached to one another; a bone and itself; a bone and a soft body with
-        nodes bound to this bone; two bones that a joint connects, directly or through bodies without a shape.
+        nodes bound to this bone; two bones that a joint connects, directly or through bodies without a shape, where
+        bones fixed to one another count as one, unless a `Contact` law names both; two bones that cannot move; and, in
+        a scene with `Contact` laws, two rigid bodies for which there is none.
 
     Args:
         scene: The scene with the bodies.
@@ -124,11 +186,26 @@ def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) ->
     table = np.zeros((n + len(bones),) * 2, dtype=bool)
     for part in scene.attachments:
         table[names.index(part.first), names.index(part.second)] = True
-    inside, joined = _inside(scene, mesh), _joined(scene)
+    inside, joined, standing = _inside(scene, mesh), _joined(scene), immovable(scene)
     for k in bones:
         table[number[k], inside[k]] = True
-        table[number[k], [number[j] for j in bones if j == k or j in joined[k]]] = True
+        name = scene.rigid[k].name
+        apart = {j for j in joined[k] if not names_both(scene, name, scene.rigid[j].name)}
+        apart |= {k} | _lawless(scene, k)
+        apart |= set(np.flatnonzero(standing).tolist()) if standing[k] else set()
+        table[number[k], [number[j] for j in bones if j in apart]] = True
     return table | table.T
+
+
+def _lawless(scene: Scene, k: int) -> set[int]:
+    """Rigid bodies that have no contact law with body k; none in a scene without laws."""
+    if not scene.contacts:
+        return set()
+    names = [{b.name, b.surface} for b in scene.rigid]
+    laws = [(c.points, c.solid) for c in scene.contacts]
+    pairs = [*laws, *((b, a) for a, b in laws)]
+    touched = {b for a, b in pairs if a in names[k]}
+    return {j for j, own in enumerate(names) if not own & touched}
 
 
 def body_of(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
@@ -147,7 +224,7 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
     """Raise if the surface of a bone starts inside another body or intersects its surface.
 
     Args:
-        scene: The scene with the bodies.
+        scene: The scene with the bodies in their start poses.
         mesh: The soft bodies, a `Mesh`.
         bone_surfaces: From `bone_surfaces_of`.
         cell_size: Approximate length of the edges [m].
@@ -155,37 +232,93 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
     Raises:
         SceneError: A bone starts inside another body or intersects its surface; the message names both bodies.
     """
-    if not len(bone_surfaces):
+    if not len(bone_surfaces.faces):
         return
     never = never_in_contact(scene, mesh, bone_surfaces)
     bodies = [*scene.soft, *(scene.rigid[k] for k in bone_surfaces.bones)]
     for i, bone in enumerate(bodies[len(scene.soft) :], len(scene.soft)):
         x = bone_surfaces.position[bone_surfaces.bone == bone_surfaces.bones[i - len(scene.soft)]]
         for other in (bodies[j] for j in range(len(bodies)) if not never[i, j]):
-            depth = -distance_to_body(other, x)
-            if depth.max() > _BARE * cell_size:
-                raise _penetration(bone, other, f"it starts up to {depth.max():.4g} m inside it")
+            near = x[_in_box(x, x, (other if isinstance(other, RigidBody) else other.shape).bounds)]
+            depth = -distance_to_body(other, near) if len(near) else np.zeros(1)
+            if depth.max() > BARE * cell_size:
+                raise _penetration(bone, other, f"it starts up to {depth.max():.4g} m inside it", near[depth.argmax()])
     of_point = body_of(scene, mesh, bone_surfaces)
     x = np.concatenate([mesh.position, bone_surfaces.position])
     faces = np.concatenate([*(p.faces + p.nodes.start for p in mesh.meshes), bone_surfaces.faces + len(mesh)])
-    lower, upper = x[faces].min(axis=1), x[faces].max(axis=1)
-    near = (upper >= bone_surfaces.position.min(axis=0)).all(axis=1) & (
-        lower <= bone_surfaces.position.max(axis=0)
-    ).all(axis=1)
-    faces = faces[near]
-    of_bone = np.arange(len(x))[:, None] >= len(mesh)
-    for shift in (0.0, _BARE * cell_size * np.array(_ASIDE)):
-        pairs = of_point[faces[crossings(x + shift * of_bone, faces)][:, :, 0]]
-        pairs = pairs[(pairs.max(axis=1, initial=0) >= len(scene.soft)) & ~never[pairs[:, 0], pairs[:, 1]]]
-        if len(pairs):
-            raise _penetration(bodies[pairs[0].max()], bodies[pairs[0].min()], "their surfaces intersect")
+    faces = faces[_may_cross(x, faces, of_point, never, 2.0 * BARE * cell_size)]
+    if not len(faces):
+        return
+    inset = np.zeros_like(x)
+    inset[len(mesh) :] = BARE * cell_size * (np.array(_ASIDE) - _outwards(bone_surfaces))
+    for shift in (0.0, inset):
+        met = faces[crossings(x + shift, faces)]
+        met = met[~_face_to_face(x, met, mesh.triangles)]
+        pairs = of_point[met[:, :, 0]]
+        wrong = (pairs.max(axis=1, initial=0) >= len(scene.soft)) & ~never[pairs[:, 0], pairs[:, 1]]
+        if wrong.any():
+            place = x[met[wrong][0]].mean(axis=(0, 1))
+            pair = pairs[wrong][0]
+            raise _penetration(bodies[pair.max()], bodies[pair.min()], "their surfaces intersect", place)
 
 
-def _penetration(bone: RigidBody, other: object, how: str) -> SceneError:
+def _in_box(lower: np.ndarray, upper: np.ndarray, box: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Which of the boxes from `lower` to `upper`, shape (n, 3), overlap with a box from corner to corner; bool."""
+    return (upper >= box[0]).all(axis=1) & (lower <= box[1]).all(axis=1)
+
+
+def _may_cross(x: np.ndarray, faces: np.ndarray, of_point: np.ndarray, never: np.ndarray, around: float) -> np.ndarray:
+    """Which faces are in the intersection of the boxes of two bodies that may touch, shape (n,), bool.
+
+    Args:
+        x: Points [m], shape (n_points, 3).
+        faces: Points at the corners of the faces, shape (n, 3).
+        of_point: Body of each point, shape (n_points,).
+        never: Which pairs of bodies are never in contact, shape (n_bodies, n_bodies), bool.
+        around: Distance by which the boxes of the bodies are larger than the bodies [m].
+    """
+    lower, upper, body = x[faces].min(axis=1), x[faces].max(axis=1), of_point[faces[:, 0]]
+    low, high = np.full((len(never), 3), np.inf), np.full((len(never), 3), -np.inf)
+    np.minimum.at(low, body, lower - around)
+    np.maximum.at(high, body, upper + around)
+    first, last = np.maximum(low[:, None], low), np.minimum(high[:, None], high)
+    found = np.zeros(len(faces), dtype=bool)
+    for i, j in np.argwhere((first <= last).all(axis=2) & ~never & ~np.eye(len(never), dtype=bool)):
+        own = np.flatnonzero(body == i)
+        found[own] |= _in_box(lower[own], upper[own], (first[i, j], last[i, j]))
+    return found
+
+
+def _outwards(surfaces: BoneSurfaces) -> np.ndarray:
+    """Unit outer normals at the vertices of bones, averaged by area, shape (n, 3); 0 at markers."""
+    a, b, c = np.moveaxis(surfaces.position[surfaces.faces], 1, 0)
+    normal = np.zeros_like(surfaces.position)
+    for k in range(3):
+        np.add.at(normal, surfaces.faces[:, k], np.cross(b - a, c - a))
+    return normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+
+
+def _face_to_face(x: np.ndarray, pairs: np.ndarray, sheets: np.ndarray) -> np.ndarray:
+    """Which pairs of faces touch from outside, shape (n,), bool: their outer normals are opposite.
+
+    Args:
+        x: Points [m], shape (n_points, 3).
+        pairs: Points of the faces of each pair of faces, shape (n, 2, 3).
+        sheets: Points of the triangles of sheets, which have no outer side, shape (m, 3).
+    """
+    a, b, c = np.moveaxis(x[pairs], 2, 0)
+    normal = np.cross(b - a, c - a)
+    cosine = np.einsum("ni,ni->n", *np.moveaxis(normal, 1, 0)) / np.linalg.norm(normal, axis=2).prod(axis=1)
+    thin = {tuple(sorted(t)) for t in sheets.tolist()}
+    hollow = np.array([any(tuple(sorted(f)) in thin for f in pair) for pair in pairs.tolist()], dtype=bool)
+    return np.where(hollow, np.abs(cosine), -cosine) > _FACING
+
+
+def _penetration(bone: RigidBody, other: object, how: str, place: np.ndarray) -> SceneError:
     kind = type(other).__name__
     return SceneError(
-        f"RigidBody {bone.name!r} and {kind} {other.name!r}: {how}; move them apart by a hundredth of a cell or more"
-        + ("" if kind == "SoftBody" else ", or connect them by a Joint")
+        f"RigidBody {bone.name!r} and {kind} {other.name!r}: {how} near {place.round(4).tolist()} m; move them apart, "
+        f"so that they touch at most" + ("" if kind == "SoftBody" else ", or connect them by a Joint")
     )
 
 
@@ -196,16 +329,24 @@ def _inside(scene: Scene, mesh: object) -> list[list[int]]:
 
 
 def _joined(scene: Scene) -> list[set[int]]:
-    """For each bone, the bones that joints connect with it, directly or through bodies without a shape."""
-    number = {b.name: k for k, b in enumerate(scene.rigid)}
-    ends = [(number[j.parent], number[j.child]) for j in scene.joints if j.parent is not None]
-    next_to = [{b for a, b in (*ends, *((b, a) for a, b in ends)) if a == k} for k in range(len(number))]
+    """For each bone, the bones that joints connect with it, directly or through bodies without a shape.
+
+    Bones fixed to one another count as one body.
+    """
+    whole = whole_bodies(scene.rigid, scene.joints)
+    parts: dict[str, set[int]] = {}
+    for k, bone in enumerate(scene.rigid):
+        parts.setdefault(whole[bone.name], set()).add(k)
+    shaped = {name for name, own in parts.items() if any(scene.rigid[k].shape is not None for k in own)}
+    ends = {(whole[j.parent], whole[j.child]) for j in scene.joints if j.parent is not None}
     found = []
-    for k in range(len(number)):
-        seen, ahead = set(), [k]
+    for bone in scene.rigid:
+        first = whole[bone.name]
+        seen, ahead = {first}, [first]
         while ahead:
-            new = next_to[ahead.pop()] - seen - {k}
+            name = ahead.pop()
+            new = {b for a, b in (*ends, *((b, a) for a, b in ends)) if a == name} - seen
             seen |= new
-            ahead += [j for j in new if scene.rigid[j].shape is None]
-        found.append(seen)
+            ahead += new - shaped
+        found.append(set().union(*(parts[name] for name in seen)))
     return found

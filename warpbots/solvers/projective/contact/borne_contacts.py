@@ -19,14 +19,21 @@ import warp as wp
 
 from warpbots.contact import CODES
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.articulated.lu import eliminate, solve
+from warpbots.solvers.articulated.lu import eliminate_at, solve_at
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.articulated.thread_team import sync
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    borne_entry,
+    joint_in,
+    places_in,
+)
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
-__all__ = ["adj_solve_borne", "solve_borne"]
+__all__ = ["adj_solve_borne", "find_ranges", "solve_borne"]
 
 _vec, _mat = vector(3), matrix(3)
 _STEPS = wp.constant(20)
@@ -34,6 +41,21 @@ _HALVINGS = wp.constant(10)  # of a step that overshoots, as one from slip to st
 _ENOUGH = wp.constant(scalar(0.1))  # part of a step by which the residual has to decrease
 _STICKY, _SLIP, _FRICTION = (wp.constant(CODES[name]) for name in ("sticky", "slip", "friction"))
 _CLOSE = wp.constant(scalar(1e-4))  # step relative to the deepest skin at which the method has converged
+
+
+@wp.func
+def borne_at(order: wp.array[int], contacts: int, w: int, number: int):
+    """Index of a contact that moves only with bones, among the contacts of all worlds."""
+    return w * contacts + order[borne_entry(contacts, w, number)]
+
+
+@wp.func
+def matrix_of(coupling: JointCoupling, w: int, j: int):
+    """Index a and size n of the range of joint velocity j: row i and column j of the matrix are at a + n i + j."""
+    n = coupling.freedom
+    ends = coupling.range[w * n + j]
+    size = ends[1] - ends[0]
+    return (w * n + ends[0]) * n - (size + 1) * ends[0], size
 
 
 @wp.func
@@ -68,56 +90,24 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
 
 
 @wp.func
-def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int):
-    """q of entry i in the list of active contacts after joint displacements; its large terms nearly cancel."""
-    total = vec3(contacts.gap[i])
-    for j in range(coupling.freedom):
-        m = w * coupling.freedom + j
-        y = scalar(coupling.displacement[m]) + coupling.guess[m]
-        total += y * vec3(coupling.jacobian[k * coupling.freedom + j])
-    return total
-
-
-@wp.func
-def respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int, lam: _vec):
-    """Write the change of the force of a contact at the present guess, and the derivative of the force by q."""
-    l, slope = on_skin(
-        displaced(contacts, coupling, w, i, k), vec3(contacts.normal[k]), scalar(contacts.skin[k]),
-        contacts.condition[k], scalar(contacts.friction[k]), scalar(contacts.extra[k]), contacts.closed[k],
-    )  # fmt: skip
-    change = _vec(l) - lam
-    coupling.change[k] = change
-    coupling.push[k] = change
-    coupling.slope[k] = _mat(slope)
-
-
-@wp.func
-def adj_respond(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int, nu: _vec):
-    """`respond` for nu in place of the force in the adjoint; B^T nu is what moves the joints."""
-    B = mat33(wp.transpose(contacts.by_displacement[k]))
-    K = wp.inverse(wp.identity(n=3, dtype=scalar) - mat33(wp.transpose(contacts.by_force[k])))
-    change = _vec(K @ displaced(contacts, coupling, w, i, k) - vec3(nu))
-    coupling.change[k] = change
-    coupling.push[k] = _vec(B @ vec3(change))
-    coupling.slope[k] = _mat(B @ K)
-
-
-@wp.func
 def write_rest(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
     """Write the residual of the equations for y: sum R dlambda - dy."""
     n = coupling.freedom
-    first = w * topology.contacts
-    for b in range(lane, n, lanes):
-        rest = -coupling.guess[w * n + b]
-        for i in range(count):
-            k = first + contacts.order[first + i]
-            if contacts.borne[k] == 1:
-                rest += scalar(wp.dot(coupling.response[k * n + b], coupling.push[k]))
-        coupling.step[w * n + b] = rest
+    for j in range(lane, n, lanes):
+        coupling.step[w * n + j] = -coupling.guess[w * n + j]
     sync()
+    for number in range(count):
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        push = coupling.push[k]
+        span = coupling.span[k]
+        for p in range(lane, places_in(span), lanes):
+            m = w * n + joint_in(span, p)
+            change = scalar(wp.dot(coupling.response[k * coupling.width + p], push))
+            coupling.step[m] = coupling.step[m] + change
+        sync()
 
 
 @wp.func
@@ -125,35 +115,42 @@ def write_system(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
     lanes: int,
 ):  # fmt: skip
-    """Write the matrix of the equations for y: 1 - sum R (dl/dq) J."""
+    """Write the matrices of the equations for y, one for each range: 1 - sum R (dl/dq) J."""
     n = coupling.freedom
-    first = w * topology.contacts
-    for b in range(lane, n, lanes):
-        for a in range(n):
-            coupling.matrix[(w * n + a) * n + b] = wp.where(a == b, scalar(1.0), scalar(0.0))
-        for i in range(count):
-            k = first + contacts.order[first + i]
-            if contacts.borne[k] == 1:
-                slope = coupling.slope[k] @ coupling.jacobian[k * n + b]
-                for a in range(n):
-                    m = (w * n + a) * n + b
-                    coupling.matrix[m] -= scalar(wp.dot(coupling.response[k * n + a], slope))
+    for j in range(lane, n, lanes):
+        start, size = matrix_of(coupling, w, j)
+        for i in range(coupling.range[w * n + j][0], coupling.range[w * n + j][1]):
+            coupling.matrix[start + size * i + j] = wp.where(i == j, scalar(1.0), scalar(0.0))
     sync()
+    for number in range(count):
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        first = k * coupling.width
+        span = coupling.span[k]
+        slope = coupling.slope[k]
+        places = places_in(span)
+        start, size = matrix_of(coupling, w, span[0])
+        for q in range(lane, places, lanes):
+            column = start + joint_in(span, q)
+            change = slope @ coupling.jacobian[first + q]
+            for p in range(places):
+                m = column + size * joint_in(span, p)
+                coupling.matrix[m] = coupling.matrix[m] - scalar(wp.dot(coupling.response[first + p], change))
+        sync()
 
 
 @wp.func
 def reach(topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int):
     """Largest displacement of a contact in the step of the joints in `coupling.step` [m]."""
     n = coupling.freedom
-    first = w * topology.contacts
     most = scalar(0.0)
-    for i in range(count):
-        k = first + contacts.order[first + i]
-        if contacts.borne[k] == 1:
-            way = vec3()
-            for j in range(n):
-                way += coupling.step[w * n + j] * vec3(coupling.jacobian[k * n + j])
-            most = wp.max(most, wp.length(way))
+    for number in range(count):
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        way = vec3()
+        span = coupling.span[k]
+        for p in range(places_in(span)):
+            step = coupling.step[w * n + joint_in(span, p)]
+            way += step * vec3(coupling.jacobian[k * coupling.width + p])
+        most = wp.max(most, wp.length(way))
     return most
 
 
@@ -165,9 +162,16 @@ def find_step(
     """Write the Newton step; returns the largest displacement of a contact in this step [m]."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
     write_system(topology, contacts, coupling, w, count, lane, lanes)
-    eliminate(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom, lane, lanes)
-    for j in range(lane, coupling.freedom, lanes):
-        coupling.way[w * coupling.freedom + j] = coupling.step[w * coupling.freedom + j]
+    n = coupling.freedom
+    s = int(0)
+    while s < n:
+        size = coupling.range[w * n + s][1] - s
+        eliminate_at(
+            coupling.matrix, coupling.pivot, coupling.step, (w * n + s) * n, w * n + s, size, lane, lanes,
+        )  # fmt: skip
+        s += size
+    for j in range(lane, n, lanes):
+        coupling.way[w * n + j] = coupling.step[w * n + j]
     sync()
     return reach(topology, contacts, coupling, w, count)
 
@@ -179,8 +183,11 @@ def left(
 ):  # fmt: skip
     """Largest displacement of a contact in another step with the same matrix [m]: a measure of the remaining error."""
     write_rest(topology, contacts, coupling, w, count, lane, lanes)
-    if lane == 0:
-        solve(coupling.matrix, coupling.pivot, coupling.step, w, coupling.freedom)
+    n = coupling.freedom
+    for s in range(lane, n, lanes):
+        if coupling.range[w * n + s][0] == s:
+            size = coupling.range[w * n + s][1] - s
+            solve_at(coupling.matrix, coupling.pivot, coupling.step, (w * n + s) * n, w * n + s, size)
     sync()
     return reach(topology, contacts, coupling, w, count)
 
@@ -195,37 +202,76 @@ def take(coupling: JointCoupling, w: int, part: scalar, lane: int, lanes: int):
 
 
 @wp.func
-def begin(
-    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int, lane: int,
-    lanes: int,
-):  # fmt: skip
-    """Set the guess to zero; returns the number of active contacts that move only with bones."""
-    for j in range(lane, coupling.freedom, lanes):
-        coupling.guess[w * coupling.freedom + j] = scalar(0.0)
-    sync()
-    first = w * topology.contacts
-    number = int(0)
-    for i in range(count):
-        number += contacts.borne[first + contacts.order[first + i]]
-    return number
+def find_ranges(topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, count: int):
+    """Write the smallest ranges of joint velocities that no contact connects, by one thread."""
+    n = coupling.freedom
+    for j in range(n):
+        coupling.range[w * n + j] = wp.vec2i(j, j + 1)
+    for number in range(count):
+        span = coupling.span[borne_at(contacts.order, topology.contacts, w, number)]
+        if span[1] > span[0]:
+            m = w * n + span[0]
+            end = wp.max(span[1], span[3])
+            coupling.range[m] = wp.vec2i(span[0], wp.max(coupling.range[m][1], end))
+    start = int(0)
+    end = int(0)
+    for j in range(n):
+        if j >= end:
+            start = j
+        end = wp.max(end, coupling.range[w * n + j][1])
+        coupling.range[w * n + j] = wp.vec2i(start, end)
+    for m in range(n):
+        j = n - 1 - m
+        start = coupling.range[w * n + j][0]
+        if j == n - 1 or coupling.range[w * n + j + 1][0] > start:
+            end = j + 1
+        coupling.range[w * n + j] = wp.vec2i(start, end)
 
 
 @wp.func
-def respond_all(
+def begin(coupling: JointCoupling, w: int, lane: int, lanes: int):
+    """Set the guess to zero."""
+    for j in range(lane, coupling.freedom, lanes):
+        coupling.guess[w * coupling.freedom + j] = scalar(0.0)
+    sync()
+
+
+@wp.func
+def respond(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, adjoint: bool, lane: int, lanes: int,
 ):  # fmt: skip
-    """Call `respond`, or `adj_respond`, for all active contacts that move only with bones."""
-    first = w * topology.contacts
-    for i in range(lane, count, lanes):
-        c = contacts.order[first + i]
-        if contacts.borne[first + c] == 1:
-            j = w * topology.stride + topology.first + c
-            lam = at(z, j) + at(f, j)
-            if adjoint:
-                adj_respond(contacts, coupling, w, first + i, first + c, lam)
-            else:
-                respond(contacts, coupling, w, first + i, first + c, lam)
+    """Write the changes of forces at the present guess, and the derivatives of forces by q.
+
+    In the adjoint, write the changes of nu, the product of B^T with each, which moves the joints, and its derivative.
+    """
+    force = w * (topology.stride - topology.contacts) + topology.first
+    for number in range(lane, count, lanes):
+        i = borne_entry(topology.contacts, w, number)
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        lam = at(z, force + k) + at(f, force + k)
+        q = vec3(contacts.gap[i])
+        span = coupling.span[k]
+        for p in range(places_in(span)):
+            m = w * coupling.freedom + joint_in(span, p)
+            y = scalar(coupling.displacement[m]) + coupling.guess[m]  # large terms of q nearly cancel
+            q += y * vec3(coupling.jacobian[k * coupling.width + p])
+        if adjoint:
+            B = mat33(wp.transpose(contacts.by_displacement[k]))
+            K = wp.inverse(wp.identity(n=3, dtype=scalar) - mat33(wp.transpose(contacts.by_force[k])))
+            change = _vec(K @ q - vec3(lam))
+            coupling.change[k] = change
+            coupling.push[k] = _vec(B @ vec3(change))
+            coupling.slope[k] = _mat(B @ K)
+        else:
+            l, slope = on_skin(
+                q, vec3(contacts.normal[k]), scalar(contacts.skin[k]), contacts.condition[k],
+                scalar(contacts.friction[k]), scalar(contacts.extra[k]), contacts.closed[k],
+            )  # fmt: skip
+            change = _vec(l) - lam
+            coupling.change[k] = change
+            coupling.push[k] = change
+            coupling.slope[k] = _mat(slope)
     sync()
 
 
@@ -235,14 +281,13 @@ def deepest(
     w: int, count: int,
 ):  # fmt: skip
     """Largest compression c |lambda| of the skin of a contact at the present guess [m]."""
-    first = w * topology.contacts
     most = real(0.0)
-    for i in range(count):
-        c = contacts.order[first + i]
-        if contacts.borne[first + c] == 1:
-            j = w * topology.stride + topology.first + c
-            lam = at(z, j) + at(f, j) + coupling.change[first + c]
-            most = wp.max(most, contacts.skin[first + c] * wp.length(lam))
+    force = w * (topology.stride - topology.contacts) + topology.first
+    for number in range(count):
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        j = force + k
+        lam = at(z, j) + at(f, j) + coupling.change[k]
+        most = wp.max(most, contacts.skin[k] * wp.length(lam))
     return scalar(most)
 
 
@@ -252,22 +297,19 @@ def accept(
     lane: int, lanes: int,
 ):  # fmt: skip
     """Add the changes to forces and joint displacements; returns the number of contacts and the largest change [m]."""
-    first = w * topology.contacts
     size = real(0.0)
-    solved = int(0)
-    for i in range(count):
-        c = contacts.order[first + i]
-        if contacts.borne[first + c] == 1:
-            solved += 1
-            size = wp.max(size, contacts.own[first + c] * wp.length(coupling.change[first + c]))
-            if lane == 0:
-                j = w * topology.stride + topology.first + c
-                f[j] = f[j] + packed(coupling.change[first + c])
+    force = w * (topology.stride - topology.contacts) + topology.first
+    for number in range(count):
+        k = borne_at(contacts.order, topology.contacts, w, number)
+        size = wp.max(size, contacts.own[k] * wp.length(coupling.change[k]))
+        if lane == 0:
+            j = force + k
+            f[j] = f[j] + packed(coupling.change[k])
     for j in range(lane, coupling.freedom, lanes):
         m = w * coupling.freedom + j
         coupling.displacement[m] += real(coupling.guess[m])
     sync()
-    return solved, size
+    return count, size
 
 
 @wp.func
@@ -279,19 +321,20 @@ def solve_borne(
 
     If Newton's method does not converge, no force changes and the number is 0.
     """
-    if begin(topology, contacts, coupling, w, count, lane, lanes) == 0:
+    if count == 0:
         return 0, real(0.0)
+    begin(coupling, w, lane, lanes)
     for _step in range(_STEPS):
-        respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
+        respond(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
         before = find_step(topology, contacts, coupling, w, count, lane, lanes)
         close = before <= _CLOSE * deepest(topology, contacts, coupling, z, f, w, count)
         part = scalar(1.0)
         take(coupling, w, part, lane, lanes)
         if close:
-            respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
+            respond(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
             return accept(topology, contacts, coupling, f, w, count, lane, lanes)
         for _halving in range(_HALVINGS):
-            respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
+            respond(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
             if left(topology, contacts, coupling, w, count, lane, lanes) <= (scalar(1.0) - _ENOUGH * part) * before:
                 break
             part = scalar(0.5) * part
@@ -305,10 +348,11 @@ def adj_solve_borne(
     w: int, count: int, lane: int, lanes: int,
 ):  # fmt: skip
     """`solve_borne` for nu in place of the forces in the adjoint."""
-    if begin(topology, contacts, coupling, w, count, lane, lanes) == 0:
+    if count == 0:
         return 0, real(0.0)
-    respond_all(topology, contacts, coupling, z, f, w, count, True, lane, lanes)
+    begin(coupling, w, lane, lanes)
+    respond(topology, contacts, coupling, z, f, w, count, True, lane, lanes)
     find_step(topology, contacts, coupling, w, count, lane, lanes)
     take(coupling, w, scalar(1.0), lane, lanes)
-    respond_all(topology, contacts, coupling, z, f, w, count, True, lane, lanes)
+    respond(topology, contacts, coupling, z, f, w, count, True, lane, lanes)
     return accept(topology, contacts, coupling, f, w, count, lane, lanes)

@@ -8,15 +8,24 @@ displacements, and the adjoint displacements of the nodes in rows, and the gradi
 
     a* = U u* + phi* X n + P lambda,   n* += phi* X^T a,   X* = a (slope phi* n + K n*)^T + (dn, da)^T (n*, a*)
 
-and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements.
+and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements. For rigid
+bodies that part slowly (`pairs.to_keep`), phi is n . u minus a constant instead, and its gradient joins those of u, n.
+
+For a solid with the pose (R, p), the displacement h (b + W (y - p)) of its surface at y is subtracted from u, where b
+includes the velocity of the surface relative to the solid. With the gradient y* = slope phi* n + K n* at y = X^T a,
+
+    R* = n* (R^T n)^T + (y - p) (R^T y*)^T,   p* = h W^T u* - y*,   b* = -h u*,   W* = -h u* (y - p)^T,
+
+and -h W^T u* is added to y* in X*.
 """
 
 import warp as wp
 
+from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import gap_vector, law
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, obstacle_side
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
@@ -32,7 +41,7 @@ _rows = wp.types.matrix((4, 3), real)
 class ContactAtEnd:
     """A contact at the end of a step: what its force follows from.
 
-    displacement: Displacement u [m].
+    displacement: Displacement u, relative to the surface of an obstacle [m].
     normal: Normal n [1].
     distance: Distance phi [m].
     lam: Force lambda [N].
@@ -64,6 +73,7 @@ class Geometry:
     a, b, c, d: Positions of the nodes of a pair, relative to the start of its first node [m].
     slope: Derivative of the distance along the normal [1].
     curvature: Transposed derivative of the normal at a fixed plane [1/m]; 0 for a pair.
+    turn: Gradient of the displacement of the solid in the step [1]; 0 for a pair.
     kind: Kind of the pair, 0 for a contact with a solid.
     side: Sign of the normal of a pair (1 or -1).
     normal: Normal of a pair when its plane was last updated [1].
@@ -77,6 +87,7 @@ class Geometry:
     d: _vec
     slope: real
     curvature: _mat
+    turn: _mat
     kind: int
     side: real
     normal: _vec
@@ -122,16 +133,17 @@ def displacements(topology: ContactTopology, contacts: ContactArrays, z: wp.arra
 
 @wp.func
 def geometry_of(
-    topology: ContactTopology, pairs: PairArrays, contacts: ContactArrays, x: wp.array[_vec], u: wp.array[NODE],
-    w: int, c: int,
+    topology: ContactTopology, pairs: PairArrays, poses: MovingPoses, h: wp.float64, contacts: ContactArrays,
+    x: wp.array[_vec], u: wp.array[NODE], w: int, c: int,
 ):  # fmt: skip
-    """Geometry of contact c at the end of a step with the displacements u."""
+    """Geometry of contact c at the end of a step of length h with the displacements u."""
     k = w * topology.contacts + c
     g = Geometry()
     g.weight = contacts.weight[k]
     if c < topology.solids:
         g.slope = contacts.slope[k]
         g.curvature = contacts.curvature[k]
+        g.turn = _mat(h * poses.spin[w, c % poses.spin.shape[1]])
     else:
         m = w * pairs.capacity + c - topology.solids
         g.slope = real(1.0)
@@ -152,7 +164,7 @@ def geometry_of(
 def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int):
     """Contact k with the geometry `g`, the displacements U and the force `lam`."""
     c = ContactAtEnd()
-    c.displacement = g.weight @ U
+    c.displacement = g.weight @ U - contacts.surface[k]
     c.normal = contacts.normal[k]
     c.distance = contacts.distance[k]
     c.lam = lam
@@ -166,15 +178,31 @@ def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
 
 
 @wp.func
-def pull_back(g: Geometry, n: _vec, n_adj: _vec, phi_adj: real, weight_adj: _vec4):
-    """Gradients X* with respect to the positions of the nodes, one in each row, from those to n, phi and a."""
-    X_adj = wp.outer(g.weight, g.slope * phi_adj * n + g.curvature @ n_adj)
+def without_distance(by: ContactAtEnd, c: ContactAtEnd, parting: int):
+    """The gradients u*, n* and phi* of a contact; those with phi = n . u, minus a constant, in u* and n* alone."""
+    if parting == 1:
+        by.displacement += by.distance * c.normal
+        by.normal += by.distance * c.displacement
+        by.distance = real(0.0)
+    return by
+
+
+@wp.func
+def at_point(g: Geometry, n: _vec, by: ContactAtEnd):
+    """Gradient y* with respect to the point of a contact with a solid, from the gradients n*, phi* and u*."""
+    return g.slope * by.distance * n + g.curvature @ by.normal
+
+
+@wp.func
+def pull_back(g: Geometry, n: _vec, by: ContactAtEnd, weight_adj: _vec4):
+    """Gradients X* with respect to the positions of the nodes, one in each row, from n*, phi*, u* and a*."""
+    X_adj = wp.outer(g.weight, at_point(g, n, by) - wp.transpose(g.turn) @ by.displacement)
     if g.kind > 0:
         X = ends(g)
-        n_sum = n_adj + phi_adj * (g.weight @ X)
-        weight_sum = weight_adj + phi_adj * (X @ n)
-        _n, _weight, by = wp.grad(plane_product)(n_sum, weight_sum, g)
-        X_adj += ends(by)
+        n_sum = by.normal + by.distance * (g.weight @ X)
+        weight_sum = weight_adj + by.distance * (X @ n)
+        _n, _weight, ends_adj = wp.grad(plane_product)(n_sum, weight_sum, g)
+        X_adj += ends(ends_adj)
     return X_adj
 
 
@@ -183,7 +211,9 @@ def differentiate_contacts_kernel(
     # model
     topology: ContactTopology,
     pairs: PairArrays,
+    poses: MovingPoses,
     # state
+    h: wp.float64,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
@@ -196,12 +226,14 @@ def differentiate_contacts_kernel(
         return
     nu = _vec()
     nu[r] = real(1.0)
-    g = geometry_of(topology, pairs, contacts_out, x, u, w, c)
+    g = geometry_of(topology, pairs, poses, h, contacts_out, x, u, w, c)
     U = displacements(topology, contacts_out, u, w, k)
     contact = contact_of(contacts_out, g, U, at(u, w * topology.stride + topology.first + c), k)
-    _nu, by = wp.grad(contact_force)(nu, contact)
-    X_adj = pull_back(g, contact.normal, by.normal, by.distance, U @ by.displacement)
+    _nu, by_all = wp.grad(contact_force)(nu, contact)
+    by = without_distance(by_all, contact, contacts_out.parting[k])
+    X_adj = pull_back(g, contact.normal, by, U @ by.displacement)
     row = by.displacement + g.curvature @ by.normal + g.slope * by.distance * contact.normal
+    row -= wp.transpose(g.turn) @ by.displacement
     if g.kind > 0:
         row = -by.lam / (contact.own - contact.skin)
     for j in range(3):
@@ -216,7 +248,9 @@ def pull_contacts_kernel(
     # model
     topology: ContactTopology,
     pairs: PairArrays,
+    poses: MovingPoses,
     # state
+    h: wp.float64,
     active: wp.array[int],
     x: wp.array[_vec],
     u: wp.array[NODE],
@@ -233,12 +267,30 @@ def pull_contacts_kernel(
     nu = at(z, j)
     work = _rows()
     if c >= topology.solids:
-        g = geometry_of(topology, pairs, contacts_out, x, u, w, c)
+        g = geometry_of(topology, pairs, poses, h, contacts_out, x, u, w, c)
         P = displacements(topology, contacts_out, z, w, k)
-        work = pull_back(g, _vec(), _vec(), real(0.0), P @ at(u, j))
+        work = pull_back(g, _vec(), ContactAtEnd(), P @ at(u, j))
     for q in range(4):
         if contacts_out.node[k][q] >= 0:
             contacts_out.pull[4 * k + q] = wp.transpose(contacts_out.by_node[4 * k + q]) @ nu + work[q]
+
+
+@wp.func
+def add_to_pose(
+    poses: MovingPoses, h: wp.float64, g: Geometry, n: _vec, by: ContactAtEnd, y: wp.vec3d, w: int, s: int,
+    poses_adj: MovingPoses,
+):  # fmt: skip
+    """Add the gradients with respect to the pose and the velocities of solid s, from n*, phi* and u* at y."""
+    R = poses.rotation[w, s]
+    arm = y - poses.position[w, s]
+    u_adj = wp.vec3d(by.displacement)
+    y_adj = wp.vec3d(at_point(g, n, by))
+    turned = wp.outer(wp.vec3d(by.normal), wp.vec3d(n) @ R) + wp.outer(arm, y_adj @ R)
+    wp.atomic_add(poses_adj.rotation, w, s, turned)
+    wp.atomic_add(poses_adj.position, w, s, h * (u_adj @ poses.spin[w, s]) - y_adj)
+    wp.atomic_add(poses_adj.linear, w, s, -h * u_adj)
+    wp.atomic_add(poses_adj.belt, w, s, -h * u_adj)
+    wp.atomic_add(poses_adj.spin, w, s, -h * wp.outer(u_adj, arm))
 
 
 @wp.kernel(enable_backward=False)
@@ -246,7 +298,9 @@ def adj_contacts_kernel(
     # model
     topology: ContactTopology,
     pairs: PairArrays,
+    poses: MovingPoses,
     # state
+    h: wp.float64,
     x: wp.array[_vec],
     u: wp.array[NODE],
     contacts: ContactArrays,
@@ -256,31 +310,48 @@ def adj_contacts_kernel(
     u_adj_out: wp.array[NODE],
     friction_adj_out: wp.array[real],
     obstacle_friction_adj_out: wp.array[real],
+    law_friction_adj_out: wp.array[real],
+    poses_adj_out: MovingPoses,
 ):
-    """Add the gradients with respect to start positions, displacements of fixed nodes, and friction."""
+    """Add the gradients with respect to start positions, displacements, friction and poses of solids."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if contacts.listed[k] == 0:
         return
     j = w * topology.stride + topology.first + c
     lam = at(u, j)
-    g = geometry_of(topology, pairs, contacts, x, u, w, c)
+    g = geometry_of(topology, pairs, poses, h, contacts, x, u, w, c)
     U = displacements(topology, contacts, u, w, k)
     P = displacements(topology, contacts, adjoint, w, k)
     contact = contact_of(contacts, g, U, lam, k)
-    _nu, by = wp.grad(contact_force)(at(adjoint, j), contact)
-    X_adj = pull_back(g, contact.normal, by.normal, by.distance, U @ by.displacement + P @ lam)
+    _nu, by_all = wp.grad(contact_force)(at(adjoint, j), contact)
+    by = without_distance(by_all, contact, contacts.parting[k])
+    X_adj = pull_back(g, contact.normal, by, U @ by.displacement + P @ lam)
     for q in range(4):
         node = contacts.node[k][q]
         if node >= 0:
             wp.atomic_add(x_adj_out, w * topology.nodes + node, X_adj[q])
-            if topology.place[node] < 0 or g.kind > 0:
-                wp.atomic_add(u_adj_out, w * topology.stride + node, packed(X_adj[q] + g.weight[q] * by.displacement))
+            wp.atomic_add(u_adj_out, w * topology.stride + node, packed(X_adj[q] + g.weight[q] * by.displacement))
+    if g.kind == 0 and poses_adj_out.position:
+        y = wp.vec3d()
+        for q in range(4):
+            if contacts.node[k][q] >= 0:
+                i = contacts.node[k][q]
+                share = wp.float64(contacts.weight[k][q])
+                y += share * (wp.vec3d(x[w * topology.nodes + i]) + wp.vec3d(U[q]))
+        add_to_pose(poses, h, g, contact.normal, by, y, w, c % poses.spin.shape[1], poses_adj_out)
     o = contacts.obstacle[k]
-    if o < 0:
+    if g.kind > 0 and o >= 0 and poses_adj_out.position:
+        by_belt = obstacle_side(pairs, contacts.node[k]) * by.displacement
+        wp.atomic_add(poses_adj_out.belt, w, pairs.solid[o], h * wp.vec3d(by_belt))
+    rough = o < 0 or g.kind == 0 or pairs.condition[wp.max(o, 0)] == contacts.condition[k]
+    if contacts.law[k] >= 0:
+        if law_friction_adj_out and rough:
+            wp.atomic_add(law_friction_adj_out, w * pairs.laws + contacts.law[k], by.friction)
+    elif o < 0:
         for q in range(2):
             body = pairs.body[contacts.node[k][3 * q]]
             if friction_adj_out:
                 wp.atomic_add(friction_adj_out, w * pairs.movers + body, real(0.5) * by.friction)
-    elif obstacle_friction_adj_out and (g.kind == 0 or pairs.condition[o] == contacts.condition[k]):
+    elif obstacle_friction_adj_out and rough:
         wp.atomic_add(obstacle_friction_adj_out, w * pairs.condition.shape[0] + o, by.friction)

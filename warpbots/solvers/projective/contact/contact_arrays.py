@@ -4,10 +4,21 @@ import warp as wp
 
 from warpbots.numerics import matrix, real, vector
 
-__all__ = ["ContactArrays", "ContactTopology", "JointCoupling"]
+__all__ = [
+    "ContactArrays",
+    "ContactTopology",
+    "JointCoupling",
+    "borne_entry",
+    "holding",
+    "joint_in",
+    "place_of_joint",
+    "places_in",
+    "places_of",
+]
 
 _vec, _mat = vector(3), matrix(3)
 _vec4 = vector(4)
+_CHANGES = wp.constant(8)  # after which a contact has the sliding coefficient for the rest of a step
 
 
 @wp.struct
@@ -23,6 +34,8 @@ class ContactTopology:
     point: Nodes of each point that may be in contact with solids: the node itself, or the corners of a surface sample,
         padded with -1, shape (points,).
     share: Weights of the nodes in `point` [1], shape (points,).
+    standing: 1 for points of rigid bodies that cannot move, which no obstacle touches that stays in its place, shape
+        (points,).
     node: Points that may be in contact, shape (n,).
     skin: What each point of `node` adds to the compliance c of a contact that shares its force with other contacts
         [m/N], shape (n,).
@@ -40,6 +53,7 @@ class ContactTopology:
     solids: int
     point: wp.array[wp.vec4i]
     share: wp.array[_vec4]
+    standing: wp.array[int]
     node: wp.array[int]
     skin: wp.array[real]
     row: wp.array[int]
@@ -63,20 +77,27 @@ class ContactArrays:
     weight: Weights a_k of these nodes [1].
     end_weight: Weights of a pair at the end of a step, in the adjoint [1].
     distance: Distance phi at the end of the step [m].
+    parting: 1 for a pair whose phi is its displacement along the normal, minus a constant (`pairs.to_keep`).
     slope: Derivative of the distance along the normal, for a contact with a solid [1].
     normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
+    surface: Displacement of the surface of an obstacle in the step [m], which is subtracted from the displacement of
+        the contact; for a pair, the displacement of the surface relative to the obstacle.
     obstacle: Obstacle of a contact, -1 for a pair of two bodies.
+    law: Contact law whose friction a contact has, -1 for none.
     condition: Code of the contact condition (`warpbots.contact.CODES`).
     friction: Coulomb coefficient [1].
-    extra: Coefficient of static friction minus coefficient of sliding friction [1].
+    extra: Coefficient of static friction minus coefficient of sliding friction [1]; 0 after many `changes`.
+    changes: Number of changes of a contact between sticking and sliding in this step, if its coefficients differ: even
+        for a contact that sticks, odd for one that slides.
     skin: Compliance c of the contact itself [m/N].
     response: Displacement of a contact per force of the same contact, without its skin [m/N].
     own: Upper bound of `response` plus `skin` [m/N]: the w of the contact law.
-    order: Indices of the active contacts, one after the other.
-    count: Number of active contacts, shape (worlds,).
+    order: Indices of the active contacts of a world: those that matter couples from the front, those that move only
+        with bones from the back (`borne_entry`).
+    count: Numbers of active contacts of both kinds, shape (worlds,).
     parts: Number of parts into which the contacts of a world are divided; one thread lists each part.
-    part: Number of active contacts in a part, shape (worlds * parts,).
+    part: Numbers of active contacts of both kinds in a part, shape (worlds * parts,).
     gap: q of the active contacts [m], in the order of `order`; in the adjoint their sum a_k a.
     by_displacement: Derivative dl/dq for a pair, or B = dl/du for a contact with a solid [N/m]: B_k = a_k B.
     by_node: Derivative B_k = dl/du_k by the displacement of each node [N/m], shape (worlds * contacts * 4,).
@@ -99,20 +120,24 @@ class ContactArrays:
     weight: wp.array[_vec4]
     end_weight: wp.array[_vec4]
     distance: wp.array[real]
+    parting: wp.array[int]
     slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]
+    surface: wp.array[_vec]
     obstacle: wp.array[int]
+    law: wp.array[int]
     condition: wp.array[int]
     friction: wp.array[real]
     extra: wp.array[real]
+    changes: wp.array[int]
     skin: wp.array[real]
     response: wp.array[_mat]
     own: wp.array[real]
     order: wp.array[int]
-    count: wp.array[int]
+    count: wp.array[wp.vec2i]
     parts: int
-    part: wp.array[int]
+    part: wp.array[wp.vec2i]
     gap: wp.array[_vec]
     by_displacement: wp.array[_mat]
     by_node: wp.array[_mat]
@@ -127,15 +152,24 @@ class ContactArrays:
 class JointCoupling:
     """Coupling of contacts with joints of bones, all worlds in one row.
 
+    The joints of at most two blocks (`bones.joint_blocks`) move a contact; each joint velocity has a place.
+
     freedom: Number of joint velocities, 0 without bones.
-    jacobian: Displacement of a contact per displacement of each joint [m, m/rad], shape (worlds * contacts * freedom,).
-    response: Displacement of each joint per force of a contact [m/N, rad/N], shape (worlds * contacts * freedom,).
+    width: Number of places of a contact.
+    span: First joint velocity, and end, of the two blocks; equal for none, shape (worlds * contacts,).
+    jacobian: Displacement of a contact per displacement of each of its joints [m, m/rad], shape (worlds * contacts *
+        width,).
+    response: Displacement of each of its joints per force of a contact [m/N, rad/N], shape (worlds * contacts *
+        width,).
     displacement: Displacement of the joints by the changes of contact forces in the present solve [m, rad], shape
         (worlds * freedom,).
     guess: Correction of `displacement` by Newton's method [m, rad], shape (worlds * freedom,).
     way: Last Newton step [m, rad], shape (worlds * freedom,).
     step: Residual of the equations of Newton's method, then the solution for it [m, rad], shape (worlds * freedom,).
-    matrix: Matrix of Newton's method, then its factors, shape (worlds * freedom * freedom,).
+    range: First joint velocity, and end, of the range of each joint velocity: the smallest ranges that no contact that
+        moves only with bones connects, shape (worlds * freedom,).
+    matrix: Matrix of Newton's method, then its factors; a range from s to e has its rows of e - s entries from
+        (w * freedom + s) * freedom on, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
     change: Change of the force of a contact that moves only with bones [N], shape (worlds * contacts,).
     push: `change`, or B^T times the change of nu in the adjoint [N], shape (worlds * contacts,).
@@ -143,14 +177,69 @@ class JointCoupling:
     """
 
     freedom: int
+    width: int
+    span: wp.array[wp.vec4i]
     jacobian: wp.array[_vec]
     response: wp.array[_vec]
     displacement: wp.array[real]
     guess: wp.array[wp.float64]
     way: wp.array[wp.float64]
     step: wp.array[wp.float64]
+    range: wp.array[wp.vec2i]
     matrix: wp.array[wp.float64]
     pivot: wp.array[int]
     change: wp.array[_vec]
     push: wp.array[_vec]
     slope: wp.array[_mat]
+
+
+@wp.func
+def holding(extra: real, changes: int):
+    """What static friction adds to the sliding coefficient, after some `changes` between sticking and sliding [1].
+
+    A contact that has changed often has the sliding coefficient for the rest of a step (`breaking_away`).
+    """
+    return wp.where(changes < _CHANGES, extra, real(0.0))
+
+
+@wp.func
+def borne_entry(contacts: int, w: int, number: int):
+    """Entry in `ContactArrays.order` of a contact that moves only with bones; they have the numbers 0, 1, 2, ...
+
+    Warp copies a struct at each call; therefore functions in loops over contacts take fields of structs instead.
+    """
+    return (w + 1) * contacts - 1 - number
+
+
+@wp.func
+def places_in(span: wp.vec4i):
+    """Number of joint velocities that move a contact with this `JointCoupling.span`."""
+    return span[1] - span[0] + span[3] - span[2]
+
+
+@wp.func
+def places_of(coupling: JointCoupling, k: int):
+    """Number of joint velocities that move contact k."""
+    places = int(0)
+    if coupling.freedom > 0:
+        places = places_in(coupling.span[k])
+    return places
+
+
+@wp.func
+def joint_in(span: wp.vec4i, p: int):
+    """Index of the joint velocity at place p of a contact with this `JointCoupling.span`."""
+    first = span[1] - span[0]
+    return wp.where(p < first, span[0] + p, span[2] + p - first)
+
+
+@wp.func
+def place_of_joint(coupling: JointCoupling, k: int, j: int):
+    """Place of joint velocity j in contact k, -1 if this velocity does not move the contact."""
+    span = coupling.span[k]
+    p = int(-1)
+    if j >= span[0] and j < span[1]:
+        p = j - span[0]
+    elif j >= span[2] and j < span[3]:
+        p = span[1] - span[0] + j - span[2]
+    return p

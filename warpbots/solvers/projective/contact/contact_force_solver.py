@@ -4,8 +4,16 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.thread_team import sync
-from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, solve_borne
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
+from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, find_ranges, solve_borne
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    borne_entry,
+    joint_in,
+    places_in,
+    places_of,
+)
 from warpbots.solvers.projective.contact.coulomb_law import compliant, gap_vector, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
@@ -27,6 +35,15 @@ _SWEEPS = wp.constant(100)
 _INNER = wp.constant(20)  # iterations for the force of a contact whose response depends on the direction
 _SETTLED = wp.constant(real(0.001))  # change relative to the first sweep, below which sweeps end
 _NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration corrects the rest
+
+
+@wp.func
+def entry_of(contacts: int, swept: int, w: int, number: int):
+    """Entry of an active contact in the list of its world, contacts that move only with bones last."""
+    i = w * contacts + number
+    if number >= swept:
+        i = borne_entry(contacts, w, number - swept)
+    return i
 
 
 @wp.func
@@ -59,30 +76,42 @@ def count_kernel(
 ):
     """Count the active contacts of each part."""
     w, part = wp.tid()
-    count = int(0)
+    count = wp.vec2i()
     if active[w] == 1:
         start, end = part_of(topology, contacts_out, part)
         for c in range(start, end):
-            count += contacts_out.listed[w * topology.contacts + c]
+            k = w * topology.contacts + c
+            if contacts_out.listed[k] == 1:
+                count[contacts_out.borne[k]] += 1
     contacts_out.part[w * contacts_out.parts + part] = count
 
 
 @wp.func
 def before(contacts: ContactArrays, w: int, part: int):
-    """Number of active contacts in all parts before `part`."""
-    count = int(0)
+    """Numbers of active contacts in all parts before `part`."""
+    count = wp.vec2i()
     for k in range(part):
         count += contacts.part[w * contacts.parts + k]
     return count
 
 
 @wp.func
-def press(contacts: ContactArrays, w: int, part: int, count: int):
-    """In the last part of a world, write its number of active contacts, and whether there are any."""
+def next_entry(contacts: int, count: wp.vec2i, w: int, borne: int):
+    """Entry of an active contact in the list of its world, after `count` others."""
+    i = w * contacts + count[0]
+    if borne == 1:
+        i = borne_entry(contacts, w, count[1])
+    return i
+
+
+@wp.func
+def press(contacts: ContactArrays, w: int, part: int, count: wp.vec2i):
+    """In the last part of a world, write its numbers of active contacts, and whether there are any."""
     if part == contacts.parts - 1:
+        some = wp.min(count[0] + count[1], 1)
         contacts.count[w] = count
-        contacts.pressed[w] = wp.min(count, 1)
-        wp.atomic_add(contacts.any, 0, wp.min(count, 1))
+        contacts.pressed[w] = some
+        wp.atomic_add(contacts.any, 0, some)
 
 
 @wp.kernel(enable_backward=False)
@@ -98,7 +127,7 @@ def list_kernel(
 ):
     """List the active contacts with their q, and write corrections that set the forces of other contacts to zero."""
     w, part = wp.tid()
-    count = int(0)
+    count = wp.vec2i()
     if active[w] == 1:
         count = before(contacts_out, w, part)
         first = w * topology.contacts
@@ -108,10 +137,12 @@ def list_kernel(
             f_out[entry + c] = NODE()
             if contacts_out.listed[first + c] == 1:
                 u = moved(topology, contacts_out, z, f_out, w, first + c)
+                u -= contacts_out.surface[first + c]
                 q = gap_vector(u, contacts_out.normal[first + c], contacts_out.distance[first + c])
-                contacts_out.gap[first + count] = q
-                contacts_out.order[first + count] = c
-                count += 1
+                i = next_entry(topology.contacts, count, w, contacts_out.borne[first + c])
+                contacts_out.gap[i] = q
+                contacts_out.order[i] = c
+                count[contacts_out.borne[first + c]] += 1
             else:
                 f_out[entry + c] = -z[entry + c]
     press(contacts_out, w, part, count)
@@ -124,23 +155,29 @@ def adj_list_kernel(
     # state
     active: wp.array[int],
     z: wp.array[NODE],
+    seed: wp.array[NODE],
     # out
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
-    """List the active contacts with the sum a_k a of each over its nodes, for the adjoint a."""
+    """List the active contacts with lambda* plus the sum a_k a of each over its nodes, for the adjoint a.
+
+    `seed` has lambda*, the gradient of the loss itself with respect to contact forces.
+    """
     w, part = wp.tid()
-    count = int(0)
+    count = wp.vec2i()
     if active[w] == 1:
         count = before(contacts_out, w, part)
         first = w * topology.contacts
         start, end = part_of(topology, contacts_out, part)
         for c in range(start, end):
-            f_out[w * topology.stride + topology.first + c] = NODE()
+            j = w * topology.stride + topology.first + c
+            f_out[j] = NODE()
             if contacts_out.listed[first + c] == 1:
-                contacts_out.gap[first + count] = moved(topology, contacts_out, z, f_out, w, first + c)
-                contacts_out.order[first + count] = c
-                count += 1
+                i = next_entry(topology.contacts, count, w, contacts_out.borne[first + c])
+                contacts_out.gap[i] = moved(topology, contacts_out, z, f_out, w, first + c) + at(seed, j)
+                contacts_out.order[i] = c
+                count[contacts_out.borne[first + c]] += 1
     press(contacts_out, w, part, count)
 
 
@@ -154,9 +191,9 @@ def mutual_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the mutual compliances of all active contacts of a world, if there is room for them."""
+    """Write the compliances between contacts that matter couples, if there is room for them."""
     w, i, lane = wp.tid()
-    count = contacts.count[w]
+    count = contacts.count[w][0]
     if i >= count or count > compliance_out.side:
         return
     first = w * topology.contacts
@@ -168,73 +205,64 @@ def mutual_kernel(
 
 
 @wp.func
-def between(
-    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, w: int, count: int, i: int, j: int
-):  # fmt: skip
-    """Displacement of active contact number j per force of active contact number i [m/N]; read if it is stored."""
-    share = real(0.0)
-    if count <= compliance.side:
-        share = compliance.mutual[(w * compliance.side + i) * compliance.side + j]
-    else:
-        first = w * topology.contacts
-        c = first + contacts.order[first + i]
-        share = compliant(topology, contacts, compliance, c, first + contacts.order[first + j])
-    return share
-
-
-@wp.func
 def spread(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
     rotation: RotationArrays, normals: NormalArrays, scaling: real, w: int, count: int, i: int, change: _vec,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Move contacts, joints and unconstrained bodies by a `change` of the force of active contact number i."""
+    """Move contacts, joints and unconstrained bodies by a `change` of the force of the contact at entry i."""
     first = w * topology.contacts
     scaled = change / scaling
-    for j in range(lane, count, lanes):
-        share = between(topology, contacts, compliance, w, count, i, j)
-        contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
-    k = (first + contacts.order[first + i]) * coupling.freedom
-    for j in range(lane, coupling.freedom, lanes):
-        coupling.displacement[w * coupling.freedom + j] += wp.dot(coupling.response[k + j], change)
+    k = first + contacts.order[i]
+    if contacts.borne[k] == 0:
+        row = (w * compliance.side + i - first) * compliance.side
+        for j in range(lane, count, lanes):
+            share = real(0.0)
+            if count <= compliance.side:
+                share = compliance.mutual[row + j]
+            else:
+                share = compliant(topology, contacts, compliance, k, first + contacts.order[first + j])
+            contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
+    if coupling.freedom > 0:
+        span = coupling.span[k]
+        for p in range(lane, places_in(span), lanes):
+            j = w * coupling.freedom + joint_in(span, p)
+            reply = wp.dot(coupling.response[k * coupling.width + p], change)
+            coupling.displacement[j] = coupling.displacement[j] + reply
     if rotation.count > 0 and lane == 0:
-        c = first + contacts.order[first + i]
         for p in range(4):
-            node = contacts.node[c][p]
+            node = contacts.node[k][p]
             b = body_of(rotation, node)
             if b >= 0:
                 n = w * rotation.count + b
-                arm = contacts.weight[c][p] * rotation.arm[w * rotation.nodes + node]
+                arm = contacts.weight[k][p] * rotation.arm[w * rotation.nodes + node]
                 rotation.angle[n] = rotation.angle[n] + rotation.gain[n] * wp.vec3d(wp.cross(arm, change))
     if normals.count > 0 and lane == 0:
-        c = first + contacts.order[first + i]
         for p in range(4):
-            lift(normals, w, contacts.node[c][p], contacts.weight[c][p] * change)
+            lift(normals, w, contacts.node[k][p], contacts.weight[k][p] * change)
 
 
 @wp.func
 def carried(
-    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays,
-    normals: NormalArrays, w: int, i: int,
-):  # fmt: skip
-    """Displacement of active contact number i by joints, free rotations and free normals."""
-    first = w * topology.contacts
-    k = (first + contacts.order[first + i]) * coupling.freedom
+    contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, k: int
+):
+    """Displacement of contact k by joints, free rotations and free normals."""
     total = _vec()
-    for j in range(coupling.freedom):
-        total += coupling.displacement[w * coupling.freedom + j] * coupling.jacobian[k + j]
+    if coupling.freedom > 0:
+        span = coupling.span[k]
+        for p in range(places_in(span)):
+            j = w * coupling.freedom + joint_in(span, p)
+            total += coupling.displacement[j] * coupling.jacobian[k * coupling.width + p]
     if rotation.count > 0:
-        c = first + contacts.order[first + i]
         for p in range(4):
-            node = contacts.node[c][p]
+            node = contacts.node[k][p]
             b = body_of(rotation, node)
             if b >= 0:
-                arm = contacts.weight[c][p] * rotation.arm[w * rotation.nodes + node]
+                arm = contacts.weight[k][p] * rotation.arm[w * rotation.nodes + node]
                 total += wp.cross(_vec(rotation.angle[w * rotation.count + b]), arm)
     if normals.count > 0:
-        c = first + contacts.order[first + i]
         for p in range(4):
-            total += contacts.weight[c][p] * lifted(normals, w, contacts.node[c][p])
+            total += contacts.weight[k][p] * lifted(normals, w, contacts.node[k][p])
     return total
 
 
@@ -286,38 +314,45 @@ def gauss_seidel_kernel(
     """Solve for forces that obey the law, contact after contact, and write the changes of the forces.
 
     Every thread of a world computes the change of each force, and moves its share of the contacts by this change.
+    Contacts that move only with bones are solved together, and again if other contacts have moved joints since then.
     """
     w, lane = wp.tid()
-    count = contacts_out.count[w]
-    if active[w] == 0 or count == 0:
+    swept = contacts_out.count[w][0]
+    borne = contacts_out.count[w][1]
+    if active[w] == 0 or swept + borne == 0:
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
+    if lane == 0 and coupling_out.freedom > 0:
+        find_ranges(topology, contacts_out, coupling_out, w, borne)
     sync()
     largest = real(0.0)
+    solved = int(0)
+    stirred = coupling_out.freedom > 0
     for sweep in range(_SWEEPS):
         size = real(0.0)
-        solved = int(0)
-        if coupling_out.freedom > 0:
-            solved, size = solve_borne(topology, contacts_out, coupling_out, z, f_out, w, count, lane, lanes)
-        if solved == count:
+        if stirred:
+            solved, size = solve_borne(topology, contacts_out, coupling_out, z, f_out, w, borne, lane, lanes)
+        stirred = bool(False)
+        single = swept + borne - solved
+        if single == 0:
             break
-        for i in range(count):
-            c = contacts_out.order[first + i]
+        for number in range(single):
+            i = entry_of(topology.contacts, swept, w, number)
+            c = contacts_out.order[i]
             k = first + c
-            if solved > 0 and contacts_out.borne[k] == 1:
-                continue
             lam = at(z, start + c) + at(f_out, start + c)
-            carry = carried(topology, contacts_out, coupling_out, rotation_out, normals_out, w, i)
-            change = settle(contacts_out, k, contacts_out.gap[first + i] + carry, lam)
+            carry = carried(contacts_out, coupling_out, rotation_out, normals_out, w, k)
+            change = settle(contacts_out, k, contacts_out.gap[i] + carry, lam)
             sync()
             if wp.dot(change, change) > real(0.0):
                 size = wp.max(size, contacts_out.own[k] * wp.length(change))
+                stirred = stirred or places_of(coupling_out, k) > 0
                 if lane == 0:
                     f_out[start + c] = f_out[start + c] + packed(change)
                 spread(
-                    topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, count,
+                    topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, swept,
                     i, change, lane, lanes,
                 )  # fmt: skip
             sync()
@@ -354,37 +389,43 @@ def adj_gauss_seidel_kernel(
 ):
     """Solve nu = sum a_k a + L^T nu for nu of all contacts, one after the other, and write the changes of nu."""
     w, lane = wp.tid()
-    count = contacts_out.count[w]
-    if active[w] == 0 or count == 0:
+    swept = contacts_out.count[w][0]
+    borne = contacts_out.count[w][1]
+    if active[w] == 0 or swept + borne == 0:
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
+    if lane == 0 and coupling_out.freedom > 0:
+        find_ranges(topology, contacts_out, coupling_out, w, borne)
     sync()
     largest = real(0.0)
+    solved = int(0)
+    stirred = coupling_out.freedom > 0
     for sweep in range(_SWEEPS):
         size = real(0.0)
-        solved = int(0)
-        if coupling_out.freedom > 0:
-            solved, size = adj_solve_borne(topology, contacts_out, coupling_out, z, f_out, w, count, lane, lanes)
-        if solved == count:
+        if stirred:
+            solved, size = adj_solve_borne(topology, contacts_out, coupling_out, z, f_out, w, borne, lane, lanes)
+        stirred = bool(False)
+        single = swept + borne - solved
+        if single == 0:
             break
-        for i in range(count):
-            c = contacts_out.order[first + i]
+        for number in range(single):
+            i = entry_of(topology.contacts, swept, w, number)
+            c = contacts_out.order[i]
             k = first + c
-            if solved > 0 and contacts_out.borne[k] == 1:
-                continue
             nu = at(z, start + c) + at(f_out, start + c)
-            carry = carried(topology, contacts_out, coupling_out, rotation_out, normals_out, w, i)
-            gap = contacts_out.gap[first + i] + carry
+            carry = carried(contacts_out, coupling_out, rotation_out, normals_out, w, k)
+            gap = contacts_out.gap[i] + carry
             change = settle_adjoint(contacts_out, k, gap + wp.transpose(contacts_out.by_force[k]) @ nu - nu)
             force = wp.transpose(contacts_out.by_displacement[k]) @ change
             size = wp.max(size, wp.length(change))
+            stirred = stirred or places_of(coupling_out, k) > 0
             sync()
             if lane == 0:
                 f_out[start + c] = f_out[start + c] + packed(change)
             spread(
-                topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, count, i,
+                topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, swept, i,
                 force, lane, lanes,
             )  # fmt: skip
             sync()

@@ -10,9 +10,9 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays, clearance_of
+from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
-from warpbots.solvers.projective.contact.pairs import ends_of
+from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, to_keep
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
@@ -29,6 +29,7 @@ def end_planes_kernel(
     pairs: PairArrays,
     first: int,
     # state
+    h: wp.float64,
     x: wp.array[_vec],
     z: wp.array[NODE],
     # out
@@ -45,7 +46,11 @@ def end_planes_kernel(
     phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
     contacts_out.normal[k] = n
     contacts_out.end_weight[k] = weight
-    contacts_out.distance[k] = phi - clearance_of(pairs, pairs.node[m])
+    ua, ub, uc, ud = displacements_of(pairs, z, w, pairs.node[m])
+    way = wp.dot(n, weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud)
+    keep, follows = to_keep(pairs, h, pairs.node[m], phi, way)
+    contacts_out.distance[k] = phi - keep
+    contacts_out.parting[k] = follows
 
 
 @wp.kernel(enable_backward=False)

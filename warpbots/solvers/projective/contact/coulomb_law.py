@@ -1,8 +1,9 @@
 """Coulomb's law at contacts, solved exactly.
 
 The displacement of a contact is a weighted sum u = sum a_k u_k over up to four nodes: of a node at an obstacle, of a
-vertex and a face, or of two edges. With its distance phi and normal n at the end of the step, and q = u - n (n . u) +
-phi n, the force lambda of the contact [N] obeys the law if, for any w > 0,
+vertex and a face, or of two edges; the displacement of the surface of an obstacle that moves is subtracted from it.
+With its distance phi and normal n at the end of the step, and q = u - n (n . u) + phi n, the force lambda of the
+contact [N] obeys the law if, for any w > 0,
 
     lambda = l(q + c lambda - w lambda),   l(f) = (constrain(f) - f) / w,
 
@@ -20,16 +21,22 @@ kept as long as there is room (`compliance`). Joints of bones (`JointCoupling`) 
 (`free_rotation`) couple contacts, too.
 
 The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact, the second
-derivative H and the gradient u* with respect to displacements, it solves for a at the nodes and nu at the contacts:
+derivative H and the gradients u* and lambda* with respect to displacements and forces, it solves for a at the nodes and
+nu at the contacts:
 
-    H a = u* + sum B_k^T nu + (d/du_k sum_j a_j lambda . a)^T,   nu = sum a_k a + L^T nu.
+    H a = u* + sum B_k^T nu + (d/du_k sum_j a_j lambda . a)^T,   nu = lambda* + sum a_k a + L^T nu.
 """
 
 import warp as wp
 
 from warpbots.contact import CODES, constrain
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    places_of,
+)
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, number_of
@@ -278,8 +285,8 @@ def own_kernel(
     contacts_out.skin[k] = skin
     contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
     K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)
-    for j in range(coupling.freedom):
-        m = k * coupling.freedom + j
+    for j in range(places_of(coupling, k)):
+        m = k * coupling.width + j
         K += wp.outer(coupling.jacobian[m], coupling.response[m])
     if rotation.count > 0:
         K += rotated(rotation, contacts_out, w, k)

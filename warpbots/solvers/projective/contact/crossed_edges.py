@@ -3,6 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import NODE, vector
+from warpbots.solvers.projective.contact.body_boxes import BodyBoxes, is_within_reach
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays, has_failed, never_meet
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
@@ -11,21 +12,29 @@ from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 __all__ = ["find_intersections_kernel"]
 
 _vec = vector(3)
-_ZERO = wp.constant(wp.float64(0.0))
+_ROUNDING = wp.constant(wp.float64(1e-14))  # of a triple product of vectors of length 1
+
+
+@wp.func
+def side_of(volume: wp.float64, rounding: wp.float64):
+    """Sign of a triple product; 0 if it may be rounding alone."""
+    return int(volume > rounding) - int(volume < -rounding)
 
 
 @wp.func
 def intersects(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
-    """Whether the segment pq intersects the triangle abc; the border of the triangle does not count."""
+    """Whether the segment pq intersects the triangle abc; the border of the triangle does not count.
+
+    Rounding does not count either: edges and faces in one plane, such as those of a side that is held, do not meet.
+    """
     n = wp.cross(b - a, c - a)
     d = q - p
-    u = wp.dot(wp.cross(a - p, b - p), d)
-    v = wp.dot(wp.cross(b - p, c - p), d)
-    w = wp.dot(wp.cross(c - p, a - p), d)
-    return (
-        wp.dot(p - a, n) * wp.dot(q - a, n) < _ZERO
-        and wp.min(u * v, wp.min(v * w, w * u)) > _ZERO
-    )  # fmt: skip
+    size = wp.max(wp.length(d), wp.max(wp.length(a - p), wp.max(wp.length(b - p), wp.length(c - p))))
+    rounding = _ROUNDING * size * size * size
+    u = side_of(wp.dot(wp.cross(a - p, b - p), d), rounding)
+    v = side_of(wp.dot(wp.cross(b - p, c - p), d), rounding)
+    w = side_of(wp.dot(wp.cross(c - p, a - p), d), rounding)
+    return side_of(wp.dot(p - a, n), rounding) * side_of(wp.dot(q - a, n), rounding) < 0 and wp.abs(u + v + w) == 3
 
 
 @wp.func
@@ -44,6 +53,7 @@ def find_intersections_kernel(
     zero: wp.array[NODE],
     # work
     faces: wp.uint64,
+    boxes: BodyBoxes,
     islands: Islands,
     asked: wp.array[int],
     added: wp.array[int],
@@ -62,8 +72,12 @@ def find_intersections_kernel(
         return
     p = corner(pairs, x, u, w, e[0])
     q = corner(pairs, x, u, w, e[1])
+    low = wp.vec3(wp.min(p, q))
+    high = wp.vec3(wp.max(p, q))
+    if not is_within_reach(pairs, boxes, w, e[0], low, high):
+        return
     count = pairs.face.shape[0]
-    query = wp.bvh_query_aabb(faces, wp.vec3(wp.min(p, q)), wp.vec3(wp.max(p, q)), wp.bvh_get_group_root(faces, w))
+    query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
         f = pairs.face[item - w * count]

@@ -16,9 +16,9 @@ The path is followed by conservative advancement: the distance gives a time with
 Kaufman & Jiang 2021, "Codimensional incremental potential contact", additive CCD); no root has to be found, so that
 rounding cannot miss one.
 
-If surfaces touch (to rounding) when a step begins, their shortest connection has no direction. The faces around the
-nearest points then give the outward direction, and the pair is treated as if it began a thousandth of the clearance
-apart in that direction.
+If surfaces touch when a step begins, to rounding or to 5e-6 of an edge, their shortest connection has no direction. The
+faces around the nearest points then give the outward direction, and the pair is treated as if it began a thousandth of
+the clearance apart in that direction.
 
 Detection reads the present contacts but does not change them: threads append results to a list in any order, and
 `merge` makes contacts of the list in an order that does not depend on threads.
@@ -28,6 +28,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, real_numpy, vector
+from warpbots.solvers.projective.contact.body_boxes import BodyBoxes, is_within_reach, path_box
 from warpbots.solvers.projective.contact.pair_arrays import (
     EDGES,
     FACE,
@@ -58,6 +59,7 @@ _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a pla
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
 _TOUCHING = wp.constant(real(8.0 * np.finfo(real_numpy).eps))  # distance that is rounding [largest coordinate]
 _PART = wp.constant(real(1e-3))  # clearances by which surfaces that touch are parted, to have a direction
+_FACING = wp.constant(real(0.5e-3))  # distance, or depth, at which surfaces touch [clearances]
 _ALIGNED = wp.constant(
     real(0.8)
 )  # cosine between a plane's normal and the shortest distance, below which the plane does not count
@@ -105,13 +107,9 @@ def path_boxes_kernel(
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
     for c in range(corners.shape[1]):
-        i = corners[k, c]
-        y = x[w * pairs.nodes + i]
-        z = y
-        if not has_failed(pairs, islands, asked, w, i):
-            z = y + at(u, w * pairs.stride + i)
-        low = wp.min(low, wp.min(y, z))
-        high = wp.max(high, wp.max(y, z))
+        own_low, own_high = path_box(pairs, islands, asked, x, u, w, corners[k, c])
+        low = wp.min(low, own_low)
+        high = wp.max(high, own_high)
     n = w * corners.shape[0] + k
     j = corners[k, 0]
     around = wp.vec3(wp.float32(pairs.clearance[j] + wp.where(searches[w] == 0, pairs.margin[j], _ZERO)))
@@ -149,6 +147,16 @@ def outward(pairs: PairArrays, x: wp.array[_vec], w: int, i: int):
 
 
 @wp.func
+def away(pairs: PairArrays, x: wp.array[_vec], w: int, node: wp.vec4i, weight: _vec4):
+    """Direction from the second side of a pair to the first by their outer normals; 0 between sheets."""
+    out = _vec()
+    for k in range(4):
+        if weight[k] != _ZERO:
+            out -= weight[k] * outward(pairs, x, w, node[k])
+    return wp.normalize(out)
+
+
+@wp.func
 def parting(
     pairs: PairArrays, x: wp.array[_vec], w: int, kind: int, node: wp.vec4i, a: _vec, b: _vec, c: _vec, d: _vec
 ):
@@ -156,13 +164,11 @@ def parting(
     o = x[w * pairs.nodes + node[0]]
     weight = nearest(kind, a, b, c, d)
     r = weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d
-    if wp.length(r) > _TOUCHING * wp.max(wp.max(wp.abs(o[0]), wp.abs(o[1])), wp.abs(o[2])):
+    clearance = clearance_of(pairs, node)
+    rounding = _TOUCHING * wp.max(wp.max(wp.abs(o[0]), wp.abs(o[1])), wp.abs(o[2]))
+    if wp.length(r) > wp.max(rounding, _FACING * clearance):
         return _vec()
-    out = _vec()
-    for k in range(4):
-        if weight[k] != _ZERO:
-            out -= weight[k] * outward(pairs, x, w, node[k])
-    return _PART * clearance_of(pairs, node) * wp.normalize(out)
+    return _PART * clearance * away(pairs, x, w, node, weight)
 
 
 @wp.func
@@ -230,6 +236,8 @@ def examine(
         normal = side * normal
         weight = of_plane
     elif (passes == 0 and wp.length(r) < _PRESSED * clearance) or (passes == 1 and hold == 1):
+        if passes == 0 and wp.dot(r, away(pairs, x, w, node, weight)) < _ZERO:
+            return 0  # other contacts have not parted the sides yet: this connection leads deeper
         became = NEAREST + kind
         normal = wp.normalize(r)
     else:
@@ -278,6 +286,7 @@ def find_faces_kernel(
     u: wp.array[NODE],
     # work
     faces: wp.uint64,
+    boxes: BodyBoxes,
     control: SearchControl,
     # out
     added_out: wp.array[int],
@@ -285,7 +294,7 @@ def find_faces_kernel(
     islands_out: Islands,
     hits_out: HitArrays,
 ):
-    """Examine all pairs of a vertex and a face whose boxes overlap."""
+    """Examine all pairs of a vertex and a face whose boxes overlap, within the reach of the body of the vertex."""
     w, k = wp.tid()
     i = pairs.vertex[k]
     if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
@@ -295,6 +304,8 @@ def find_faces_kernel(
     around = wp.vec3(wp.float32(wp.where(control.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
     low = wp.vec3(wp.min(y, z)) - around
     high = wp.vec3(wp.max(y, z)) + around
+    if not is_within_reach(pairs, boxes, w, i, low, high):
+        return
     query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
@@ -311,6 +322,18 @@ def find_faces_kernel(
                 note_change(pairs, islands_out, w, node)
 
 
+@wp.func
+def needless(pairs: PairArrays, k: int, j: int):
+    """Whether one of two edges lies in a flat part of a rigid surface, and the other one belongs to a soft body.
+
+    The distance of an edge from a plane is least at an end of the edge, or where it leaves the flat part over a ridge.
+    A contact at the flat edge would share the force of these contacts in a way that only skins determine.
+    """
+    one = pairs.flat[k] == 1 and pairs.body[pairs.edge[j][0]] < pairs.soft
+    other = pairs.flat[j] == 1 and pairs.body[pairs.edge[k][0]] < pairs.soft
+    return one or other
+
+
 @wp.kernel(enable_backward=False)
 def find_edges_kernel(
     # model
@@ -322,6 +345,7 @@ def find_edges_kernel(
     edges: wp.uint64,
     lower: wp.array[wp.vec3],
     upper: wp.array[wp.vec3],
+    boxes: BodyBoxes,
     control: SearchControl,
     # out
     added_out: wp.array[int],
@@ -329,19 +353,22 @@ def find_edges_kernel(
     islands_out: Islands,
     hits_out: HitArrays,
 ):
-    """Examine all pairs of edges whose boxes overlap."""
+    """Examine all pairs of edges whose boxes overlap, within the reach of the body of the first edge."""
     w, k = wp.tid()
     if control.check[w] == 0:
         return
     first = w * pairs.edge.shape[0]
     first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
     e = pairs.edge[k]
+    if not is_within_reach(pairs, boxes, w, e[0], lower[first + k], upper[first + k]):
+        return
     query = wp.bvh_query_aabb(edges, lower[first + k], upper[first + k], wp.bvh_get_group_root(edges, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
         j = item - first
         f = pairs.edge[j]
-        if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
+        apart = e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]
+        if j > k and apart and not needless(pairs, k, j):
             node = wp.vec4i(e[0], e[1], f[0], f[1])
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             passes = examine(

@@ -2,8 +2,9 @@
 
 import warp as wp
 
+from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to
+from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to, start_of
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands, island_of
@@ -62,10 +63,12 @@ def deepest(
 def find_embedded_kernel(
     # model
     obstacles: ObstacleArrays,
+    poses: MovingPoses,
     points: int,
     stride: int,
     corners: wp.array[wp.vec3i],
     # state
+    h: wp.float64,
     x: wp.array[_vec],
     u: wp.array[NODE],
     where: wp.array[int],
@@ -95,11 +98,13 @@ def find_embedded_kernel(
     row = w * stride
     for s in range(obstacles.solids):
         if obstacles.thinnest[s] > _ZERO:
-            end, along = deepest(
-                obstacles, s, obstacles.solid.rotation[s], obstacles.solid.position[s],
-                x[first + i[0]], x[first + i[1]], x[first + i[2]],
-                at(u, row + i[0]), at(u, row + i[1]), at(u, row + i[2]),
-            )  # fmt: skip
+            a = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[0]])))
+            b = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[1]])))
+            c = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[2]])))
+            ua = at(u, row + i[0]) - (a - x[first + i[0]])
+            ub = at(u, row + i[1]) - (b - x[first + i[1]])
+            uc = at(u, row + i[2]) - (c - x[first + i[2]])
+            end, along = deepest(obstacles, s, poses.rotation[w, s], poses.position[w, s], a, b, c, ua, ub, uc)
             deep_path = real(wp.min(_DEEP * wp.float64(obstacles.thinnest[s]), _CHORD * edge))
             deep_end = deep_path
             if obstacles.angular[s] == 1:

@@ -18,7 +18,7 @@ import warp as wp
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, real, sum_of_lanes, vector
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import NodeArrays, packed
 from warpbots.solvers.projective.islands import Islands
@@ -36,6 +36,7 @@ __all__ = [
 
 _vec = vector(3)
 _FARTHEST = wp.constant(wp.float64(0.5))  # largest rotation in one iteration [rad]: beyond, forces are too different
+_sum, _sum_of_vectors, _sum_of_matrices = map(sum_of_lanes, (wp.float64, wp.vec3d, wp.mat33d))
 
 
 @wp.struct
@@ -124,8 +125,8 @@ def place_kernel(
         m = wp.float64(mass[n + i])
         total += m
         moment += m * (wp.vec3d(x[n + i]) + wp.vec3d(at(z, w * rotation_out.stride + i)))
-    total = wp.tile_sum(wp.tile(total))[0]
-    center = wp.tile_sum(wp.tile(moment, preserve_type=True))[0] / total
+    total = _sum(total)
+    center = _sum_of_vectors(moment) / total
     rotation_out.center[w * rotation_out.count + b] = center
     for k in range(rotation_out.first[b] + lane, rotation_out.first[b + 1], wp.block_dim()):
         i = rotation_out.member[k]
@@ -165,10 +166,10 @@ def gain_kernel(
         for p in range(rotation_out.row[i], rotation_out.row[i + 1]):
             j = rotation_out.column[p]
             resisted += wp.float64(rotation_out.value[p]) * wp.outer(r, wp.vec3d(rotation_out.arm[n + j]))
-    inertia = wp.tile_sum(wp.tile(inertia, preserve_type=True))[0]
-    resisted = wp.tile_sum(wp.tile(resisted, preserve_type=True))[0]
-    spin = wp.tile_sum(wp.tile(spin, preserve_type=True))[0]
-    held = wp.tile_sum(wp.tile(held))[0]
+    inertia = _sum_of_matrices(inertia)
+    resisted = _sum_of_matrices(resisted)
+    spin = _sum_of_vectors(spin)
+    held = _sum(held)
     if lane > 0:
         return
     I = about(inertia)
@@ -196,7 +197,7 @@ def torque_kernel(
         i = rotation_out.member[k]
         force = wp.vec3d(at(r, w * rotation_out.stride + i))
         torque += wp.cross(wp.vec3d(rotation_out.arm[w * rotation_out.nodes + i]), force)
-    torque = wp.tile_sum(wp.tile(torque, preserve_type=True))[0]
+    torque = _sum_of_vectors(torque)
     if lane == 0:
         rotation_out.angle[w * rotation_out.count + b] = rotation_out.gain[w * rotation_out.count + b] * torque
 

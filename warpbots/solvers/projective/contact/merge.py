@@ -126,6 +126,7 @@ def merge_kernel(
                 count += 1
                 if slot < pairs_out.capacity:
                     link(topology, contacts_out, w, topology.solids + slot, node)
+                    contacts_out.changes[w * topology.contacts + topology.solids + slot] = 0
                     gone = connect(pairs_out, islands_out, w, slot, node)
                     if gone >= 0:
                         take_over(islands_out, progress_out, gone, root_of(islands_out, w, gone % islands_out.count))

@@ -1,10 +1,15 @@
-"""Contact of nodes, and of surface samples, with solids that do not move."""
+"""Contact of nodes, and of surface samples, with the solids of obstacles, which may move as prescribed.
+
+Distances and normals are those of the solid in its pose at the end of the step. A path is relative to the solid in
+this pose: the path of a point that moves with the solid is a single point.
+"""
 
 import warp as wp
 
+from warpbots.contact.moving_frames import MovingPoses, carried_along, carried_velocity
 from warpbots.contact.solid import LINEAR, Solids, solid_curvature
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, holding
 from warpbots.solvers.projective.contact.coulomb_law import acts
 from warpbots.solvers.projective.contact.surface_samples import THIN
 from warpbots.solvers.projective.elements.element import at
@@ -14,6 +19,7 @@ __all__ = [
     "begin_obstacles_kernel",
     "distance_to",
     "evaluate_obstacles_kernel",
+    "start_of",
 ]
 
 _vec, _mat = vector(3), matrix(3)
@@ -32,11 +38,16 @@ class ObstacleArrays:
 
     solids: Number of solids.
     solid: The solids.
+    frame: Frame that moves a solid, -1 for none, shape (solids,).
     obstacle: Obstacle of a solid, shape (solids,).
     obstacles: Number of obstacles.
     condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
     extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
+    laws: Number of contact laws.
+    law: Contact law of each node, vertex or surface sample that may be in contact with solids, with each obstacle, -1
+        for none, shape (contact points * obstacles,).
+    law_friction: Coulomb coefficient of a contact law [1], shape (worlds * laws,).
     thinnest: Smallest width of a solid [m], 0 for a half-space, shape (solids,).
     across: Second smallest width of a solid that surface samples may detect [m], 0 for other solids, shape (solids,).
     angular: 1 for a solid that protrudes only at edges that detect contact themselves, shape (solids,).
@@ -46,11 +57,15 @@ class ObstacleArrays:
 
     solids: int
     solid: Solids
+    frame: wp.array[int]
     obstacle: wp.array[int]
     obstacles: int
     condition: wp.array[int]
     extra: wp.array[real]
     friction: wp.array[real]
+    laws: int
+    law: wp.array[int]
+    law_friction: wp.array[real]
     thinnest: wp.array[real]
     across: wp.array[wp.float64]
     angular: wp.array[int]
@@ -130,13 +145,30 @@ def distance_on_path(
     return d, slope, n, C
 
 
+@wp.func
+def start_of(obstacles: ObstacleArrays, poses: MovingPoses, w: int, s: int, h: wp.float64, x: wp.vec3d):
+    """Start of the path of a point at x, relative to solid s in its pose at the end of a step."""
+    start = x
+    if obstacles.frame[s] >= 0:
+        start = carried_along(poses, w, s, h, x)
+    return start
+
+
+@wp.func
+def surface_displacement(poses: MovingPoses, w: int, s: int, h: wp.float64, y: wp.vec3d):
+    """Displacement of the surface of solid s in a step of length h [m], where the surface is at y at the end."""
+    carried = carried_velocity(poses.position[w, s], poses.linear[w, s], poses.spin[w, s], y)
+    return _vec(h * (carried + poses.belt[w, s]))
+
+
 @wp.kernel(enable_backward=False)
 def begin_obstacles_kernel(
     # model
     topology: ContactTopology,
     obstacles: ObstacleArrays,
+    poses: MovingPoses,
     # state
-    h: real,
+    h: wp.float64,
     where: wp.array[int],
     x: wp.array[_vec],
     v: wp.array[_vec],
@@ -146,7 +178,8 @@ def begin_obstacles_kernel(
     """Find the contacts of a point that are closed when a step begins, and whether several solids are near it.
 
     A solid is near if the point is near it at the start of the step or after free flight. Surface samples are in
-    contact with thin solids only, and distribute their force to the corners of their face.
+    contact with thin solids only, and distribute their force to the corners of their face. A solid and a body that
+    both stay in their places are not in contact.
     """
     w, p = wp.tid()
     if where[w] == 0:
@@ -159,7 +192,7 @@ def begin_obstacles_kernel(
         if node[q] >= 0:
             j = w * topology.nodes + node[q]
             here += wp.float64(share[q]) * wp.vec3d(x[j])
-            ahead += wp.float64(share[q]) * (wp.vec3d(x[j]) + wp.vec3d(h * v[j]))
+            ahead += wp.float64(share[q]) * (wp.vec3d(x[j]) + wp.vec3d(real(h) * v[j]))
     sample = p >= topology.node.shape[0]
     closed = real(_CLOSED * obstacles.edge[p])
     near = real(obstacles.edge[p])
@@ -168,21 +201,28 @@ def begin_obstacles_kernel(
     for s in range(obstacles.solids):
         k = first + s
         o = obstacles.obstacle[s]
-        R = obstacles.solid.rotation[s]
-        origin = obstacles.solid.position[s]
-        d, _slope, _n, _C = distance_to(obstacles, s, R, origin, here)
+        R = poses.rotation[w, s]
+        origin = poses.position[w, s]
+        d, _slope, _n, _C = distance_to(obstacles, s, R, origin, start_of(obstacles, poses, w, s, h, here))
         e, _slope, _n, _C = distance_to(obstacles, s, R, origin, ahead)
         if wp.min(d, e) <= near:
             count += 1
         contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
         contacts_out.node[k] = node
-        if sample and not (wp.float64(0.0) < obstacles.across[s] and obstacles.across[s] < _THIN * obstacles.edge[p]):
+        thin = wp.float64(0.0) < obstacles.across[s] and obstacles.across[s] < _THIN * obstacles.edge[p]
+        if (sample and not thin) or (topology.standing[p] == 1 and obstacles.frame[s] < 0):
             contacts_out.node[k] = wp.vec4i(-1, -1, -1, -1)
         contacts_out.weight[k] = share
         contacts_out.obstacle[k] = o
         contacts_out.condition[k] = obstacles.condition[o]
         contacts_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
-        contacts_out.extra[k] = obstacles.extra[o]
+        contacts_out.changes[k] = 0
+        contacts_out.law[k] = -1
+        if obstacles.laws > 0:
+            law = obstacles.law[p * obstacles.obstacles + o]
+            if law >= 0:
+                contacts_out.law[k] = law
+                contacts_out.friction[k] = obstacles.law_friction[w * obstacles.laws + law]
     for s in range(obstacles.solids):
         if sample:
             contacts_out.shared[first + s] = 1
@@ -195,7 +235,9 @@ def evaluate_obstacles_kernel(
     # model
     topology: ContactTopology,
     obstacles: ObstacleArrays,
+    poses: MovingPoses,
     # state
+    h: wp.float64,
     active: wp.array[int],
     x: wp.array[_vec],
     z: wp.array[NODE],
@@ -222,12 +264,16 @@ def evaluate_obstacles_kernel(
             way += share * wp.vec3d(at(z, j) + at(f, j))
     spacing = real(_SPACING * obstacles.edge[c / obstacles.solids])
     s = c % obstacles.solids
-    R = obstacles.solid.rotation[s]
-    p = obstacles.solid.position[s]
-    d, slope, n, C = distance_on_path(obstacles, s, R, p, spacing, here, here + way)
+    start = start_of(obstacles, poses, w, s, h, here)
+    end = here + way
+    d, slope, n, C = distance_on_path(obstacles, s, poses.rotation[w, s], poses.position[w, s], spacing, start, end)
     contacts_out.distance[k] = d
     contacts_out.slope[k] = slope
     contacts_out.normal[k] = n
     contacts_out.curvature[k] = C
+    if obstacles.frame[s] >= 0:
+        contacts_out.surface[k] = surface_displacement(poses, w, s, h, end)
+    extra = wp.where(contacts_out.law[k] < 0, obstacles.extra[obstacles.obstacle[s]], real(0.0))
+    contacts_out.extra[k] = holding(extra, contacts_out.changes[k])
     lam = at(z, w * topology.stride + topology.first + c)
     contacts_out.listed[k] = acts(d, lam, contacts_out.condition[k], contacts_out.closed[k])

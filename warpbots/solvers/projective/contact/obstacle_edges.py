@@ -1,9 +1,9 @@
 """Sharp edges and corners of obstacles, on the host: they can pierce a face whose corners are outside of the obstacle.
 
 If all nodes are outside of a solid, only a protruding edge or corner of the solid can enter a face. Contacts treat
-these edges and corners like edges and points of bodies, except that they never move. They lie below the faces of the
-solid by the clearance of contacts, so that a body may rest on the faces; edges thus count as rounded. The clearance
-depends on the elements of a body, so that there is a set of edges for each size of elements.
+these edges and corners like edges and points of bodies, except that their motion is prescribed. They lie below the
+faces of the solid by the clearance of contacts, so that a body may rest on the faces; edges thus count as rounded. The
+clearance depends on the elements of a body, so that there is a set of edges for each size of elements.
 """
 
 import dataclasses

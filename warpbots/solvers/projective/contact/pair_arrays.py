@@ -15,13 +15,16 @@ __all__ = [
     "NONE",
     "HitArrays",
     "PairArrays",
+    "one_is_rigid",
     "clearance_of",
     "has_failed",
+    "law_of",
     "margin_of",
     "most_of",
     "never_meet",
     "note_change",
     "obstacle_of",
+    "obstacle_side",
 ]
 
 _vec, _vec4 = vector(3), vector(4)
@@ -50,16 +53,23 @@ class PairArrays:
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
+    flat: 1 for an edge between two faces that stay in one plane, shape (edges,).
     around: First entry of a point in `outer`, and the end of the last point, shape (nodes + 1,).
     outer: Faces of solids and bones around a point, point after point, shape (n,).
     component: Component of a point, -1 for ends of edges of obstacles, shape (nodes,).
     body: Body of a point, shape (nodes,).
     bodies: Number of bodies of one world: soft bodies, bones with a surface, and obstacles.
     movers: Number of bodies that are not obstacles.
+    soft: Number of soft bodies; bones with a surface follow.
     attached: 1 for two bodies that are never in contact, row by row, shape (bodies * bodies,).
     friction: Coulomb coefficient of a body that is not an obstacle [1], shape (worlds * movers,).
     obstacle_friction: Coulomb coefficient of an obstacle [1], shape (worlds * obstacles,).
     condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
+    extra: Coefficient of static friction minus coefficient of sliding friction of an obstacle [1], shape (obstacles,).
+    solid: First solid of an obstacle, shape (obstacles,).
+    laws: Number of contact laws.
+    law: Contact law of two bodies, -1 for none, row by row, shape (bodies * bodies,).
+    law_friction: Coulomb coefficient of a contact law [1], shape (worlds * laws,).
     count: Number of pairs of a world, including pairs for which there was no room, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
     node: Nodes of a pair: a vertex and the corners of a face, or the ends of two edges, shape (worlds * capacity,).
@@ -79,16 +89,23 @@ class PairArrays:
     vertex: wp.array[int]
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
+    flat: wp.array[int]
     around: wp.array[int]
     outer: wp.array[int]
     component: wp.array[int]
     body: wp.array[int]
     bodies: int
     movers: int
+    soft: int
     attached: wp.array[int]
     friction: wp.array[real]
     obstacle_friction: wp.array[real]
     condition: wp.array[int]
+    extra: wp.array[real]
+    solid: wp.array[int]
+    laws: int
+    law: wp.array[int]
+    law_friction: wp.array[real]
     count: wp.array[int]
     kind: wp.array[int]
     node: wp.array[wp.vec4i]
@@ -102,6 +119,28 @@ class PairArrays:
 def obstacle_of(pairs: PairArrays, node: wp.vec4i):
     """Index of the obstacle of a pair, -1 for a pair of two bodies."""
     return wp.max(wp.max(pairs.body[node[0]], pairs.body[node[3]]) - pairs.movers, -1)
+
+
+@wp.func
+def law_of(pairs: PairArrays, node: wp.vec4i):
+    """Index of the contact law of a pair, -1 for none."""
+    law = int(-1)
+    if pairs.laws > 0:
+        law = pairs.law[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]]
+    return law
+
+
+@wp.func
+def obstacle_side(pairs: PairArrays, node: wp.vec4i):
+    """1 if the first side of a pair belongs to an obstacle, -1 if the second does."""
+    return wp.where(pairs.body[node[0]] >= pairs.movers, real(1.0), real(-1.0))
+
+
+@wp.func
+def one_is_rigid(pairs: PairArrays, node: wp.vec4i):
+    """Whether a side of a pair of two bodies is the surface of a bone."""
+    high = wp.max(pairs.body[node[0]], pairs.body[node[3]])
+    return pairs.soft <= high and high < pairs.movers
 
 
 @wp.func

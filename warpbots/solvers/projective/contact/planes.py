@@ -55,7 +55,7 @@ def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real)
         edge: Direction of the edge in whose interior the connection ends [1].
         apart: Length d of the connection [m].
         way: Displacement of the first end of the connection relative to its second end in the step [m].
-        mu: Coulomb coefficient [1].
+        mu: Coefficient of static friction [1].
     """
     change = to - normal
     if mu > _ZERO:
@@ -106,8 +106,8 @@ def update_planes_kernel(
         ua, ub, uc, ud = displacements_of(pairs_out, z, w, pairs_out.node[m])
         way = weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud
         apart = wp.length(weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
-        mu = friction_of(pairs_out, w, pairs_out.node[m])
-        normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu)
+        mu, extra = friction_of(pairs_out, w, pairs_out.node[m])
+        normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu + extra)
     elif holds == 1:
         r = gap_of(kind, a, b, c, d)
         holds = int(wp.abs(wp.dot(normal, r)) >= _ALIGNED * wp.length(r))

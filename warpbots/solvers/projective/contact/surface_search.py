@@ -14,6 +14,8 @@ PAIRS = ("count", "kind", "node", "side", "normal", "weight", "redundant")
 """Fields of `SurfaceSearch` that define the pairs that are contacts."""
 _HITS = 3
 """Room for pairs of one search per contact: a vertex over a vertex forms a pair with each face around it."""
+_FLAT = 1e-3
+"""Difference of the unit normals of two faces up to which they are one plane: an edge between them has no ridge."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,23 +26,37 @@ class ContactSurfaces:
         vertex: Points of the surfaces, shape (vertices,).
         face: Points at the corners of each face, shape (faces,).
         edge: Points at the ends of each edge, shape (edges,).
+        flat: 1 for an edge between two faces that stay in one plane, shape (edges,).
     """
 
     vertex: wp.array
     face: wp.array
     edge: wp.array
+    flat: wp.array
 
     @classmethod
-    def of(cls, faces: np.ndarray, alone: np.ndarray, device: wp.Device) -> "ContactSurfaces":
-        """Surfaces with the faces `faces`, shape (n, 3), and the edges `alone` without faces, shape (m, 2)."""
-        faces = faces.astype(np.int32)
-        edges = np.unique(
-            np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
-        )
+    def of(cls, faces: np.ndarray, normals: np.ndarray, alone: np.ndarray, device: wp.Device) -> "ContactSurfaces":
+        """Surfaces of bodies, and edges of obstacles.
+
+        Args:
+            faces: Corners of the faces, shape (n, 3).
+            normals: Unit normals of rigid faces, 0 for other faces, shape (n, 3).
+            alone: Ends of the edges without faces, shape (m, 2).
+            device: Device of the arrays.
+        """
+        edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
+        edges, of_border, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
+        total = np.zeros((len(edges), 3))
+        np.add.at(total, of_border.reshape(-1), np.tile(normals, (3, 1)))
+        flat = (count == 2) & (4.0 - np.square(total).sum(axis=1) <= _FLAT**2)
+        integers = {
+            "vertex": np.append(np.unique(faces), np.unique(alone)),
+            "flat": np.append(flat, np.zeros(len(alone), dtype=bool)),
+        }
         return cls(
-            wp.array(np.append(np.unique(faces), np.unique(alone)).astype(np.int32), dtype=int, device=device),
-            wp.array(faces, dtype=wp.vec3i, device=device),
-            wp.array(np.append(edges, alone, axis=0).astype(np.int32), dtype=wp.vec2i, device=device),
+            face=wp.array(faces.astype(np.int32), dtype=wp.vec3i, device=device),
+            edge=wp.array(np.append(edges, alone, axis=0).astype(np.int32), dtype=wp.vec2i, device=device),
+            **{n: wp.array(a.astype(np.int32), dtype=int, device=device) for n, a in integers.items()},
         )
 
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, real, sum_of_lanes, vector
 from warpbots.numerics.simd import dot, fetch, multiply_add
 from warpbots.solvers.projective.elements.cavities import CavityArrays, edge, energy_of_gas
 from warpbots.solvers.projective.elements.nodes import NodeArrays, packed
@@ -20,6 +20,7 @@ __all__ = [
 
 _vec = vector(3)
 _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
+_sum = sum_of_lanes(wp.float64)
 
 
 @wp.struct
@@ -117,7 +118,7 @@ def gram_kernel(
     total = _ZERO
     for i in range(lane, nodes.count, wp.block_dim()):
         total += wp.float64(dot(fetch(gas_out.gradient, a + i), fetch(gas_out.moved, b + i)))
-    total = wp.tile_sum(wp.tile(total))[0]
+    total = _sum(total)
     if lane == 0:
         if j == k:
             total += _ONE / gas_out.slope[entry(gas_out, w, k, k)]
@@ -166,7 +167,7 @@ def project_kernel(
     total = _ZERO
     for i in range(lane, nodes.count, wp.block_dim()):
         total += wp.float64(dot(fetch(vectors, first + i), fetch(b, w * nodes.stride + i)))
-    total = wp.tile_sum(wp.tile(total))[0]
+    total = _sum(total)
     if lane == 0:
         gas_out.share[w * gas.cavity.shape[0] + k] = total
 

@@ -9,7 +9,7 @@ is zero (eq. 2 of the soft multi-body paper, for displacements).
 
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, largest_of_lanes, real, vector
 from warpbots.numerics.simd import fetch, index, multiply_add
 from warpbots.solvers.projective.elements.element import at, raise_to
 from warpbots.solvers.projective.islands import Islands, component_of
@@ -28,10 +28,12 @@ __all__ = [
     "settle_kernel",
     "invalidate_kernel",
     "start_kernel",
+    "take_kernel",
     "weigh_kernel",
 ]
 
 _vec = vector(3)
+_largest = largest_of_lanes(real)
 _NO_PAIR = wp.constant(0)  # `NONE` of `pair_arrays`
 
 
@@ -114,7 +116,7 @@ def largest_kernel(
     most = real(0.0)
     for c in range(lane, ratios.shape[1], wp.block_dim()):
         most = wp.max(most, ratios[w, c])
-    most = wp.tile_max(wp.tile(most))[0]
+    most = _largest(most)
     if lane == 0:
         scaling_out[w] = most
 
@@ -269,6 +271,20 @@ def seed_kernel(
     j = w * nodes.stride + i
     u_out[j] = packed(h * v[k])
     seed_out[j] = packed(x_adj[k] + v_adj[k] / h)
+
+
+@wp.kernel(enable_backward=False)
+def take_kernel(
+    # model
+    stride: int,
+    # state
+    values: wp.array[NODE],
+    # out
+    values_out: wp.array[NODE],
+):
+    """Copy the entries of nodes."""
+    w, i = wp.tid()
+    values_out[w * stride + i] = values[w * stride + i]
 
 
 @wp.kernel(enable_backward=False)

@@ -8,7 +8,6 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import ActivationArrays, rest_strain
-from warpbots.numerics import real
 from warpbots.scene import Expansion, Oscillation, Scene
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.actuation import drive_of, signal_kernel, signals_of
@@ -20,7 +19,7 @@ __all__ = ["adj_pass_kernel", "growth_of", "oscillating", "pass_kernel", "signal
 @wp.kernel(enable_backward=False)
 def pass_kernel(
     # state
-    h: real,
+    h: wp.float64,
     found: wp.array[int],
     time: wp.array[wp.float64],
     # out
@@ -28,7 +27,7 @@ def pass_kernel(
 ):
     """t' = t + h in worlds whose step succeeded."""
     w = wp.tid()
-    time_out[w] = time[w] + wp.float64(real(found[w]) * h)
+    time_out[w] = time[w] + wp.float64(found[w]) * h
 
 
 @wp.kernel(enable_backward=False)

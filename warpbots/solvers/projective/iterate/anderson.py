@@ -13,7 +13,7 @@ last accepted point, discards the changes, and takes the plain step from there, 
 
 import warp as wp
 
-from warpbots.numerics import NODE, launch, launch_lanes, real
+from warpbots.numerics import NODE, launch, launch_lanes, real, sum_of_lanes
 from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     IDLE,
@@ -32,12 +32,15 @@ __all__ = ["accelerate", "begin", "mix", "restart"]
 
 _ZERO = wp.constant(wp.float64(0.0))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of the square of a change that must be orthogonal to later changes
+_sum = sum_of_lanes(wp.vec2d)
 
 
 def begin(it: Iteration, where: wp.array) -> None:
     """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; other worlds rest."""
     it.progress.any.zero_()
     it.progress.any_waiting.zero_()
+    it.progress.held.zero_()
+    it.progress.free.zero_()
     launch(begin_kernel, it.units, [it.islands, it.count, where], [it.progress], it.device)
     launch(gather_kernel, it.worlds, [it.islands, 0], [it.progress], it.device)
 
@@ -177,7 +180,7 @@ def product_kernel(
                     f = history.f[world * count + i]
                     along += wp.float64(d[0] * e[0] + d[1] * e[1] + d[2] * e[2])
                     onto += wp.float64(d[0] * f[0] + d[1] * f[1] + d[2] * f[2])
-    total = wp.tile_sum(wp.tile(wp.vec2d(along, onto), preserve_type=True))[0]
+    total = _sum(wp.vec2d(along, onto))
     if lane == 0:
         n = 2 * ((w * slots + j) * chunks + c)
         progress_out.product[n] = total[0]

@@ -53,6 +53,9 @@ class IterationState:
     waiting: 1 for an island that waits for a Newton step.
     any_waiting: Number of islands that wait, shape (1,).
     near: Largest entry of a correction at which an island waits [m].
+    held: Largest entry of the solution without contact of an island of rigid bodies alone [m]; if contacts hold all of
+        an island, rounding relative to this entry limits the accuracy of the solution. 0 if it is unknown.
+    free: The same of an island with soft matter [m], whose solution is not always as small.
     newton_steps: Number of Newton steps so far.
     newton: 1 for an island whose last move was a Newton step.
     correction: Largest entry of the correction at the point at which an island began to wait [m].
@@ -98,6 +101,8 @@ class IterationState:
     newton_steps: wp.array[int]
     newton: wp.array[int]
     near: wp.array[wp.float64]
+    held: wp.array[wp.float64]
+    free: wp.array[wp.float64]
     correction: wp.array[wp.float64]
     newton_size: wp.array[wp.float64]
     error_ratio: wp.array[wp.float64]

@@ -23,13 +23,14 @@ import warp as wp
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import coo_matrix, csc_matrix
 
-from warpbots.numerics import NODE, launch_lanes, real, real_numpy
+from warpbots.numerics import NODE, launch_lanes, real, real_numpy, sum_of_lanes
 from warpbots.numerics.simd import fetch, index, item, multiply_add, scale
 from warpbots.solvers.projective.iterate.nested_dissection import Block, blocks_of
 
 __all__ = ["Blocks", "eliminate", "solve_blocks"]
 
 _LANES = 64  # threads of a row
+_sum = sum_of_lanes(NODE)
 
 
 @wp.struct
@@ -211,7 +212,7 @@ def down_kernel(
     for p in range(blocks.start[i] + lane, blocks.start[i + 1], wp.block_dim()):
         below = reduced_at(blocks, active, b, reduced_out, w, index(blocks.column, p))
         y = multiply_add(y, -item(blocks.lower, p), below)
-    total = wp.tile_sum(wp.tile(y, preserve_type=True))[0]
+    total = _sum(y)
     if lane == 0:
         k = w * (b.shape[0] / active.shape[0]) + blocks.node[i]
         reduced_out[w * blocks.node.shape[0] + i] = fetch(b, k) + total
@@ -249,6 +250,6 @@ def up_kernel(
     x = scale(real(1.0) / scaling[w], x)
     for c in range(count + lane, size, wp.block_dim()):
         x = multiply_add(x, item(blocks.upper, v + c), fetch(x_out, nodes + index(blocks.beyond, edge + c - count)))
-    total = wp.tile_sum(wp.tile(x, preserve_type=True))[0]
+    total = _sum(x)
     if lane == 0:
         x_out[nodes + blocks.node[j]] = total

@@ -2,7 +2,8 @@
 
 An island has converged when neither the estimated error (`error_estimate`) nor the correction is larger than the
 tolerance, or when the correction is at the level of rounding; at the first point, the latter also requires a Newton
-step.
+step. An adjoint that contacts hold has also converged when it makes no progress any more, at a correction at the level
+of rounding of its solution without contact.
 
 If the iteration minimises an energy with the negative gradient r as residual, a point with a smaller residual may be
 nearer to a saddle. A move s with s . r <= 0 leads uphill, and its end is rejected.
@@ -12,7 +13,7 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.numerics import NODE, launch, launch_lanes, real
+from warpbots.numerics import NODE, largest_of_lanes, launch, launch_lanes, real, sum_of_lanes
 from warpbots.solvers.projective.islands import Islands, root_of
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     CONVERGED,
@@ -25,15 +26,16 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     IterationState,
 )
-from warpbots.solvers.projective.iterate.error_estimate import Criterion, estimate, note
+from warpbots.solvers.projective.iterate.error_estimate import Criterion, estimate, is_rounding, note
 
-__all__ = ["Objective", "gather_kernel", "judge", "look", "slope_of"]
+__all__ = ["Objective", "gather_kernel", "hold_kernel", "judge", "look", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0))
 _GROWTH = wp.constant(wp.float64(10.0))  # ratio of a correction to the last one above which a point is rejected
 _BETTER = wp.constant(wp.float64(0.9))  # ratio to the smallest norm below which a point counts as progress
 _PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
 _LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
+_largest, _sum = largest_of_lanes(real), sum_of_lanes(wp.float64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +96,7 @@ def work_of(s: NODE, r: NODE):
 @wp.func
 def most_of(squares: real):
     """Root of the largest value of all threads."""
-    return wp.sqrt(wp.float64(wp.tile_reduce(larger, wp.tile(squares))[0]))
+    return wp.sqrt(wp.float64(_largest(squares)))
 
 
 @wp.kernel(enable_backward=False)
@@ -135,8 +137,8 @@ def measure_kernel(
                     point = larger(point, unit * square_of(z))
                     if i < nodes:
                         work += work_of(s, history.last_r[k])
-    total = wp.tile_sum(wp.tile(square))[0]
-    works = wp.tile_sum(wp.tile(work))[0]
+    total = _sum(square)
+    works = _sum(work)
     most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
     if lane == 0:
         progress_out.square[w * chunks + c] = total
@@ -162,7 +164,8 @@ def reject_point(progress: IterationState, w: int, iterations: int, norm: wp.flo
 
 @wp.func
 def keep(progress: IterationState, w: int, iterations: int, slots: int, norm: wp.float64):
-    """Record the change that led to a point, or discard all changes if there has been no progress for long."""
+    """Record the change that led to a point, or discard all changes and return 1 if there was no progress for long."""
+    stuck = int(0)
     if norm < _BETTER * progress.best[w] or iterations == 1:
         progress.best[w] = norm
         progress.stalled[w] = 0
@@ -172,10 +175,12 @@ def keep(progress: IterationState, w: int, iterations: int, slots: int, norm: wp
         progress.stalled[w] = 0
         progress.best[w] = norm
         progress.known[w] = 0
+        stuck = int(1)
     elif progress.fresh[w] == 0:
         progress.slot[w] = (progress.slot[w] + 1) % slots
         progress.known[w] = wp.min(progress.known[w] + 1, slots)
     progress.fresh[w] = 0
+    return stuck
 
 
 @wp.func
@@ -192,10 +197,11 @@ def accept_point(
     least = estimate(progress, w, iterations, islands.symmetric[w], unit, edge, largest[0], enough)
     progress.norm[w] = norm
     progress.share[w] = _ONE
-    keep(progress, w, iterations, slots, norm)
+    stuck = keep(progress, w, iterations, slots, norm)
+    exhausted = stuck == 1 and is_rounding(progress, w, largest[0])
     steps = progress.newton_steps[w]
     taken = TAKEN
-    if progress.size[w] <= progress.enough[w] and steps >= least:
+    if exhausted or (progress.size[w] <= progress.enough[w] and steps >= least):
         progress.converged[w] = 1
         progress.active[w] = 0
         taken = CONVERGED
@@ -276,6 +282,44 @@ def look(islands: Islands, progress: IterationState, w: int):
     progress.running[w] = running
     progress.found[w] = found
     progress.ended[w] = some * (1 - running) * (1 - waiting)
+
+
+@wp.kernel(enable_backward=False)
+def hold_kernel(
+    # model
+    count: int,
+    nodes: int,
+    islands: Islands,
+    # work
+    history: AndersonHistory,
+    # out
+    progress_out: IterationState,
+):
+    """At the first point, write the largest correction of each island without contact forces.
+
+    The first `nodes` points of a world are nodes.
+    """
+    u, lane = wp.tid()
+    if progress_out.active[u] == 0 or progress_out.iterations[u] > 0:
+        return
+    w = u / islands.count
+    of_points = real(0.0)
+    of_all = real(0.0)
+    rigid = bool(True)
+    for part in range(islands.count):
+        if root_of(islands, w, part) == u:
+            for r in range(islands.first[part], islands.first[part + 1]):
+                run = islands.run[r]
+                rigid = rigid and run[0] >= nodes
+                for i in range(run[0] + lane, run[1], wp.block_dim()):
+                    d = square_of(history.f[w * count + i])
+                    of_points = wp.max(of_points, history.unit[i] * history.unit[i] * d)
+                    of_all = wp.max(of_all, d)
+    soft = most_of(of_points)
+    hard = most_of(of_all)
+    if lane == 0:
+        progress_out.held[u] = wp.where(rigid, hard, _ZERO)
+        progress_out.free[u] = wp.where(rigid, _ZERO, soft)
 
 
 @wp.kernel(enable_backward=False)

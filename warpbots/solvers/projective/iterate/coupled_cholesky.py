@@ -15,7 +15,7 @@ a stiffness.
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, launch_lanes, matrix, real, real_numpy
+from warpbots.numerics import NODE, launch_lanes, matrix, real, real_numpy, sum_of_lanes
 from warpbots.numerics.simd import dot, fetch, index, multiply_add
 from warpbots.solvers.articulated.thread_team import WARP, sync
 from warpbots.solvers.projective.iterate.elimination import Elimination
@@ -24,6 +24,7 @@ from warpbots.solvers.projective.iterate.krylov_arrays import KrylovArrays
 __all__ = ["CoupledArrays", "coupled_arrays", "factorise", "join_kernel", "leave_kernel", "part_kernel", "solve"]
 
 _mat = matrix(3)
+_sum = sum_of_lanes(NODE)
 _PATIENCE = 1.0
 """Iterations of MINRES that take as long as a factorisation with one product for each entry of L."""
 
@@ -314,7 +315,7 @@ def solve_kernel(
             L2 = fetch(factor_out.value, n + 2)
             below = fetch(factor_out.sought, first + index(factor_out.row, p))
             x = multiply_add(x, real(-1.0), transposed_times(L0, L1, L2, below))
-        total = wp.tile_sum(wp.tile(x, preserve_type=True))[0]
+        total = _sum(x)
         if lane == 0:
             n = 3 * (first + j)
             D0 = fetch(factor_out.inverse, n)

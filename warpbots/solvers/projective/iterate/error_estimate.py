@@ -16,7 +16,7 @@ import warp as wp
 from warpbots.numerics import real_numpy
 from warpbots.solvers.projective.iterate.anderson_arrays import NORMS, IterationState
 
-__all__ = ["HUGE", "Criterion", "clear_estimate", "criterion", "estimate", "note"]
+__all__ = ["HUGE", "Criterion", "clear_estimate", "criterion", "estimate", "is_rounding", "note"]
 
 _ZERO, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 1.0, 2.0, 1e300))
 _SPAN = wp.constant(NORMS - 1)  # points over which the rate of convergence is measured
@@ -94,6 +94,12 @@ def note(progress: IterationState, w: int, norm: wp.float64, move: wp.float64):
 
 
 @wp.func
+def is_rounding(progress: IterationState, w: int, correction: wp.float64):
+    """Whether a correction is at the level of rounding of the solution without contact (`IterationState.free`)."""
+    return correction <= _TWO * _EPS * progress.free[w]
+
+
+@wp.func
 def error_of(progress: IterationState, w: int, correction: wp.float64, told: int):
     """Estimated largest entry of the error, from Newton steps if `told`, else from moves; `HUGE` before two moves."""
     if told == 1:
@@ -114,6 +120,8 @@ def estimate(
 ):  # fmt: skip
     """Write the estimated error of a point; returns the number of Newton steps that a solution needs.
 
+    Rounding is the rounding of the point, or of the forces that hold it (`IterationState.held`).
+
     A correction below rounding does not show an error a thousand times as large. At the first point a Newton step has
     to estimate this error, and after a long Newton step another one. If the system of a Newton step was not solved, the
     ratio of the last iterate to the correction still bounds the error from below. An early Newton step tells less: it
@@ -122,7 +130,8 @@ def estimate(
     size = correction
     most = symmetric * enough.newton_steps
     least = wp.min(enough.needed, most)
-    rounding = correction <= _TWO * _EPS * unit
+    noise = _TWO * _EPS * wp.max(unit, progress.held[w])
+    rounding = correction <= noise
     known = progress.error_ratio[w] > _ZERO
     told = known and progress.correction[w] <= enough.telling * edge
     lost = told and progress.newton_size[w] == HUGE
@@ -135,5 +144,5 @@ def estimate(
     if known and not told and progress.newton_size[w] > enough.tolerance * unit:
         least = wp.min(progress.newton_steps[w] + 1, most)
     progress.size[w] = size
-    progress.enough[w] = enough.tolerance * unit
+    progress.enough[w] = wp.max(enough.tolerance * unit, wp.where(progress.held[w] > _ZERO, noise, _ZERO))
     return wp.where(correction > _ZERO, least, 0)

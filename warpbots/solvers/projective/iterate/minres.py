@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
+from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, sum_of_lanes, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.islands import Islands, island_of, root_of, worlds_kernel
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, IterationState
@@ -26,6 +26,7 @@ from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArra
 __all__ = ["hand_over", "minres"]
 
 _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
+_sum = sum_of_lanes(wp.float64)
 
 
 def minres(
@@ -184,7 +185,7 @@ def product_kernel(
                 end = wp.min(run[1], count)
                 for i in range(run[0] + c * wp.block_dim() + lane, end, chunks * wp.block_dim()):
                     total += wp.float64(dot(fetch(a, first + i), fetch(b, first + i)))
-    share = wp.tile_sum(wp.tile(total))[0]
+    share = _sum(total)
     if lane == 0:
         arrays_out.sum[w * chunks + c] = share
 

@@ -9,7 +9,7 @@ last iterate is a lower bound of the error (its iterates grow, Fong & Saunders 2
 
 import warp as wp
 
-from warpbots.numerics import launch, launch_lanes, real
+from warpbots.numerics import largest_of_lanes, launch, launch_lanes, real
 from warpbots.solvers.projective.islands import Islands, island_of, root_of
 from warpbots.solvers.projective.iterate.anderson import mix
 from warpbots.solvers.projective.iterate.anderson_arrays import (
@@ -25,6 +25,8 @@ from warpbots.solvers.projective.iterate.error_estimate import HUGE
 from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArrays
 
 __all__ = ["take_newton_steps"]
+
+_largest = largest_of_lanes(real)
 
 
 def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
@@ -68,7 +70,7 @@ def measure_kernel(
                     f = history.f[world * count + i]
                     d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
                     square = wp.max(square, history.unit[i] * history.unit[i] * d)
-    size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
+    size = wp.sqrt(wp.float64(_largest(square)))
     if lane > 0:
         return
     sought = krylov.iterations[w] > 0  # without a solution, a lower bound: iterates of MINRES grow

@@ -1,0 +1,87 @@
+"""Gradients through the exchange of impulses between matter and rigid bodies, against differences."""
+
+import numpy as np
+import pytest
+import torch
+from hybrid_scenes import MATTER, ball_and_jelly, hammer, splash
+
+import warpbots as wb
+
+pytestmark = pytest.mark.verification
+
+
+SOFT = {
+    "mpm": wb.MPM(0.0125), "euler": wb.MassSpring(0.0125, damping=1e-3),
+    "verlet": wb.MassSpring(0.0125, integrator="verlet", drag=1.0, collision=1.0, contact_stiffness=1e6),
+}  # fmt: skip
+"""Solvers of matter."""
+CASES = [(hammer, matter, integrator) for matter in SOFT for integrator in ("sdirk2", "bdf1")]
+
+
+@pytest.mark.parametrize(("scene", "matter", "integrator"), [*CASES, (splash, "mpm", "sdirk2")])
+def test_gradients_are_those_of_differences(scene, matter, integrator):
+    """By the state, the controls and every parameter, of both sides and of the contact."""
+    solver = wb.Coupled(SOFT[matter], wb.Articulated(integrator, tolerance=1e-13))
+    sim = wb.Simulation(scene(), solver, 1e-3, 1)
+    rng, start = np.random.default_rng(1), sim.state()
+    weights = {n: torch.tensor(rng.normal(size=tuple(t.shape))) for n, t in vars(start).items() if t.numel()}
+    moving = {n: t.clone() for n, t in vars(start).items() if n in weights and n != "lost"}
+    if matter != "mpm":  # masses that rest exactly on the floor are at a kink
+        moving["position"][..., 2] -= 1e-4
+        moving["velocity"] += 0.01 * torch.tensor(rng.normal(size=tuple(start.velocity.shape)))
+    else:
+        weights["velocity_gradient"] *= 1e-3
+        moving["velocity_gradient"] += 0.1 * torch.tensor(rng.normal(size=tuple(start.velocity_gradient.shape)))
+    values = {n: sim.parameter(n) for n in sim.parameters()}
+    for name, rest in {
+        "load": 1e-5,
+        "drag": 1e-3,
+        "joint_stiffness": 0.1,
+        "joint_damping": 0.01,
+        "armature": 1e-4,
+    }.items():
+        values |= {name: values[name] + rest} if name in values else {}
+    control = torch.full((1, sim.channels), 0.3, dtype=torch.float64)
+    leaves = {"control": control, **moving, **values}
+
+    def loss(control, **given):
+        state = sim.state(**{n: given.pop(n) for n in moving})
+        for _ in range(4):
+            state = sim.step(state, control, **given)
+        return sum((w * getattr(state, n)).sum() for n, w in weights.items())
+
+    for value in leaves.values():
+        value.requires_grad_(True)
+    gradients = torch.autograd.grad(loss(**leaves), list(leaves.values()), allow_unused=True)
+    leaves = {n: value.detach() for n, value in leaves.items()}
+    found = {}
+    for (name, value), gradient in zip(leaves.items(), gradients, strict=True):
+        direction = torch.tensor(rng.normal(size=tuple(value.shape))) * value.abs().clamp(min=value.abs().max() * 1e-3)
+        direction = direction if direction.abs().max() > 0 else torch.ones_like(value)
+        e = 2e-7 if name == "position" else 1e-6  # masses touch or part at other positions
+        with torch.no_grad():
+            pair = [loss(**leaves | {name: value + s * e * direction}) for s in (1.0, -1.0)]
+        found[name] = (float((gradient * direction).sum()), float(pair[0] - pair[1]) / (2.0 * e))
+    for name, (gradient, difference) in found.items():
+        assert gradient == pytest.approx(difference, rel=1e-5, abs=5e-7), (name, found)
+
+
+@pytest.mark.parametrize("matter", MATTER)
+def test_derivatives_that_are_zero_are_zero(matter):
+    """The momentum of both after a collision does not depend on stiffness and friction, as the velocity of the ball does."""
+    sim = wb.Simulation(
+        ball_and_jelly(friction=0.1), wb.Coupled(MATTER[matter](0.025), wb.Articulated(tolerance=1e-13)), 5e-3
+    )
+    start, control = sim.state(), torch.zeros(1, 0)
+    qd = start.qd.clone()
+    qd[0, :3] = torch.tensor([0.3, 0.1, -0.3])
+    leaves = {n: sim.parameter(n).requires_grad_(True) for n in ("youngs_modulus", "body_friction")}
+    state = sim.state(**{**vars(start), "qd": qd})
+    for _ in range(8):
+        state = sim.step(state, control, **leaves)
+    momentum = sim.sense(state, control, **leaves).momentum
+    own = torch.autograd.grad(state.qd.sum(), list(leaves.values()), retain_graph=True)
+    whole = torch.autograd.grad(momentum.sum(), list(leaves.values()))
+    for part, total in zip(own, whole, strict=True):
+        assert part.abs().max() > 0.0
+        assert total.abs().max() < 1e-12 * part.abs().max()

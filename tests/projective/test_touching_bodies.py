@@ -1,0 +1,158 @@
+"""Rigid bodies that start face to face with others, with soft matter and with obstacles: they rest, and nothing jumps."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from loose_bodies import SIDE, G, cube, last, simulated, slab, steps, thrown
+from scipy.spatial.transform import Rotation
+
+from warpbots.meshing import tetrahedra
+from warpbots.scene import (
+    Box,
+    Constraint,
+    Joint,
+    Material,
+    Obstacle,
+    RigidBody,
+    Scene,
+    SceneError,
+    SoftBody,
+    TetMesh,
+    floor,
+)
+from warpbots.simulation import Simulation
+from warpbots.solvers import ProjectiveDynamics
+
+
+def face_to_face(shift: float = 0.0, gap: float = 0.0, count: int = 3, on_floor: bool = True) -> Scene:
+    """Equal cubes on one another, `gap` apart, on a floor; each is `shift` beside the one below."""
+    cubes = [cube(f"cube {k}", (k * shift, 0.6 * k * shift, k * (SIDE + gap) + gap)) for k in range(count)]
+    return Scene(cubes, obstacles=(floor(friction=0.5),) * on_floor)
+
+
+@pytest.mark.verification(float32=True)
+@pytest.mark.parametrize("dt", (1e-3, 5e-3))
+@pytest.mark.parametrize("shift", (0.0, 0.008))
+@pytest.mark.parametrize("gap", (0.0, -1e-8, 1e-5))
+def test_a_stack_that_starts_face_to_face_rests(gap, shift, dt):
+    """Bodies part by a quarter of the clearance in 25 ms; the floor and each cube bear the weight on them meanwhile.
+
+    At the clearance at once, steps of 1 ms would throw the uppermost cube 22 mm high.
+    """
+    sim = simulated(face_to_face(shift, gap), 0.03, dt)
+    start = sim.sense(sim.state()).center[0]
+    kept = 0.25 * 0.01 * float(sim.model.topology.components.length[0])
+    weight = 1000.0 * SIDE**3 * G
+    for k, state in enumerate(steps(sim, round(0.05 / dt))):
+        rise = (sim.sense(state).center[0] - start).numpy()
+        assert rise[:, 2].min() > -1.5e-5
+        assert (rise[:, 2] < 1.01 * kept * np.arange(3) + 1e-7).all()
+        assert np.abs(rise[:, :2]).max() < 2e-5
+        if 0.01 < (k + 1) * dt < 0.02:
+            np.testing.assert_allclose(sim.report().bone_force[0, :, 2], weight, rtol=1e-2)
+    np.testing.assert_allclose(sim.report().bone_force[0, :, 2], weight, rtol=1e-3)
+    np.testing.assert_allclose(sim.report().obstacle_force[0, 0, 2], -3.0 * weight, rtol=1e-3)
+    np.testing.assert_allclose(rise[:, 2], (kept - gap) * np.arange(3) - max(gap, 0.0), atol=3e-6)
+
+
+@pytest.mark.parametrize(("gap", "shift"), ((-1e-6, 0.0), (-1e-6, 0.008), (-1e-3, 0.008), (-SIDE, 0.0)))
+def test_an_overlap_is_refused_with_its_place(gap, shift):
+    scene = face_to_face(shift, gap, count=2, on_floor=False)
+    with pytest.raises(
+        SceneError, match=r"RigidBody 'cube .' and RigidBody 'cube .': .* near \[.*\] m; move them apart, so that they "
+    ):
+        ProjectiveDynamics(0.03).build(scene)
+
+
+@pytest.mark.verification(float32=True)
+def test_a_cube_exactly_on_a_soft_slab_is_in_contact_with_it():
+    """It is not bound to it: contact bears its weight, and it flies up if it is thrown."""
+    body = cube("cube", (0.02, 0.02, 0.04))
+    scene = Scene((slab((0.1, 0.1, 0.04), friction=0.5), body), constraints=(Constraint("bottom"),))
+    sim = simulated(scene, 0.02, 5e-3)
+    states = list(steps(sim, 30))
+    height = [float(sim.sense(s).center[0, 0, 2]) for s in (sim.state(), *states)]
+    assert max(height) < height[0] + 0.01 * sim.model.mesh.edge
+    weight = 1000.0 * SIDE**3 * G
+    assert sim.report().bone_force[0, 0, 2] == pytest.approx(weight, rel=0.02)
+    up = simulated(dataclasses.replace(scene, joints=(thrown(body, (0, 0, 0.5, 0, 0, 0)),)), 0.02, 5e-3)
+    flown = list(steps(up, 8))[-1]
+    assert float(up.sense(flown).center[0, 0, 2]) > height[0] + 0.5 * 0.04 - 0.5 * G * 0.05**2
+    assert up.report().contacts[0] == 0
+
+
+def test_matter_on_a_link_is_in_contact_with_it_and_a_warning_says_how_to_bind_it():
+    """A pad that merely touches a link, and a pad that reaches into it."""
+    link = RigidBody("link", Box((-0.05, -0.05, -0.05), (0.05, 0.05, 0.0)))
+    joint = Joint("stand", "fixed", None, "link")
+    for depth, bound in ((0.0, False), (2e-4, True)):
+        pad = SoftBody("pad", Box((-0.04, -0.04, -depth), (0.04, 0.04, 0.04)), Material(1e5))
+        scene = Scene((pad, link), joints=(joint,))
+        if bound:
+            sim = Simulation(scene, ProjectiveDynamics(0.02), 5e-3)
+        else:
+            with pytest.warns(UserWarning, match=r"'pad' touches RigidBody 'link' and is not bound .* by 0.0002 m"):
+                sim = Simulation(scene, ProjectiveDynamics(0.02), 5e-3)
+        assert (sim.model.mesh.bone >= 0).any() == bound
+        list(steps(sim, 4))
+        assert (sim.report().contacts[0] > 0) == (not bound)
+
+
+@pytest.mark.verification
+def test_gradients_through_bodies_that_part_slowly_are_those_of_differences(rng):
+    """Two cubes a tenth of the clearance apart, in motion along each other, by their poses, velocities and friction."""
+    scene = face_to_face(0.008, 3e-5, count=2)
+    push = thrown(scene.rigid[1], (0.02, 0.01, 0.0, 0.0, 0.0, 0.1))
+    sim = simulated(dataclasses.replace(scene, joints=(push,)), 0.03, 2e-3, tolerance=1e-13)
+    rest = sim.state()
+    inputs = {"q": rest.q, "qd": rest.qd} | {n: sim.parameter(n) for n in ("body_friction", "gravity", "mass")}
+    by = torch.as_tensor(rng.normal(size=rest.q.shape))
+
+    def loss(values: dict) -> torch.Tensor:
+        state = sim.state(q=values["q"], qd=values["qd"])
+        for _ in range(3):
+            state = sim.step(state, torch.zeros(1, 0), **{n: v for n, v in values.items() if n not in ("q", "qd")})
+        return (by * state.q).sum()
+
+    leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
+    loss(leaves).backward()
+    apart = [(c[1] - c[0])[2] for c in (sim.sense(s).center[0] for s in (rest, *steps(sim, 3)))]
+    assert 1.5e-5 < apart[-1] - apart[0] < 2.5e-5  # they part still
+    for name, value in inputs.items():
+        direction = torch.as_tensor(rng.normal(size=value.shape)) * (1e-2 if name == "q" else 1.0)
+        slope, size = float((leaves[name].grad * direction).sum()), 1e-6 * (float(value.abs().median()) or 1.0)
+        with torch.no_grad():
+            up, down = (float(loss(inputs | {name: value + s * size * direction})) for s in (1.0, -1.0))
+        assert slope != 0.0, name
+        assert slope == pytest.approx((up - down) / (2.0 * size), rel=1e-5, abs=1e-10 / size), name
+
+
+@pytest.mark.parametrize("turned", (0.0, 25.0))
+def test_a_flat_rigid_top_touches_vertices_alone(turned):
+    """The edge between the two triangles of its top adds no contacts: a soft cube rests as on an obstacle.
+
+    The ridges of a rail that is narrower than the edges of the cube carry it.
+    """
+    rotation = Rotation.from_euler("z", turned, degrees=True).as_matrix()
+    mesh = tetrahedra(Box((-0.04, -0.04, 0.0), (0.04, 0.04, 0.08)), 0.03)
+    x = mesh.vertices @ rotation.T + [0.0, 0.0, 5e-4]
+    body = SoftBody("cube", TetMesh(x, mesh.tets), Material(1e5, 0.3, 1000.0))
+    table, rail = Box((-0.1, -0.11, -0.1), (0.1, 0.1, 0.0)), Box((-0.1, -0.008, -0.1), (0.1, 0.008, 0.0))
+    ends, contacts = [], []
+    for shape, rigid in ((table, True), (table, False), (rail, True)):
+        under = {"obstacles": (Obstacle(shape),)}
+        if rigid:
+            under = {"joints": (Joint("held", "fixed", None, "under"),)}
+        bodies = (body, RigidBody("under", shape, 1000.0))[: 1 + rigid]
+        sim = simulated(Scene(bodies, **under), 1.0, 1e-2)
+        end = last(sim, 30)
+        ends.append(end.position[0].double().numpy())
+        contacts.append(int(sim.report().contacts[0]))
+        weight = 1000.0 * 0.08**3 * G
+        assert sim.report().contact_force[0, :, 2].sum() == pytest.approx(weight, rel=0.02)
+    assert contacts[0] == contacts[1] == (mesh.vertices[:, 2] == 0.0).sum()
+    np.testing.assert_allclose(ends[0] - ends[0].mean(axis=0), ends[1] - ends[1].mean(axis=0), atol=1e-5)
+    assert contacts[2] > 4
+    assert ends[2][:, 2].min() > -2e-3

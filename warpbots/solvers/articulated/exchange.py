@@ -1,0 +1,308 @@
+"""Impulses between bodies and points of matter, solved together with the motion of the bodies.
+
+A point of matter with the mass m at the place x touches a body. Without the body it would have the velocity v at the
+end of a step; the body has the twist V. With the velocity of the point relative to the body, w = v - V(x), and its
+velocity after contact by `constrain`, the impulse on the body is
+
+    p = m (w - constrain(w)),
+
+and the point receives -p. So both are at the same velocity where they stick, whatever their masses are: the step is
+stable at every ratio of masses, because V is the twist at the end of the step. Momentum and angular momentum of body
+and point together do not change. The impulse acts as the constant force c p during the last stage, whose length is
+1 / c; so the body receives the whole impulse within the step.
+
+Each point touches one body. During the last stage the points of a body move with the velocity of its centre of mass.
+The arm of an impulse is then that at the start of the impulse, and the angular momentum of a free body that does not
+spin changes by exactly x cross p. Normals and the set of points are constant in a step.
+"""
+
+import warp as wp
+
+from warpbots.contact import CODES, constrain
+from warpbots.solvers.articulated.cloud_contact import apply
+from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
+from warpbots.solvers.articulated.joints import freedom_of
+from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters, RobotArrays
+from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, mat33, scalar, spatial, vec3
+from warpbots.solvers.articulated.step_arrays import Links, StepArrays
+
+__all__ = [
+    "center_kernel",
+    "center_of",
+    "impulse_kernel",
+    "differentiate_exchange",
+    "motion_gradients_kernel",
+    "point_gradients_kernel",
+    "sum_exchange",
+    "touches_matter",
+]
+
+_constrain = constrain(3, scalar)
+_STICKY, _SLIP, _SEPARATE = (wp.constant(CODES[name]) for name in ("sticky", "slip", "separate"))
+_ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
+
+
+@wp.func
+def velocity_at(V: Twist, x: vec3):
+    """Velocity at x of a body with the twist V [m/s]."""
+    return linear(V) + wp.cross(angular(V), x)
+
+
+@wp.func
+def moved(x: vec3, V: Twist, center: vec3, c: scalar):
+    """Place at the end of a stage of a point that is at x at its start and moves with the centre of mass [m]."""
+    return x + velocity_at(V, center) / c
+
+
+@wp.func
+def impulse(x: vec3, m: scalar, v: vec3, n: vec3, condition: int, mu: scalar, V: Twist):
+    """Impulse p = m (w - constrain(w)) on a body of twist V [N s]."""
+    w = v - velocity_at(V, x)
+    return m * (w - _constrain(w, n, -wp.dot(w, n), condition, mu, _ZERO))
+
+
+@wp.func
+def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
+    """Derivative of constrain(w) with respect to w."""
+    I = wp.identity(n=3, dtype=scalar)
+    P = I - wp.outer(n, n)
+    push = -wp.dot(w, n)
+    C = P
+    if condition == _STICKY:
+        C = mat33()
+    elif condition != _SLIP:
+        if push <= _ZERO:
+            C = I
+        elif condition != _SEPARATE and mu > _ZERO:
+            w_t = P @ w
+            speed = wp.length(w_t)
+            C = mat33()
+            if speed > mu * push:
+                share = mu * push / speed
+                t = w_t / speed
+                C = (_ONE - share) * P + share * wp.outer(t, t) + mu * wp.outer(t, n)
+    return C
+
+
+@wp.func
+def center_of(design: ModelParameters, links: Links, k: int):
+    """Centre of mass of body k of all worlds [m]."""
+    return links.body_position[k] + links.body_rotation[k] @ design.center[k]
+
+
+@wp.kernel
+def center_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    # out
+    center_out: wp.array[vec3],
+):
+    """Write the centre of mass of each body."""
+    k = wp.tid()
+    center_out[k] = center_of(robot.design, links, k)
+
+
+@wp.func
+def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar, w: int, b: int):
+    """Write the wrench of all points on body b, and its derivative, for the motion in `links`."""
+    tree = robot.tree
+    V = links.twist[w * tree.elements + tree.element[b]]
+    k = w * tree.bodies + b
+    way = moved(vec3(), V, center_of(robot.design, links, k), c)
+    first = exchange.first[k]
+    force = vec3()
+    torque = vec3()
+    GG = mat33()
+    XG = mat33()
+    GX = mat33()
+    XGX = mat33()
+    for i in range(first, first + exchange.count[k]):
+        x = exchange.place[i] + way
+        m = exchange.mass[i]
+        n = exchange.normal[i]
+        mu = exchange.friction[i]
+        p = impulse(x, m, exchange.velocity[i], n, exchange.condition[i], mu, V)
+        relative = exchange.velocity[i] - velocity_at(V, x)
+        G = m * (wp.identity(n=3, dtype=scalar) - constrain_tangent(relative, n, exchange.condition[i], mu))
+        X = wp.skew(x)
+        force += p
+        torque += wp.cross(x, p)
+        GG += G
+        XG += X @ G
+        GX += G @ X
+        XGX += X @ G @ X
+    exchange.wrench[k] = spatial(c * torque, c * force)
+    exchange.blocks[4 * k] = -c * XGX
+    exchange.blocks[4 * k + 1] = c * XG
+    exchange.blocks[4 * k + 2] = -c * GX
+    exchange.blocks[4 * k + 3] = c * GG
+
+
+@wp.func
+def differentiate_exchange(robot: RobotArrays, work: StepArrays, c: scalar, w: int, body: int, j: int):
+    """Add the derivatives of the wrench of the points of matter on a body to column j of the Jacobian.
+
+    The points move with the velocity of the centre of mass during the stage (`exchange`).
+    """
+    tree = robot.tree
+    at = w * tree.freedom
+    f = tree.element[body]
+    if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
+        return
+    k = w * tree.bodies + body
+    s = work.displaced[at + j]
+    V = work.links.twist[w * tree.elements + f]
+    center = center_of(robot.design, work.links, k)
+    dV = work.drift[at + j] + cross_motion(s, V)
+    way = (velocity_at(dV, center) + wp.cross(angular(V), velocity_at(s, center))) / c
+    dV = dV + spatial(vec3(), wp.cross(angular(V), way))
+    torque = wp.cross(way, linear(work.exchange.wrench[k]))
+    dW = apply(work.exchange.blocks, 4 * k, dV) - spatial(torque, vec3())
+    column = w * tree.freedom * tree.freedom + j
+    while f >= 0:
+        for m in range(freedom_of(tree.kind[f])):
+            i = tree.dof[f] + m
+            work.jacobian[column + i * tree.freedom] += wp.dot(work.axis[at + i], dW)
+        f = tree.parent[f]
+
+
+@wp.func
+def touches_matter(work: StepArrays, k: int):
+    """1 if points of matter touch body k of all worlds, else 0."""
+    touched = int(0)
+    if work.exchange.capacity > 0:
+        touched = wp.min(1, work.exchange.count[k])
+    return touched
+
+
+@wp.func
+def exchange_power(
+    x: vec3, m: scalar, v: vec3, n: vec3, condition: int, mu: scalar, V: Twist, center: vec3, L: Twist, c: scalar,
+    g: vec3,
+):  # fmt: skip
+    """Product (g - c L(y)) . p of an impulse p at the place y of a point at the end of the stage.
+
+    g is the gradient with respect to p, L the virtual twist of the body.
+    """
+    y = moved(x, V, center, c)
+    return wp.dot(g - c * velocity_at(L, y), impulse(y, m, v, n, condition, mu, V))
+
+
+@wp.kernel(enable_backward=False)
+def impulse_kernel(
+    # model
+    tree: JointTree,
+    # work
+    exchange: Exchange,
+    twist: wp.array[Twist],
+    center: wp.array[vec3],
+    c: wp.array[scalar],
+    # out
+    impulse_out: wp.array[vec3],
+):
+    """Write the impulse of each point on its body."""
+    w, b = wp.tid()
+    k = w * tree.bodies + b
+    V = twist[w * tree.elements + tree.element[b]]
+    first = exchange.first[k]
+    for i in range(first, first + exchange.count[k]):
+        y = moved(exchange.place[i], V, center[k], c[w])
+        impulse_out[i] = impulse(
+            y, exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
+            exchange.friction[i], V,
+        )  # fmt: skip
+
+
+@wp.kernel(enable_backward=False)
+def motion_gradients_kernel(
+    # model
+    tree: JointTree,
+    # work
+    exchange: Exchange,
+    twist: wp.array[Twist],
+    center: wp.array[vec3],
+    c: wp.array[scalar],
+    impulse_adj: wp.array[vec3],
+    # out
+    twist_adj_out: wp.array[Twist],
+    center_adj_out: wp.array[vec3],
+):
+    """Write the gradients with respect to twists and centres of mass, from the gradients of the impulses.
+
+    The gradients with respect to twists are added.
+    """
+    w, b = wp.tid()
+    k = w * tree.bodies + b
+    e = w * tree.elements + tree.element[b]
+    V = twist[e]
+    V_total = Twist()
+    center_total = vec3()
+    first = exchange.first[k]
+    for i in range(first, first + exchange.count[k]):
+        _x, _m, _v, _n, _condition, _mu, V_adj, place_adj, _L, _c, _g = wp.grad(exchange_power)(
+            exchange.place[i], exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
+            exchange.friction[i], V, center[k], Twist(), c[w], impulse_adj[i],
+        )  # fmt: skip
+        V_total += V_adj
+        center_total += place_adj
+    twist_adj_out[e] = twist_adj_out[e] + V_total
+    center_adj_out[k] = center_total
+
+
+@wp.kernel(enable_backward=False)
+def point_gradients_kernel(
+    # model
+    tree: JointTree,
+    # work
+    exchange: Exchange,
+    twist: wp.array[Twist],
+    center: wp.array[vec3],
+    sweep: wp.array[Twist],
+    c: wp.array[scalar],
+    impulse_adj: wp.array[vec3],
+    # out
+    gradients_out: ExchangeGradients,
+    twist_adj_out: wp.array[Twist],
+    sweep_adj_out: wp.array[Twist],
+    center_adj_out: wp.array[vec3],
+):
+    """Write the gradients with respect to the points, from the gradients of the impulses and the virtual power.
+
+    The derivatives of the virtual power alone are added to the gradients of twists and virtual twists, and written to
+    those of the centres of mass.
+    """
+    w, b = wp.tid()
+    k = w * tree.bodies + b
+    e = w * tree.elements + tree.element[b]
+    V = twist[e]
+    L = sweep[e]
+    V_total = Twist()
+    L_total = Twist()
+    center_total = vec3()
+    first = exchange.first[k]
+    for i in range(first, first + exchange.count[k]):
+        x = exchange.place[i]
+        m = exchange.mass[i]
+        v = exchange.velocity[i]
+        n = exchange.normal[i]
+        condition = exchange.condition[i]
+        mu = exchange.friction[i]
+        x_adj, m_adj, v_adj, n_adj, _condition, mu_adj, _V, _place, _L, _c, _g = wp.grad(exchange_power)(
+            x, m, v, n, condition, mu, V, center[k], L, c[w], impulse_adj[i]
+        )
+        gradients_out.place[i] = x_adj
+        gradients_out.mass[i] = m_adj
+        gradients_out.velocity[i] = v_adj
+        gradients_out.normal[i] = n_adj
+        gradients_out.friction[i] = mu_adj
+        _y, _mass, _vel, _normal, _kind, _muu, V_adj, place_adj, L_adj, _rate, _zero = wp.grad(exchange_power)(
+            x, m, v, n, condition, mu, V, center[k], L, c[w], vec3()
+        )
+        V_total += V_adj
+        L_total += L_adj
+        center_total += place_adj
+    twist_adj_out[e] = twist_adj_out[e] + V_total
+    sweep_adj_out[e] = sweep_adj_out[e] + L_total
+    center_adj_out[k] = center_total

@@ -1,0 +1,145 @@
+"""Launches for the impulses between bodies and points of matter in a step, and their adjoints."""
+
+import dataclasses
+import functools
+
+import warp as wp
+
+from warpbots.numerics import Launch, clear_gradients, launch, launch_all
+from warpbots.solvers.adjoint_cache import AdjointCache
+from warpbots.solvers.articulated.exchange import (
+    center_kernel,
+    impulse_kernel,
+    motion_gradients_kernel,
+    point_gradients_kernel,
+)
+from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
+from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
+from warpbots.solvers.articulated.tree_passes import adjoints, poses
+
+__all__ = ["ExchangeStep", "ExchangeWorkspace"]
+
+_KEPT = {
+    "place": vec3, "mass": scalar, "velocity": vec3, "normal": vec3, "condition": int, "friction": scalar
+}  # fmt: skip
+"""Fields of `Exchange` with an entry for each point, which a state keeps for the adjoint of the step before it."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExchangeStep:
+    """The points of matter that touch bodies in one step.
+
+    Attributes:
+        points: The points, as a Warp struct.
+        particle: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
+        share: Share of matter that touches, interpolated at each point [1], shape (n,).
+        impulse: Impulse of each point on its body [N s], shape (n,).
+        impulse_adj: Gradient with respect to the impulses, shape (n,).
+        center: Centre of mass of each body at the end of the step, with its gradient [m], shape (worlds * n_bodies,).
+        gradients: Gradients with respect to the points.
+    """
+
+    points: Exchange
+    particle: wp.array
+    share: wp.array
+    impulse: wp.array
+    impulse_adj: wp.array
+    center: wp.array
+    gradients: ExchangeGradients
+
+    def work(self, model: ArticulatedModel) -> StepArrays:
+        """Intermediate results of a stage with these points; all other arrays are those of the workspace."""
+        work = StepArrays()
+        for name in StepArrays.vars:
+            setattr(work, name, getattr(model.workspace.work, name))
+        work.exchange = self.points
+        return work
+
+    def find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
+        """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
+        launch_all(self._motion(model, stage), model.device)
+        inputs = [*self._moved(model), stage.c]
+        launch(impulse_kernel, _size(model), inputs, [self.impulse], model.device)
+
+    def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
+        """Adjoint of `find_impulses` by the stage; the gradients of the points follow in `adj_power`."""
+        workspace, steps = model.workspace, self._motion(model, stage)
+        clear_gradients(workspace.gradients())
+        launch_all(steps, model.device)
+        inputs, outputs = (
+            [*self._moved(model), stage.c, self.impulse_adj],
+            [workspace.links.twist.grad, self.center.grad],
+        )
+        launch(motion_gradients_kernel, _size(model), inputs, outputs, model.device)
+        adjoints(steps, model.device)
+
+    def adj_power(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
+        """Write the gradients of the points, and add the gradients of the virtual power of their impulses.
+
+        The poses, twists and virtual twists of the bodies are in the workspace.
+        """
+        workspace, centers = model.workspace, self._centers(model)
+        launch_all([centers], model.device)
+        inputs = [*self._moved(model), workspace.sweep, stage.c, self.impulse_adj]
+        outputs = [self.gradients, workspace.links.twist.grad, workspace.sweep.grad, self.center.grad]
+        launch(point_gradients_kernel, _size(model), inputs, outputs, model.device)
+        adjoints([centers], model.device)
+
+    def _motion(self, model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
+        return [*poses(model, stage), self._centers(model)]
+
+    def _centers(self, model: ArticulatedModel) -> Launch:
+        return center_kernel, self.center.size, [model.robot_arrays, model.workspace.links], [self.center]
+
+    def _moved(self, model: ArticulatedModel) -> list:
+        return [model.tree, self.points, model.workspace.links.twist, self.center]
+
+
+def _size(model: ArticulatedModel) -> tuple[int, int]:
+    return model.worlds, model.tree.bodies
+
+
+class ExchangeWorkspace:
+    """Arrays for the points of matter that touch the bodies of a model."""
+
+    def __init__(self, model: ArticulatedModel, capacity: int):
+        """Allocate the arrays.
+
+        Args:
+            model: The model of the bodies.
+            capacity: Room for points, of all worlds.
+        """
+        self._bodies, self._device, self._capacity = model.worlds * model.tree.bodies, model.device, capacity
+        self._steps: AdjointCache = AdjointCache()
+        self._sums = self._zeros(self._bodies, Twist), self._zeros(4 * self._bodies, mat33)
+        self._impulse_adj, self._gradients = self._zeros(capacity, vec3), ExchangeGradients()
+        self._center = self._zeros(self._bodies, vec3, requires_grad=True)
+        for name in ExchangeGradients.vars:
+            setattr(self._gradients, name, self._zeros(capacity, _KEPT[name]))
+
+    def step(self, state_out: object, keep: bool) -> ExchangeStep:
+        """Arrays for the points of the step that ends in `state_out`; all steps share them unless `keep` is true."""
+        return self._steps.of(state_out, self._step) if keep else self._shared
+
+    @functools.cached_property
+    def measured(self) -> ExchangeStep:
+        """Arrays for the points at which the forces of a state are measured."""
+        return self._step()
+
+    @functools.cached_property
+    def _shared(self) -> ExchangeStep:
+        return self._step()
+
+    def _step(self) -> ExchangeStep:
+        points = Exchange()
+        points.capacity, (points.wrench, points.blocks) = self._capacity, self._sums
+        points.first, points.count = self._zeros(self._bodies, int), self._zeros(self._bodies, int)
+        for name, dtype in _KEPT.items():
+            setattr(points, name, self._zeros(self._capacity, dtype))
+        own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, vec3))
+        return ExchangeStep(points, *own, self._impulse_adj, self._center, self._gradients)
+
+    def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:
+        return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)

@@ -1,0 +1,181 @@
+"""The Jacobian of the residual: displacements of the subtrees, and the changes of their wrenches (`residual`)."""
+
+import warp as wp
+
+from warpbots.solvers.articulated.cloud_contact import apply
+from warpbots.solvers.articulated.joints import BALL, cayley_rate, cayley_tangent, freedom_of
+from warpbots.solvers.articulated.kinematics import of_joint, twist_along
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
+from warpbots.solvers.articulated.spatial import (
+    Twist,
+    angular,
+    cross_force,
+    cross_motion,
+    linear,
+    momentum,
+    scalar,
+    spatial,
+    vec3,
+)
+from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
+from warpbots.solvers.articulated.subtree_sums import element_of
+
+__all__ = ["chart", "differentiate", "differentiate_load", "differentiate_pair", "displace_element"]
+
+_TWO = wp.constant(scalar(2.0))
+
+
+@wp.func
+def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
+    """Derivatives of the motion of element e and of its velocity with respect to the displacement x of the stage.
+
+    The motion is a rotation or a translation. Each derivative is a 3 x 3 matrix.
+    """
+    c = stage.c[w]
+    T = wp.identity(n=3, dtype=scalar)
+    dv = c * T
+    if tree.kind[e] == BALL:
+        x = of_joint(tree, stage.x, w, e)
+        T = cayley_tangent(x)
+        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
+    return T, dv
+
+
+@wp.func
+def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: int, e: int):
+    """Write the axes S of element e, the twists s of unit displacements, and the changes a and g in its subtree."""
+    tree = robot.tree
+    design = robot.design
+    links = work.links
+    kind = tree.kind[e]
+    count = freedom_of(kind)
+    n = w * tree.elements + e
+    V_p = Twist()
+    A_p = spatial(vec3(), -design.gravity[w])
+    parent = tree.parent[e]
+    if parent >= 0:
+        V_p = links.twist[w * tree.elements + parent]
+        A_p = links.acceleration[w * tree.elements + parent]
+    c = stage.c[w]
+    T, dv = chart(tree, stage, w, e)
+    p = links.position[n]
+    basis = links.basis[n]
+    both = V_p + links.twist[n]
+    for k in range(count):
+        i = w * tree.freedom + tree.dof[e] + k
+        one = vec3()
+        one[k] = scalar(1.0)
+        s = twist_along(kind, basis, p, T @ one)
+        v = twist_along(kind, basis, p, dv @ one)
+        drift = cross_motion(V_p, s)
+        work.axis[i] = twist_along(kind, basis, p, one)
+        work.displaced[i] = s
+        work.drift[i] = drift + v
+        work.lag[i] = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+
+
+@wp.func
+def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
+    """Change I g + 2 B a of the wrench of subtree n, with a = `drift` and g = `lag`."""
+    w = angular(drift)
+    return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
+        work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
+    )
+
+
+@wp.func
+def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
+    """Write the residual of velocity k of element e, and entries of the Jacobian in the row and column of the velocity.
+
+    The entries are for the velocities of e and of all elements that carry e.
+    """
+    tree = robot.tree
+    n = w * tree.elements + e
+    j = tree.dof[e] + k
+    J = w * tree.freedom * tree.freedom
+    at = w * tree.freedom
+    S = work.axis[at + j]
+    s = work.displaced[at + j]
+    pushed = work.pushed[n]
+    work.residual[at + j] = wp.dot(S, work.force[n] - pushed)
+    D = change(work, n, work.drift[at + j], work.lag[at + j])
+    for m in range(freedom_of(tree.kind[e])):
+        i = tree.dof[e] + m
+        work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D + cross_force(s, pushed))
+    D = D + cross_force(s, work.force[n])
+    # the row: S . (I g + 2 B a) = (I S) . g + (2 B)^T S . a
+    IS = momentum(work.mass[n], work.moment[n], work.inertia[n], S)
+    BS = wp.transpose(work.coriolis[n]) @ angular(S) + _TWO * wp.cross(work.momentum[n], linear(S))
+    WS = cross_force(S, pushed)
+    f = tree.parent[e]
+    while f >= 0:
+        for m in range(freedom_of(tree.kind[f])):
+            i = tree.dof[f] + m
+            work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D)
+            lag = wp.dot(IS, work.lag[at + i]) + wp.dot(BS, angular(work.drift[at + i]))
+            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, work.displaced[at + i])
+        f = tree.parent[f]
+
+
+@wp.func
+def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, j: int):
+    """Add the derivatives of the contact wrench of a pair to column j of the Jacobian."""
+    tree = robot.tree
+    contacts = robot.contacts
+    solids = robot.solids
+    links = work.links
+    pairs = work.pairs
+    m = w * contacts.pairs + pair
+    a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
+    b = element_of(tree, solids.body[contacts.pair_solid[pair]])
+    at = w * tree.freedom
+    e = tree.of_dof[j]
+    moves_a = int(0)
+    moves_b = int(0)
+    if a >= 0:
+        moves_a = tree.carries[e * tree.elements + a]
+    if b >= 0:
+        moves_b = tree.carries[e * tree.elements + b]
+    if moves_a + moves_b == 0:
+        return
+    s = work.displaced[at + j]
+    drift = work.drift[at + j]
+    dW = Twist()
+    if moves_a == 1:
+        dV = drift + cross_motion(s, links.twist[w * tree.elements + a])
+        dW = apply(pairs.blocks, 12 * m, s) + apply(pairs.blocks, 12 * m + 8, dV)
+    if moves_b == 1:
+        dV = drift + cross_motion(s, links.twist[w * tree.elements + b])
+        dW = dW - apply(pairs.blocks, 12 * m + 4, s) - apply(pairs.blocks, 12 * m + 8, dV)
+    column = w * tree.freedom * tree.freedom + j
+    for side in range(2):
+        f = wp.where(side == 0, a, b)
+        sign = wp.where(side == 0, scalar(-1.0), scalar(1.0))
+        while f >= 0:
+            for k in range(freedom_of(tree.kind[f])):
+                i = tree.dof[f] + k
+                work.jacobian[column + i * tree.freedom] += sign * wp.dot(work.axis[at + i], dW)
+            f = tree.parent[f]
+
+
+@wp.func
+def differentiate_load(robot: RobotArrays, work: StepArrays, w: int, body: int, j: int):
+    """Add the derivatives of the external wrench of a body to column j of the Jacobian.
+
+    Force and torque keep their axes; the force moves with the centre of mass.
+    """
+    tree = robot.tree
+    at = w * tree.freedom
+    f = tree.element[body]
+    if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
+        return
+    k = w * tree.bodies + body
+    s = work.displaced[at + j]
+    c = work.links.body_position[k] + work.links.body_rotation[k] @ robot.design.center[k]
+    moment = wp.cross(linear(s) + wp.cross(angular(s), c), robot.design.force[k])
+    column = w * tree.freedom * tree.freedom + j
+    while f >= 0:
+        for m in range(freedom_of(tree.kind[f])):
+            i = tree.dof[f] + m
+            work.jacobian[column + i * tree.freedom] -= wp.dot(angular(work.axis[at + i]), moment)
+        f = tree.parent[f]

@@ -1,0 +1,171 @@
+"""The step of rigid bodies that points of matter touch, and its adjoint; the same for every kind of matter."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.numerics import Launch, clear_gradients, launch, launch_all, parallel
+from warpbots.solvers.articulated import Articulated
+from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.model import ArticulatedState
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.tree_passes import adjoints, poses
+from warpbots.solvers.coupled.impossible_motions import find_impossible
+from warpbots.solvers.coupled.model import CoupledModel
+from warpbots.solvers.coupled.touching_gradients import (
+    add_friction_gradients_kernel,
+    adj_wrench_kernel,
+    pose_gradients_kernel,
+)
+from warpbots.solvers.coupled.touching_points import (
+    find_touching_kernel,
+    list_points_kernel,
+    place_solids_kernel,
+    surface_kernel,
+    wrench_kernel,
+)
+
+__all__ = ["BodyStep"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BodyStep:
+    """The step of the rigid bodies with the points of matter that touch them.
+
+    Between `find` and `advance`, the exchange of a solver of soft bodies writes place, mass and velocity of the points;
+    after `advance` it applies the impulses to the matter.
+
+    Attributes:
+        model: The model.
+        solver: Solver of the rigid bodies.
+        state: State of the rigid bodies at the start of the step.
+        control: Control signals of the rigid bodies, double precision, shape (worlds, rigid channels).
+        state_out: State of the rigid bodies at the end of the step.
+        dt: Length of the step [s].
+        exchange: Arrays for the points of this step.
+        force: Array for the mean force of matter on each rigid body over the step [N], double precision, shape (worlds,
+            n_bodies), vector; None if forces are not measured.
+        torque: Array for the torque of these forces about the origin [N m], of the same shape, or None.
+    """
+
+    model: CoupledModel
+    solver: Articulated
+    state: ArticulatedState
+    control: wp.array
+    state_out: ArticulatedState
+    dt: float
+    exchange: ExchangeStep
+    force: wp.array | None = None
+    torque: wp.array | None = None
+
+    def find(self, x: wp.array, radius: wp.array) -> None:
+        """List the points of matter that touch bodies.
+
+        Args:
+            x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
+            radius: Radii of the points [m], double precision, shape (worlds * n_points,); negative for points that
+                cannot touch.
+        """
+        model, work, exchange = self.model, self.model.workspace, self.exchange
+        launch_all(self._start_poses(), model.device)
+        self._place_solids()
+        inputs = [
+            self._count, model.solids.kind, model.solids.reach, model.solids, len(model.matter), self.lanes,
+            x, radius, work.axes, work.origin,
+        ]  # fmt: skip
+        launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
+        inputs, outputs = [self._count, len(model.matter), work.body], [exchange.points, exchange.particle]
+        launch(list_points_kernel, model.worlds, inputs, outputs, model.device)
+        if self.force is None:
+            find_impossible(model, x, exchange, self.lanes, self.dt)
+
+    def advance(self, x: wp.array, radius: wp.array, rate: float) -> None:
+        """Move the bodies, and find the impulses of the points.
+
+        Args:
+            x: As for `find`.
+            radius: As for `find`.
+            rate: Share of an overlap that contact removes in a step [1].
+        """
+        model, work, exchange = self.model, self.model.workspace, self.exchange
+        inputs = [
+            self._count, model.solids, work.soft_body, model.body_friction, len(model.matter), self.lanes, x,
+            scalar(self.dt), scalar(rate), radius, work.axes, work.origin, work.body, exchange.particle,
+        ]  # fmt: skip
+        launch(surface_kernel, self.threads, inputs, [exchange.points], model.device)
+        self.solver.advance(model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
+        if self.force is not None:
+            inputs, outputs = [*self._sizes, exchange.points, exchange.impulse], [self.force, self.torque]
+            launch(wrench_kernel, self._bodies, inputs, outputs, model.device)
+
+    @property
+    def lanes(self) -> int:
+        """Number of threads for the points of a world: one for each point on a GPU, one on a CPU."""
+        return len(self.model.matter) if parallel(self.model.device) else 1
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """Number of worlds, and `lanes`."""
+        return self.model.worlds, self.lanes
+
+    def adjoint(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array) -> None:
+        """Adjoint of `find` and `advance`, from the gradients by the impulses and by the state at the end.
+
+        Writes the gradients by the points to the arrays of the exchange, and adds to those by friction. The gradients
+        by the positions at which the points met the surfaces are added to `x_adj`, shape (worlds * n_points,), in the
+        order of the points of the exchange.
+        """
+        exchange = self.exchange
+        self._adj_wrenches([exchange.impulse_adj, None])
+        self.solver.advance_adjoint(self.model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
+        self._adj_wrenches([None, exchange.gradients.place])
+        self._adj_poses(x, radius, rate, x_adj)
+        self._add_friction_gradients()
+
+    def _adj_wrenches(self, outputs: list) -> None:
+        """Add to the gradients by impulses, or by places, from those by `force` and `torque`, if there are any."""
+        if self.force is not None:
+            inputs = [*self._sizes, self.exchange.points, self.exchange.impulse, self.force.grad, self.torque.grad]
+            launch(adj_wrench_kernel, self._bodies, inputs, outputs, self.model.device)
+
+    def _adj_poses(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array) -> None:
+        """Add the gradients by the poses of the bodies at the start, from the gradients by normals and distances."""
+        model, rigid, exchange, start = self.model, self.model.rigid, self.exchange, self._start_poses()
+        links, work = rigid.workspace.links, model.workspace
+        clear_gradients(rigid.workspace.gradients())
+        launch_all(start, model.device)
+        self._place_solids()
+        inputs = [
+            self._count, model.solids, work.soft_body, x, scalar(self.dt), scalar(rate), radius, work.axes, work.origin,
+            exchange.particle, exchange.points, exchange.gradients,
+        ]  # fmt: skip
+        outputs = [x_adj, links.body_position.grad, links.body_rotation.grad, work.friction_adj, work.no_samples]
+        launch(pose_gradients_kernel, self._bodies, inputs, outputs, model.device)
+        adjoints(start, model.device)
+
+    def _add_friction_gradients(self) -> None:
+        model = self.model
+        if model.body_friction.grad is not None:
+            inputs = [self._count, model.workspace.friction_adj]
+            outputs = [model.body_friction.grad]
+            launch(add_friction_gradients_kernel, model.worlds, inputs, outputs, model.device)
+
+    def _start_poses(self) -> list[Launch]:
+        return poses(self.model.rigid, self.model.rigid.workspace.at_rest(self.state))
+
+    def _place_solids(self) -> None:
+        model, work = self.model, self.model.workspace
+        inputs = [self._count, model.solids, model.rigid.workspace.links]
+        launch(place_solids_kernel, work.origin.size, inputs, [work.axes, work.origin], model.device)
+
+    @property
+    def _count(self) -> int:
+        return self.model.rigid.tree.bodies
+
+    @property
+    def _sizes(self) -> list:
+        return [self._count, scalar(self.dt)]
+
+    @property
+    def _bodies(self) -> tuple[int, int]:
+        return self.model.worlds, self._count

@@ -1,0 +1,135 @@
+"""Conversion of a scene with matter and rigid bodies into a `CoupledModel`."""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact import signed_distance
+from warpbots.numerics import real
+from warpbots.scene import Scene, SceneError
+from warpbots.solvers.articulated import Articulated
+from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
+from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+from warpbots.solvers.coupled.body_solids import body_solids
+from warpbots.solvers.coupled.compositions import CoupledMatter, composition_of
+from warpbots.solvers.coupled.measured_bodies import measured_bodies
+from warpbots.solvers.coupled.model import CoupledModel, CoupledWorkspace, MatterPoints, with_motions_of
+from warpbots.solvers.coupled.scene_parts import matter_channels, matter_of, robot_channels, robots_of
+from warpbots.solvers.coupled.thin_links import warn_of_thin_links
+from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.mass_spring import MassSpring
+from warpbots.solvers.mass_spring.model import MassSpringModel
+from warpbots.solvers.mpm import MPM
+from warpbots.solvers.mpm.model import MPMModel
+from warpbots.solvers.scene_parts import EMBEDDED, IN_MATTER, depth_in, is_in, lacking, remedy
+
+__all__ = ["build"]
+
+
+def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: int, device: wp.Device) -> CoupledModel:
+    """Build the model of a scene.
+
+    Raises:
+        SceneError: The scene cannot be simulated by both solvers together; the message says why.
+        ValueError: The solver of the matter has an option that the exchange does not take.
+    """
+    composition = composition_of(matter)
+    composition.refuse(matter)
+    _refuse_others(scene, composition, type(matter).__name__)
+    soft = matter.build(matter_of(scene), worlds, device)
+    rigid = bodies.build(robots_of(scene), worlds, device)
+    gravity = tiled(scene.gravity, worlds, device, vec3, requires_grad=True)
+    rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
+    points = composition.points(matter, soft)
+    _refuse_overlaps(scene, composition, points, soft, bodies, rigid)
+    warn_of_thin_links(scene.rigid, points)
+    solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
+    friction = [body.friction for body in (*scene.soft, *scene.rigid)]
+    return CoupledModel(
+        scene=scene, worlds=worlds, device=device, soft=soft, rigid=rigid,
+        body_friction=tiled(friction, worlds, device, real), solids=solids, points=points,
+        exchanges=ExchangeWorkspace(rigid, worlds * len(soft.matter)),
+        workspace=_workspace(scene, composition, soft, rigid, bodies.state(rigid, requires_grad=True)),
+    )  # fmt: skip
+
+
+def _workspace(
+    scene: Scene, composition: CoupledMatter, soft: MPMModel | MassSpringModel, rigid: ArticulatedModel,
+    measured: ArticulatedState,
+) -> CoupledWorkspace:  # fmt: skip
+    worlds, drives, device = rigid.worlds, rigid.frames.drives, rigid.device
+    channels = [np.array(c, dtype=int) for c in (matter_channels(scene), robot_channels(scene))]
+    bodies = len(scene.rigid)
+
+    def zeros(shape: int | tuple, dtype: type, requires_grad: bool = False) -> wp.array:
+        return wp.zeros(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+    return CoupledWorkspace(
+        *(device_array(channel, device, int) for channel in channels),
+        *(zeros((worlds, c.size), t, True) for c, t in zip(channels, (real, scalar), strict=True)),
+        axes=zeros(worlds * bodies, mat33),
+        origin=zeros(worlds * bodies, vec3),
+        soft_body=device_array(np.tile(soft.matter.body, worlds), device, int),
+        body=zeros(worlds * len(soft.matter), int),
+        friction_adj=zeros((worlds, bodies * len(scene.soft)), scalar),
+        no_samples=zeros((0, 0), scalar),
+        unused_lost=zeros((worlds,), scalar, True),
+        unused_time=zeros((worlds,), scalar, True),
+        unused_travel=zeros((worlds, drives), scalar, True),
+        stopped=zeros((worlds,), int),
+        measured_state=measured,
+        matter=composition.arrays(soft),
+    )
+
+
+def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> None:
+    if part := lacking(scene, composition.name, decided=IN_MATTER):
+        raise SceneError(
+            f"Coupled simulates matter by {solver} beside rigid bodies, in 3D, and takes no {part}: "
+            f"{remedy(scene, composition.name)}"
+        )
+    if law := next((c for c in scene.contacts if c.impact == "instant"), None):
+        raise SceneError(
+            f"Contact {law.name!r}: instant impacts divide a step, which Coupled cannot; use impact='compliant'"
+        )
+    soft, obstacles = {body.name for body in scene.soft}, {o.name for o in scene.obstacles}
+    if law := next((c for c in scene.contacts if {c.points, c.solid} & soft), None):
+        other, friction = "rigid bodies", "the mean of SoftBody.friction and RigidBody.friction"
+        if {law.points, law.solid} & obstacles:
+            other, friction = "obstacles", "Obstacle.friction"
+        instead = f"leave it out (the friction is {friction})"
+        raise SceneError(
+            f"Contact {law.name!r}: matter and {other} touch without a law under Coupled; "
+            f"{remedy(scene, composition.name, instead)}"
+        )
+
+
+def _refuse_overlaps(
+    scene: Scene, composition: CoupledMatter, points: MatterPoints, soft: MPMModel | MassSpringModel,
+    bodies: Articulated, rigid: ArticulatedModel,
+) -> None:  # fmt: skip
+    """Raise if a point of matter is inside a rigid body at the start, which would push it out or hold it.
+
+    Points may be inside by a quarter of their distance, as of bodies that are placed in contact.
+    """
+    at, x, most = measured_bodies(bodies, rigid), soft.matter.position, -0.25 * points.size
+    for k, body in enumerate(scene.rigid):
+        p, R = at.position[0, k], at.rotation[0, k]
+        depth = np.inf if body.shape is None else signed_distance(body.shape, (x - p) @ R)
+        if np.min(depth) < most:
+            i = int(np.argmin(depth))
+            soft_body = scene.soft[soft.matter.body[i]].name
+            raise SceneError(
+                f"RigidBody {body.name!r}: SoftBody {soft_body!r} is {-depth[i]:.3g} m inside it at the start, at "
+                f"{x[i].round(4).tolist()} m, and may be {-most:.2g} m, a quarter of a {points.cell}; "
+                f"{remedy(scene, composition.name, 'move them apart')}"
+            )
+        placed = dataclasses.replace(body, position=p, rotation=R)
+        if around := next((b for b in scene.soft if is_in(placed, b, EMBEDDED)), None):
+            raise SceneError(
+                f"RigidBody {body.name!r}: it is {depth_in(placed, around):.3g} m deep in SoftBody {around.name!r} at "
+                f"the start, around {p.round(4).tolist()} m, and may be {EMBEDDED:.0%} of its extent; "
+                f"{remedy(scene, composition.name, 'move them apart')}"
+            )

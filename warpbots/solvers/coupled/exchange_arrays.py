@@ -1,0 +1,52 @@
+"""Arrays for the exchange of impulses with rigid bodies that every step fills anew, for each solver of matter."""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE
+from warpbots.scene import FREEDOMS
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.device_arrays import device_array
+from warpbots.solvers.mass_spring.model import MassSpringModel
+from warpbots.solvers.mpm.model import MPMModel
+
+__all__ = ["FIXED", "GridArrays", "MassArrays"]
+
+FIXED = 1e8
+"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is."""
+
+
+class GridArrays:
+    """Arrays for the exchange with the grid of MPM.
+
+    Attributes:
+        radius: Radius of each particle [m], double precision, shape (worlds * n_particles,).
+        nodes: Velocity of each node without bodies [m/s] and share of its matter that touches [1], shape (worlds *
+            nodes,).
+        nodes_adj: Gradient with respect to `nodes`, shape (worlds * nodes,).
+    """
+
+    def __init__(self, soft: MPMModel):
+        nodes = soft.worlds * soft.grid.nodes
+        self.radius = wp.zeros(soft.worlds * len(soft.matter), dtype=scalar, device=soft.device)
+        self.nodes, self.nodes_adj = (wp.zeros(nodes, dtype=NODE, device=soft.device) for _ in range(2))
+
+
+class MassArrays:
+    """Arrays for the exchange with masses.
+
+    Attributes:
+        radius: Radius of each mass in contact, 0 [m], double precision, shape (worlds * n_masses,).
+        weight: Effective mass of each mass divided by its mass [1], double precision, shape (n_masses,).
+        moved_adj: Gradient with respect to the place of each point through the position of its mass at the end of the
+            step, shape (worlds * n_masses,), vector.
+        surface_adj: Gradient with respect to the position of each point through normals, shape (worlds * n_masses,),
+            vector.
+    """
+
+    def __init__(self, soft: MassSpringModel):
+        count, device = soft.worlds * len(soft.matter), soft.device
+        fixed = soft.freedom.numpy() == FREEDOMS.index("fixed")
+        self.radius = wp.zeros(count, dtype=scalar, device=device)
+        self.weight = device_array(np.where(fixed, FIXED, 1.0), device, scalar)
+        self.moved_adj, self.surface_adj = (wp.zeros(count, dtype=vec3, device=device) for _ in range(2))

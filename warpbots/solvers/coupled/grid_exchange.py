@@ -1,0 +1,130 @@
+"""Exchange of impulses between the particles of MPM and rigid bodies in one step, and its adjoint."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes, parallel, real
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.coupled.body_step import BodyStep
+from warpbots.solvers.coupled.exchange_arrays import GridArrays
+from warpbots.solvers.coupled.grid_gradients import (
+    add_gravity_gradient_kernel,
+    adj_free_nodes_kernel,
+    adj_gather_points_kernel,
+    adj_scatter_impulses_kernel,
+    adj_scatter_mass_kernel,
+)
+from warpbots.solvers.coupled.grid_points import (
+    RELAXATION,
+    free_nodes_kernel,
+    gather_points_kernel,
+    radius_kernel,
+    scatter_impulses_kernel,
+    scatter_mass_kernel,
+)
+from warpbots.solvers.mpm.explicit_step import clear, grid_threads
+from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.workspace import Gathered
+
+__all__ = ["GridExchange"]
+
+_LANES = 64
+_RATE = 1.0 / RELAXATION
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GridExchange:
+    """The step of the rigid bodies, and the impulses between them and the particles of the matter (`NodeImpulses`).
+
+    Attributes:
+        bodies: The step of the rigid bodies.
+        matter: State of the matter at the start of the step.
+    """
+
+    bodies: BodyStep
+    matter: MPMState
+
+    def apply(self, gathered: Gathered) -> None:
+        """Find the particles that touch, move the rigid bodies, and subtract their impulses from the grid."""
+        exchange, work = self.bodies.exchange, self._work
+        self._find_radii()
+        self.bodies.find(self.matter.motion.x, work.radius)
+        self._find_free_nodes(gathered)
+        self._launch(gather_points_kernel, [*self._particles, work.nodes], [exchange.points, exchange.share])
+        self.bodies.advance(self.matter.motion.x, work.radius, _RATE)
+        self._add_impulses(gathered, -1.0)
+
+    def apply_again(self, gathered: Gathered) -> None:
+        """Subtract the impulses of this step from the grid, which was filled again."""
+        self._add_impulses(gathered, -1.0)
+
+    def adjoint(self, gathered: Gathered, momentum_adj: wp.array) -> None:
+        """Adjoint of `apply`; `momentum_adj` is changed in place."""
+        exchange, work, soft = self.bodies.exchange, self._work, self._soft
+        motion_adj = self.matter.motion_adj
+        inputs = [*self._particles[1:], exchange.impulse, momentum_adj]
+        self._launch(adj_scatter_impulses_kernel, inputs, [motion_adj, exchange.impulse_adj])
+        self._find_radii()
+        self.bodies.adjoint(self.matter.motion.x, work.radius, _RATE, exchange.gradients.place)
+        self._add_impulses(gathered, 1.0)  # the velocities without bodies are needed again
+        self._find_free_nodes(gathered)
+        self._add_impulses(gathered, -1.0)
+        clear(soft, gathered.active, work.nodes_adj)
+        inputs = [
+            *self._matter, scalar(self.bodies.dt), exchange.particle, exchange.points, exchange.share, work.nodes,
+            exchange.gradients,
+        ]  # fmt: skip
+        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj])
+        inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
+        launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
+        inputs, outputs = [*self._particles, work.nodes_adj], [motion_adj, soft.material_adj]
+        self._launch(adj_scatter_mass_kernel, inputs, outputs)
+        self._add_gravity_gradient(gathered)
+
+    def _add_gravity_gradient(self, gathered: Gathered) -> None:
+        soft, lanes = self._soft, _LANES if parallel(self._soft.device) else 1
+        if soft.gravity.grad is not None:
+            inputs = [soft.grid.resolution[-1], soft.grid.pencils, gathered.active, self._work.nodes_adj]
+            launch_lanes(
+                add_gravity_gradient_kernel, soft.worlds, lanes, inputs, [soft.gravity.grad], soft.device
+            )  # fmt: skip
+
+    def _find_radii(self) -> None:
+        launch(radius_kernel, self._work.radius.size, self._matter, [self._work.radius], self._soft.device)
+
+    def _find_free_nodes(self, gathered: Gathered) -> None:
+        """Write the velocity without bodies, and the share of matter that touches, of the nodes near bodies."""
+        soft, nodes = self._soft, self._work.nodes
+        clear(soft, gathered.active, nodes)
+        self._launch(scatter_mass_kernel, self._particles, [nodes])
+        inputs = [*self._free, gathered.active, gathered.momentum]
+        launch(free_nodes_kernel, grid_threads(soft), inputs, [nodes], soft.device)
+
+    def _add_impulses(self, gathered: Gathered, factor: float) -> None:
+        inputs = [*self._particles[1:], self.bodies.exchange.impulse, scalar(factor)]
+        self._launch(scatter_impulses_kernel, inputs, [gathered.momentum])
+
+    @property
+    def _soft(self) -> MPMModel:
+        return self.bodies.model.soft
+
+    @property
+    def _work(self) -> GridArrays:
+        return self.bodies.model.workspace.matter
+
+    @property
+    def _matter(self) -> list:
+        return [self._soft.material, self._soft.geometry, self.matter.motion]
+
+    @property
+    def _particles(self) -> list:
+        return [*self._matter, self.bodies.exchange.particle]
+
+    @property
+    def _free(self) -> list:
+        soft = self._soft
+        return [soft.gravity, soft.grid.resolution[-1], soft.grid.pencils, grid_threads(soft)[1], real(self.bodies.dt)]
+
+    def _launch(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        launch(kernel, self.bodies.exchange.particle.size, inputs, outputs, self._soft.device)

@@ -1,0 +1,188 @@
+"""Adjoints of the kernels of `grid_points`."""
+
+import warp as wp
+
+from warpbots.contact.space_maps import space_maps
+from warpbots.numerics import NODE, matrix, real, sum_of_lanes, vector
+from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.coupled.grid_points import RELAXATION, radius_of
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.transfer import stencil
+
+__all__ = [
+    "add_gravity_gradient_kernel",
+    "adj_free_nodes_kernel",
+    "adj_gather_points_kernel",
+    "adj_scatter_impulses_kernel",
+    "adj_scatter_mass_kernel",
+]
+
+_vec, _mat, _s = vector(3), matrix(3), stencil(3)
+_sum = sum_of_lanes(vec3)
+in_space, from_space = space_maps(3)
+_MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
+_THREE, _RATE = (wp.constant(scalar(c)) for c in (3.0, 1.0 / RELAXATION))
+
+
+@wp.kernel(enable_backward=False)
+def adj_scatter_impulses_kernel(
+    # model
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # work
+    particle: wp.array[int],
+    impulse: wp.array[vec3],
+    momentum_adj: wp.array[NODE],
+    # out
+    motion_adj_out: _MotionArrays,
+    impulse_adj_out: wp.array[vec3],
+):
+    """Write the gradient by each impulse, -sum w h*, and add the gradient by the position of its particle."""
+    i = wp.tid()
+    r = particle[i]
+    if r >= 0:
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        first = grid.world[r] * grid.pencils
+        h, _M = _s.gather(momentum_adj, first, grid.resolution, x)
+        impulse_adj_out[i] = -in_space(_s.momentum(h))
+        slope = _s.slope(momentum_adj, first, grid.resolution, x, from_space(-impulse[i]), real(0.0), _mat())
+        motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+
+
+@wp.kernel(enable_backward=False)
+def adj_gather_points_kernel(
+    # model
+    material: _ConstitutionArrays,
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # step
+    h: scalar,
+    # work
+    particle: wp.array[int],
+    points: Exchange,
+    share: wp.array[scalar],
+    nodes: wp.array[NODE],
+    gradients: ExchangeGradients,
+    # out
+    motion_adj_out: _MotionArrays,
+    material_adj_out: _ConstitutionArrays,
+    nodes_adj_out: wp.array[NODE],
+):
+    """Add to the gradients by nodes, positions, densities and volumes, from those by effective mass and velocity.
+
+    The gradients by the places of points, which include those of the normals (`pose_gradients_kernel`), belong to the
+    positions. The velocity at which a surface leaves an overlap behind depends on the radius of the particle.
+    """
+    i = wp.tid()
+    r = particle[i]
+    if r < 0:
+        return
+    x = (motion.x[r] - grid.lower) * grid.inv_dx
+    first = grid.world[r] * grid.pencils
+    q = from_space(gradients.velocity[i])
+    share_adj = real(-gradients.mass[i] * points.mass[i] / share[i])
+    _s.scatter(nodes_adj_out, first, grid.resolution, x, q, share_adj, _mat())
+    slope = _s.slope(nodes, first, grid.resolution, x, q, share_adj, _mat())
+    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope + from_space(gradients.place[i])
+    mass_adj = real(gradients.mass[i] / share[i])
+    if material_adj_out.rho:
+        material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * mass_adj
+    if material_adj_out.V:
+        V = scalar(material.V[r])
+        radius_adj = _RATE * wp.dot(gradients.velocity[i], points.normal[i]) / h
+        V_adj = material.rho[r] * mass_adj - real(radius_adj * radius_of(V) / (_THREE * V))
+        material_adj_out.V[r] = material_adj_out.V[r] + V_adj
+
+
+@wp.kernel(enable_backward=False)
+def adj_free_nodes_kernel(
+    # model
+    gravity: wp.array[_vec],
+    length: int,
+    pencils: int,
+    lanes: int,
+    # step
+    dt: real,
+    # work
+    active: wp.array[int],
+    momentum: wp.array[NODE],
+    nodes: wp.array[NODE],
+    # out
+    nodes_adj_out: wp.array[NODE],
+    momentum_adj_out: wp.array[NODE],
+):
+    """Adjoint of `free_nodes_kernel`: adds to the gradients by momentum and mass.
+
+    The gradient by velocity and share of each node becomes the part of the gradient by gravity, dt v*, and the gradient
+    by the touching mass. `momentum` has the mass of each node; its velocity without bodies is in `nodes`.
+    """
+    pencil, lane = wp.tid()
+    if active[pencil] == 0:
+        return
+    g = gravity[pencil // pencils]
+    for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
+        share = nodes[i][3]
+        if share > real(0.0):
+            m = momentum[i][3]
+            v_adj = _s.momentum(nodes_adj_out[i])
+            a_adj = nodes_adj_out[i][3] / m
+            m_adj = -wp.dot(v_adj, _s.momentum(nodes[i]) - dt * g) / m - a_adj * share
+            momentum_adj_out[i] = momentum_adj_out[i] + _s.node(v_adj / m, m_adj)
+            nodes_adj_out[i] = _s.node(dt * v_adj, a_adj)
+
+
+@wp.kernel(enable_backward=False)
+def adj_scatter_mass_kernel(
+    # model
+    material: _ConstitutionArrays,
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # work
+    particle: wp.array[int],
+    nodes_adj: wp.array[NODE],
+    # out
+    motion_adj_out: _MotionArrays,
+    material_adj_out: _ConstitutionArrays,
+):
+    """Add to the gradients by positions, densities and volumes, from those by the touching mass of nodes."""
+    r = particle[wp.tid()]
+    if r < 0:
+        return
+    x = (motion.x[r] - grid.lower) * grid.inv_dx
+    first = grid.world[r] * grid.pencils
+    m = material.rho[r] * material.V[r]
+    h, _M = _s.gather(nodes_adj, first, grid.resolution, x)
+    slope = _s.slope(nodes_adj, first, grid.resolution, x, _vec(), m, _mat())
+    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+    if material_adj_out.rho:
+        material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * h[3]
+    if material_adj_out.V:
+        material_adj_out.V[r] = material_adj_out.V[r] + material.rho[r] * h[3]
+
+
+@wp.kernel(enable_backward=False)
+def add_gravity_gradient_kernel(
+    # model
+    length: int,
+    pencils: int,
+    # work
+    active: wp.array[int],
+    nodes_adj: wp.array[NODE],
+    # out
+    gravity_adj_out: wp.array[_vec],
+):
+    """Add the sum over the nodes of each world to the gradient by gravity, in a fixed order."""
+    w, lane = wp.tid()
+    g = vec3()
+    for i in range(lane, pencils, wp.block_dim()):
+        pencil = w * pencils + i
+        if active[pencil] != 0:
+            for k in range(pencil * length, (pencil + 1) * length):
+                g += in_space(_s.momentum(nodes_adj[k]))
+    total = _sum(g)
+    if lane == 0:
+        gravity_adj_out[w] = gravity_adj_out[w] + from_space(total)

@@ -1,0 +1,159 @@
+"""Particles of MPM that touch rigid bodies: with which effective mass, and how impulses reach the grid.
+
+A particle is a ball, as wide as the cube that it fills at rest. The velocity of a particle without the bodies is
+interpolated from the grid, after all forces. An impulse p on a body acts on the nodes as -w p, with the weights w of
+the particle at its nodes: momentum and angular momentum stay the same, because the weights add up to one and the
+weighted positions of the nodes to the position of the particle. The impulse moves all matter of these nodes. Let s be
+the share of matter that touches, first at each node and then interpolated at the particle. With the effective mass
+m / s of the particle, impulses of a layer of particles that move alike change their velocity by exactly the change that
+contact demands; any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile, contact
+demands that overlap vanishes within about `RELAXATION` steps (`touching_points`).
+"""
+
+import warp as wp
+
+from warpbots.contact.space_maps import space_maps
+from warpbots.numerics import NODE, matrix, real, vector
+from warpbots.solvers.articulated.exchange_arrays import Exchange
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.transfer import stencil
+
+__all__ = [
+    "RELAXATION",
+    "free_nodes_kernel",
+    "gather_points_kernel",
+    "radius_kernel",
+    "radius_of",
+    "scatter_impulses_kernel",
+    "scatter_mass_kernel",
+]
+
+_vec, _mat, _s = vector(3), matrix(3), stencil(3)
+in_space, from_space = space_maps(3)
+_MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
+RELAXATION = 20.0
+"""Number of steps in which an overlap of a particle and a body falls to a third [1]."""
+
+_HALF, _THIRD = wp.constant(scalar(0.5)), wp.constant(scalar(1.0 / 3.0))
+
+
+@wp.func
+def radius_of(V: scalar):
+    """Radius of a particle: half the edge of the cube that it fills at rest [m]."""
+    return _HALF * wp.pow(V, _THIRD)
+
+
+@wp.kernel(enable_backward=False)
+def radius_kernel(
+    # model
+    material: _ConstitutionArrays,
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # out
+    radius_out: wp.array[scalar],
+):
+    """Write the radius of each particle [m]; -1 if nodes of the particle are outside the grid."""
+    r = wp.tid()
+    radius = scalar(-1.0)
+    if _s.reach((motion.x[r] - grid.lower) * grid.inv_dx, grid.resolution):
+        radius = radius_of(scalar(material.V[r]))
+    radius_out[r] = radius
+
+
+@wp.kernel(enable_backward=False)
+def scatter_mass_kernel(
+    # model
+    material: _ConstitutionArrays,
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # work
+    particle: wp.array[int],
+    # out
+    nodes_out: wp.array[NODE],
+):
+    """Add the mass of each touching particle to its nodes."""
+    r = particle[wp.tid()]
+    if r >= 0:
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        m = material.rho[r] * material.V[r]
+        _s.scatter(nodes_out, grid.world[r] * grid.pencils, grid.resolution, x, _vec(), m, _mat())
+
+
+@wp.kernel(enable_backward=False)
+def free_nodes_kernel(
+    # model
+    gravity: wp.array[_vec],
+    length: int,
+    pencils: int,
+    lanes: int,
+    # step
+    dt: real,
+    # work
+    active: wp.array[int],
+    momentum: wp.array[NODE],
+    # out
+    nodes_out: wp.array[NODE],
+):
+    """Replace the touching mass a of each node by its velocity p / m + dt g without bodies, and the share a / m."""
+    pencil, lane = wp.tid()
+    if active[pencil] == 0:
+        return
+    g = gravity[pencil // pencils]
+    for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
+        a = nodes_out[i][3]
+        if a > real(0.0):
+            h = momentum[i]
+            nodes_out[i] = _s.node(_s.momentum(h) / h[3] + dt * g, a / h[3])
+
+
+@wp.kernel(enable_backward=False)
+def gather_points_kernel(
+    # model
+    material: _ConstitutionArrays,
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # work
+    particle: wp.array[int],
+    nodes: wp.array[NODE],
+    # out
+    points_out: Exchange,
+    share_out: wp.array[scalar],
+):
+    """Write place, effective mass and velocity without bodies of each touching particle."""
+    i = wp.tid()
+    r = particle[i]
+    if r < 0:
+        return
+    cell = (motion.x[r] - grid.lower) * grid.inv_dx
+    g, _M = _s.gather(nodes, grid.world[r] * grid.pencils, grid.resolution, cell)
+    share = scalar(g[3])
+    points_out.place[i] = in_space(motion.x[r])
+    points_out.mass[i] = scalar(material.rho[r]) * scalar(material.V[r]) / share
+    points_out.velocity[i] = in_space(_s.momentum(g))
+    share_out[i] = share
+
+
+@wp.kernel(enable_backward=False)
+def scatter_impulses_kernel(
+    # model
+    grid: _GridGeometry,
+    # state
+    motion: _MotionArrays,
+    # work
+    particle: wp.array[int],
+    impulse: wp.array[vec3],
+    factor: scalar,
+    # out
+    momentum_out: wp.array[NODE],
+):
+    """Add `factor` times the impulse of each particle on its body to the momentum of its nodes."""
+    i = wp.tid()
+    r = particle[i]
+    if r >= 0:
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        q = from_space(factor * impulse[i])
+        _s.scatter(momentum_out, grid.world[r] * grid.pencils, grid.resolution, x, q, real(0.0), _mat())

@@ -1,0 +1,254 @@
+"""Motions of rigid bodies that matter cannot follow: they end the run of a world, with a message.
+
+A body that moves more than a cell, or the distance of masses, in a step could pass through matter without touching it.
+A point of matter deep inside a body was not pushed out by contact: it is squeezed between solids, or the steps are too
+long. Obstacles that meet at a rigid body leave no room for it. A position in such a world becomes NaN, so that the run
+ends at this step.
+"""
+
+import itertools
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact import normal, signed_distance
+from warpbots.contact.solid import SPHERE, Solids
+from warpbots.contact.space_maps import space_maps
+from warpbots.numerics import launch, real, vector
+from warpbots.solvers.articulated import Articulated
+from warpbots.solvers.articulated.exchange_arrays import Exchange
+from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.robot_arrays import JointTree
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
+from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
+from warpbots.solvers.coupled.model import CoupledModel
+from warpbots.solvers.coupled.states import CoupledState
+from warpbots.solvers.coupled.touching_points import end_of_points, surface_of
+
+__all__ = ["end_worlds", "find_impossible", "impossible_motion", "squeezed"]
+
+in_space, _from_space = space_maps(3)
+_vec = vector(3)
+_NAN = wp.constant(real(float("nan")))
+_ZERO = wp.constant(scalar(0.0))
+
+_DEEPEST = 0.5
+"""Depth of a point of matter in a rigid body from which contact has failed [`MatterPoints.size`]."""
+
+_FAST = 0.25
+"""Displacement of a body in a step that may be the cause of such a depth [`MatterPoints.size`]."""
+
+_OPPOSITE = -0.5
+"""Largest product of the normals of two faces that are opposite to each other [1]."""
+
+_TRIED = 20
+"""Number of particles of a step that failed for which two solids around them are looked for."""
+
+
+@wp.kernel(enable_backward=False)
+def find_fast_kernel(
+    # model
+    tree: JointTree,
+    kind: wp.array[int],
+    reach: wp.array[scalar],
+    lower: vec3,
+    upper: vec3,
+    # step
+    most: scalar,
+    # work
+    twist: wp.array[Twist],
+    origin: wp.array[vec3],
+    # out
+    stopped_out: wp.array[int],
+):
+    """Write 0 for each world in which a body at the grid is faster than `most` [m/s], else -1.
+
+    No point of a body moves faster than |u(p)| + |omega| r with its origin p and the radius r of a ball around it. A
+    sphere that spins is at the same place.
+    """
+    w = wp.tid()
+    stopped_out[w] = -1
+    for b in range(tree.bodies):
+        V = twist[w * tree.elements + tree.element[b]]
+        p = origin[w * tree.bodies + b]
+        speed = wp.length(linear(V) + wp.cross(angular(V), p))
+        if kind[b] != SPHERE and wp.length_sq(angular(V)) > _ZERO:
+            speed += wp.length(angular(V)) * reach[b]
+        nearest = wp.max(lower, wp.min(upper, p))
+        if reach[b] > _ZERO and speed > most and wp.length(p - nearest) < reach[b]:
+            stopped_out[w] = 0
+
+
+@wp.kernel(enable_backward=False)
+def find_deep_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    lanes: int,
+    solids: Solids,
+    deepest: scalar,
+    # state
+    x: wp.array[_vec],
+    # work
+    axes: wp.array[mat33],
+    origin: wp.array[vec3],
+    body: wp.array[int],
+    particle: wp.array[int],
+    points: Exchange,
+    # out
+    stopped_out: wp.array[int],
+):
+    """Write, for each world, the index of a point that is deeper than `deepest` [m] in the body that it touches."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
+        r = particle[i]
+        k = w * bodies + body[r]
+        d, _n = surface_of(solids, body[r], axes[k], origin[k], in_space(x[r]))
+        if d < -deepest:
+            wp.atomic_max(stopped_out, w, r - w * particles)
+
+
+@wp.kernel(enable_backward=False)
+def end_worlds_kernel(
+    # model
+    particles: int,
+    # work
+    time: wp.array[scalar],
+    stopped: wp.array[int],
+    # out
+    position_out: wp.array2d[_vec],
+):
+    """Set a position to NaN in each world in `stopped`, and in each world in which the time of the bodies is NaN."""
+    w = wp.tid()
+    p = stopped[w]
+    if p < 0 and wp.isnan(time[w]):
+        p = 0
+    if p >= 0:
+        position_out[w, p] = _vec(_NAN, _NAN, _NAN)
+
+
+def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, lanes: int, dt: float) -> None:
+    """Find the worlds that cannot go on after a step; write them to `model.workspace.stopped`.
+
+    Args:
+        model: The model, with the motion of the rigid bodies at the start of the step in its workspace.
+        x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
+        exchange: The points that touch.
+        lanes: Number of threads for the points of a world.
+        dt: Length of the step [s].
+    """
+    rigid, points, work, solids = model.rigid, model.points, model.workspace, model.solids
+    ends = [vec3(*points.lower), vec3(*points.upper)]
+    inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
+    inputs += [rigid.workspace.links.twist, work.origin]
+    launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
+    inputs = [rigid.tree.bodies, len(model.matter), lanes, solids, scalar(_DEEPEST * points.size), x]
+    inputs += [work.axes, work.origin, work.body, exchange.particle, exchange.points]
+    launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
+
+
+def end_worlds(model: CoupledModel, state_out: CoupledState) -> None:
+    """Set a position to NaN in worlds that `find_impossible` found, and where obstacles have met at a rigid body."""
+    work = model.workspace
+    inputs = [len(model.matter), work.unused_time, work.stopped]
+    launch(end_worlds_kernel, model.worlds, inputs, [state_out.position], model.device)
+
+
+def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt: float) -> str | None:
+    """A sentence about the body for which `find_impossible` stopped the last step; None if it stopped no world.
+
+    Args:
+        model: The model.
+        solver: Solver of the rigid bodies.
+        before: Fields of the state before the step, as NumPy arrays.
+        dt: Length of the step [s].
+    """
+    work, points = model.workspace, model.points
+    dx = points.size
+    stopped = work.stopped.numpy()
+    if (stopped < 0).all():
+        return None
+    w = int((stopped >= 0).argmax())
+    p, bodies = int(stopped[w]), measured_bodies(solver, model.rigid, before["q"], before["qd"])
+    k = int(work.body.numpy().reshape(model.worlds, -1)[w, p])
+    depth = -bodies.distance(model.scene.rigid[k].shape, w, k, before["position"][w, p]) if k >= 0 else 0.0
+    if depth <= _DEEPEST * dx:
+        return _fast(model, bodies, w, dt)
+    name, of = model.scene.rigid[k].name, model.scene.soft[model.matter.body[p]].name
+    x = before["position"][w, p].astype(np.float64)
+    said = (
+        f"{points.name} {p} of {of!r} in world {w}, at {x.round(4).tolist()} m, is {depth:.3g} m "
+        f"inside RigidBody {name!r}, which contact allows up to half a {points.cell} of {dx:g} m: "
+    )
+    if between := _between(model, bodies, before, w, p):
+        return said + between
+    speed = np.linalg.norm(before["velocity"][w, p] - bodies.velocity_at(w, k, x))
+    moved = (
+        f"they move by {speed * dt:.3g} m against each other in a step of {dt:.3g} s: "
+        if speed * dt > _FAST * dx
+        else ""
+    )
+    return f"{said}{moved}use more substeps, or a smaller {points.option}"
+
+
+def squeezed(model: CoupledModel, solver: Articulated, before: dict, after: dict) -> str:
+    """The cause of a step that failed, if its matter is squeezed between two solids, as the end of a sentence; or "".
+
+    Args:
+        model: The model.
+        solver: Solver of the rigid bodies.
+        before: Fields of the state before the step, as NumPy arrays.
+        after: Fields of the state after the step.
+    """
+    fields = [n for n in ("position", "velocity", "deformation") if n in after]
+    lost = np.zeros(before["position"].shape[:2], dtype=bool)
+    for name in fields:
+        lost |= ~np.isfinite(after[name]).reshape(*lost.shape, -1).all(axis=-1)
+    lost &= np.isfinite(before["position"]).all(axis=-1)
+    if not (lost.any() and np.isfinite(before["q"]).all() and np.isfinite(before["qd"]).all()):
+        return ""
+    bodies = measured_bodies(solver, model.rigid, before["q"], before["qd"])
+    for w, p in np.argwhere(lost)[:_TRIED]:
+        if between := _between(model, bodies, before, int(w), int(p)):
+            return f"; {model.points.name} {p} of {model.scene.soft[model.matter.body[p]].name!r}: {between}"
+    return ""
+
+
+def _fast(model: CoupledModel, bodies: MeasuredBodies, w: int, dt: float) -> str:
+    """Sentence about the fastest body of a world."""
+    reach = np.where(model.solids.kind.numpy() == int(SPHERE), 0.0, model.solids.reach.numpy())
+    origin = model.workspace.origin.numpy().reshape(model.worlds, -1, 3)[w]
+    middle = np.array([np.linalg.norm(bodies.velocity_at(w, k, x)) for k, x in enumerate(origin)])
+    moved = dt * (middle + np.linalg.norm(bodies.spin[w], axis=-1) * reach) * (model.solids.reach.numpy() > 0.0)
+    k = int(moved.argmax())
+    return (
+        f"RigidBody {model.scene.rigid[k].name!r} in world {w} moves up to {moved[k]:.3g} m in a step of {dt:.3g} s, "
+        f"more than a {model.points.cell} of {model.points.size:g} m, so that it could pass through matter: use "
+        f"more substeps, or a slower motion"
+    )
+
+
+def _between(model: CoupledModel, bodies: MeasuredBodies, before: dict, w: int, p: int) -> str | None:
+    """Words about the two solids on opposite sides of a particle; None if there are no such solids near it."""
+    x, dx, soft = before["position"][w, p].astype(np.float64), model.points.size, model.soft
+    rigid = [(k, body) for k, body in enumerate(model.scene.rigid) if body.shape is not None]
+    solids = [(f"RigidBody {b.name!r}", b.shape, bodies.position[w, k], bodies.rotation[w, k]) for k, b in rigid]
+    axes, origins = soft.frames.obstacle_poses(soft, before["time"], before["travel"])
+    solids += [
+        (f"obstacle {o.name!r}", o.shape, origins[w, k], axes[w, k]) for k, o in enumerate(model.scene.obstacles)
+    ]
+    near = []
+    for name, shape, origin, R in solids:
+        at = (x - origin)[None] @ R
+        d = float(signed_distance(shape, at)[0])
+        if d < 2.0 * dx:
+            near.append((name, d, R @ normal(shape, at, 0.01 * dx)[0]))
+    pairs = [(a, b) for a, b in itertools.combinations(near, 2) if a[2] @ b[2] < _OPPOSITE]
+    if not pairs:
+        return None
+    (first, d, _n), (second, e, _m) = min(pairs, key=lambda pair: pair[0][1] + pair[1][1])
+    gap = f"are {d + e:.3g} m apart" if d + e > 0.0 else "have met"
+    return (
+        f"it is squeezed between {first} and {second}, which {gap} and leave no room for matter: end the motion "
+        f"earlier, limit the force of the motors, or use a smaller {model.points.option}"
+    )

@@ -1,0 +1,89 @@
+"""Exchange of impulses between the masses of a lattice and rigid bodies in one step, and its adjoint."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.numerics import launch
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.coupled.body_step import BodyStep
+from warpbots.solvers.coupled.exchange_arrays import MassArrays
+from warpbots.solvers.coupled.mass_points import (
+    adj_gather_masses_kernel,
+    adj_move_masses_kernel,
+    gather_masses_kernel,
+    move_masses_kernel,
+)
+from warpbots.solvers.mass_spring.impulses import StepShares
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+
+__all__ = ["MassExchange"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MassExchange:
+    """The step of the rigid bodies, and the impulses between them and the masses of the matter (`MassImpulses`).
+
+    Attributes:
+        bodies: The step of the rigid bodies.
+        matter: State of the matter at the start of the step.
+    """
+
+    bodies: BodyStep
+    matter: MassSpringState
+
+    def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
+        """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
+        work, x = self._work, self._start[0]
+        self.bodies.find(x, work.radius)
+        inputs = [*self._masses, work.weight, scalar(shares.start), *self._start, self._particle, free_v]
+        self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
+        self.bodies.advance(x, work.radius, 0.0)
+        self.apply_again(shares, ended)
+
+    def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
+        """Subtract the impulses of this step from the masses, whose motion without bodies was computed again."""
+        exchange = self.bodies.exchange
+        inputs = [*self._masses, scalar(shares.end), self._particle, exchange.points, exchange.impulse]
+        self._launch(move_masses_kernel, inputs, ended)
+
+    def adjoint(
+        self, shares: StepShares, ended_adj: list[wp.array | None], free_v_adj: wp.array, mass_adj: wp.array | None
+    ) -> None:
+        """Adjoint of `apply`; `ended_adj` is changed in place."""
+        work, exchange = self._work, self.bodies.exchange
+        inputs = [*self._masses, scalar(shares.end), self._particle, exchange.points, exchange.impulse]
+        self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
+        work.surface_adj.zero_()
+        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj)
+        inputs = [
+            *self._masses[:-1], work.weight, scalar(shares.start), self._particle, exchange.points, exchange.gradients,
+            work.moved_adj,
+        ]  # fmt: skip
+        outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
+        self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
+
+    @property
+    def _soft(self) -> MassSpringModel:
+        return self.bodies.model.soft
+
+    @property
+    def _work(self) -> MassArrays:
+        return self.bodies.model.workspace.matter
+
+    @property
+    def _masses(self) -> list:
+        """Numbers of bodies, of masses and of threads of a world, and the masses of all worlds."""
+        soft = self._soft
+        return [self.bodies.model.rigid.tree.bodies, len(soft.matter), self.bodies.lanes, soft.mass.flatten()]
+
+    @property
+    def _start(self) -> list[wp.array]:
+        return self.matter.motion()
+
+    @property
+    def _particle(self) -> wp.array:
+        return self.bodies.exchange.particle
+
+    def _launch(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        launch(kernel, self.bodies.threads, inputs, outputs, self._soft.device)

@@ -1,0 +1,149 @@
+"""Masses of a lattice that touch rigid bodies: how they take part in the exchange of impulses, and the adjoints.
+
+A mass touches a body if it is inside the body, as it touches an obstacle. Without bodies a step would move it from
+(x, v) to (X, V). Schemes of a single stage have X = x + b v + a V, with a + b = h. With the impulse p on the body, the
+mass ends with
+
+    v' = V - p / m,   x' = y + a v',   y = x + b v.
+
+So its angular momentum changes by exactly -y cross p, and the impulse acts on the body at y.
+"""
+
+import warp as wp
+
+from warpbots.contact.space_maps import space_maps
+from warpbots.numerics import real, vector
+from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.coupled.touching_points import end_of_points
+
+__all__ = ["adj_gather_masses_kernel", "adj_move_masses_kernel", "gather_masses_kernel", "move_masses_kernel"]
+
+_vec = vector(3)
+in_space, from_space = space_maps(3)
+
+
+@wp.kernel(enable_backward=False)
+def gather_masses_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    lanes: int,
+    mass: wp.array[real],
+    weight: wp.array[scalar],
+    # step
+    b: scalar,
+    # state
+    x: wp.array[_vec],
+    v: wp.array[_vec],
+    # work
+    particle: wp.array[int],
+    free_v: wp.array[_vec],
+    # out
+    points_out: Exchange,
+):
+    """Write place, effective mass and velocity without bodies of each mass that touches."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
+        r = particle[i]
+        points_out.place[i] = in_space(x[r]) + b * in_space(v[r])
+        points_out.mass[i] = weight[r % particles] * scalar(mass[r])
+        points_out.velocity[i] = in_space(free_v[r])
+
+
+@wp.kernel(enable_backward=False)
+def move_masses_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    lanes: int,
+    mass: wp.array[real],
+    # step
+    a: scalar,
+    # work
+    particle: wp.array[int],
+    points: Exchange,
+    impulse: wp.array[vec3],
+    # out
+    x_out: wp.array[_vec],
+    v_out: wp.array[_vec],
+):
+    """v' -= p / m, and x' = y + a v' unless `x_out` is None."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
+        r = particle[i]
+        v = in_space(v_out[r]) - impulse[i] / scalar(mass[r])
+        v_out[r] = from_space(v)
+        if x_out:
+            x_out[r] = from_space(points.place[i] + a * v)
+
+
+@wp.kernel(enable_backward=False)
+def adj_move_masses_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    lanes: int,
+    mass: wp.array[real],
+    # step
+    a: scalar,
+    # work
+    particle: wp.array[int],
+    points: Exchange,
+    impulse: wp.array[vec3],
+    # out
+    x_adj_out: wp.array[_vec],
+    v_adj_out: wp.array[_vec],
+    mass_adj_out: wp.array[real],
+    moved_adj_out: wp.array[vec3],
+    impulse_adj_out: wp.array[vec3],
+):
+    """y* = x'*, v'* += a x'*, p* = -v'* / m, then x'* = 0; the gradient by the mass is added."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
+        r = particle[i]
+        y_adj = vec3()
+        v_adj = in_space(v_adj_out[r])
+        if x_adj_out:
+            y_adj = in_space(x_adj_out[r])
+            v_adj += a * y_adj
+            x_adj_out[r] = _vec()
+            v_adj_out[r] = from_space(v_adj)
+        m = scalar(mass[r])
+        moved_adj_out[i] = y_adj
+        impulse_adj_out[i] = -v_adj / m
+        if mass_adj_out:
+            mass_adj_out[r] = mass_adj_out[r] + real(wp.dot(v_adj, impulse[i]) / (m * m))
+
+
+@wp.kernel(enable_backward=False)
+def adj_gather_masses_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    lanes: int,
+    weight: wp.array[scalar],
+    # step
+    b: scalar,
+    # work
+    particle: wp.array[int],
+    points: Exchange,
+    gradients: ExchangeGradients,
+    moved_adj: wp.array[vec3],
+    surface_adj: wp.array[vec3],
+    # out
+    free_v_adj_out: wp.array[_vec],
+    mass_adj_out: wp.array[real],
+    x_adj_out: wp.array[_vec],
+    v_adj_out: wp.array[_vec],
+):
+    """Add the gradients by the points to those by velocities without bodies, masses, and the motion at the start."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
+        r = particle[i]
+        y_adj = gradients.place[i] + moved_adj[i]
+        free_v_adj_out[r] = free_v_adj_out[r] + from_space(gradients.velocity[i])
+        x_adj_out[r] = x_adj_out[r] + from_space(y_adj + surface_adj[i])
+        v_adj_out[r] = v_adj_out[r] + from_space(b * y_adj)
+        if mass_adj_out:
+            mass_adj_out[r] = mass_adj_out[r] + real(weight[r % particles] * gradients.mass[i])

@@ -1,0 +1,207 @@
+"""Points of matter that touch rigid bodies: which, where, and with which friction.
+
+Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
+touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
+
+Matter that cannot follow each of its points may leave an overlap. Contact can demand that it vanishes: with a rate, it
+acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
+steps.
+"""
+
+import warp as wp
+
+from warpbots.contact import CODES
+from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
+from warpbots.contact.space_maps import space_maps
+from warpbots.numerics import real, vector
+from warpbots.solvers.articulated.exchange_arrays import Exchange
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links
+
+__all__ = [
+    "end_of_points",
+    "find_touching_kernel",
+    "list_points_kernel",
+    "place_solids_kernel",
+    "surface_kernel",
+    "surface_of",
+    "wrench_kernel",
+]
+
+_vec = vector(3)
+in_space, _ = space_maps(3)
+_FRICTION = wp.constant(CODES["friction"])
+_HALF = wp.constant(scalar(0.5))
+
+
+@wp.kernel(enable_backward=False)
+def place_solids_kernel(
+    # model
+    bodies: int,
+    solids: Solids,
+    # work
+    links: Links,
+    # out
+    axes_out: wp.array[mat33],
+    origin_out: wp.array[vec3],
+):
+    """Write the axes and the origin of the solid of each body."""
+    k = wp.tid()
+    R, p = solid_frame(solids, k % bodies, links.body_rotation[k], links.body_position[k])
+    axes_out[k] = R
+    origin_out[k] = p
+
+
+@wp.func
+def surface_of(solids: Solids, b: int, R: mat33, p: vec3, x: vec3):
+    """Signed distance of x from the solid of body b [m], and its unit gradient."""
+    d, n = solid_distance(solids, 0, b, R, p, x)
+    if solids.kind[b] >= LINEAR:
+        n = wp.normalize(n)
+    return d, n
+
+
+@wp.kernel(enable_backward=False)
+def find_touching_kernel(
+    # model
+    bodies: int,
+    kind: wp.array[int],
+    reach: wp.array[scalar],
+    solids: Solids,
+    points: int,
+    lanes: int,
+    # state
+    x: wp.array[_vec],
+    # work
+    radius: wp.array[scalar],
+    axes: wp.array[mat33],
+    origin: wp.array[vec3],
+    # out
+    body_out: wp.array[int],
+):
+    """Write the body that each of the points of matter in each world touches, -1 for none.
+
+    A point with a negative radius touches nothing. Warp copies a struct at each call, so the loop over bodies reads the
+    fields `kind` and `reach` of `solids`.
+    """
+    w, lane = wp.tid()
+    for r in range(w * points + lane, (w + 1) * points, lanes):
+        y = in_space(x[r])
+        nearest = radius[r]
+        body = int(-1)
+        if nearest >= scalar(0.0):
+            for b in range(bodies):
+                k = w * bodies + b
+                near = reach[b] + nearest
+                if reach[b] > scalar(0.0) and (kind[b] == PLANE or wp.length_sq(y - origin[k]) <= near * near):
+                    d, _n = surface_of(solids, b, axes[k], origin[k], y)
+                    if d < nearest:
+                        nearest = d
+                        body = b
+        body_out[r] = body
+
+
+@wp.kernel(enable_backward=False)
+def list_points_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    # work
+    body: wp.array[int],
+    # out
+    points_out: Exchange,
+    particle_out: wp.array[int],
+):
+    """List the points of matter that touch bodies, by body, in the order of the matter."""
+    w = wp.tid()
+    for b in range(bodies):
+        points_out.count[w * bodies + b] = 0
+    for r in range(w * particles, (w + 1) * particles):
+        if body[r] >= 0:
+            points_out.count[w * bodies + body[r]] += 1
+    first = int(w * particles)
+    for b in range(bodies):
+        points_out.first[w * bodies + b] = first
+        first += points_out.count[w * bodies + b]
+        points_out.count[w * bodies + b] = 0
+    for r in range(w * particles, (w + 1) * particles):
+        if body[r] >= 0:
+            k = w * bodies + body[r]
+            particle_out[points_out.first[k] + points_out.count[k]] = r
+            points_out.count[k] += 1
+    for i in range(first, (w + 1) * particles):
+        particle_out[i] = -1
+
+
+@wp.func
+def end_of_points(points: Exchange, bodies: int, w: int):
+    """Index after that of the last point of a world; the points of a world follow one another."""
+    last = (w + 1) * bodies - 1
+    return points.first[last] + points.count[last]
+
+
+@wp.func
+def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int):
+    """Coulomb coefficient of soft body s and rigid body b: the mean of the coefficients of both."""
+    return _HALF * (scalar(friction[w, s]) + scalar(friction[w, friction.shape[1] - bodies + b]))
+
+
+@wp.kernel(enable_backward=False)
+def surface_kernel(
+    # model
+    bodies: int,
+    solids: Solids,
+    soft: wp.array[int],
+    friction: wp.array2d[real],
+    particles: int,
+    lanes: int,
+    # state
+    x: wp.array[_vec],
+    # step
+    h: scalar,
+    rate: scalar,
+    # work
+    radius: wp.array[scalar],
+    axes: wp.array[mat33],
+    origin: wp.array[vec3],
+    body: wp.array[int],
+    particle: wp.array[int],
+    # out
+    points_out: Exchange,
+):
+    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap."""
+    w, lane = wp.tid()
+    for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
+        r = particle[i]
+        b = body[r]
+        k = w * bodies + b
+        d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
+        points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
+        points_out.normal[i] = n
+        points_out.condition[i] = _FRICTION
+        points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
+
+
+@wp.kernel(enable_backward=False)
+def wrench_kernel(
+    # model
+    bodies: int,
+    # step
+    h: scalar,
+    # work
+    points: Exchange,
+    impulse: wp.array[vec3],
+    # out
+    force_out: wp.array2d[vec3],
+    torque_out: wp.array2d[vec3],
+):
+    """Write the mean force of the points on each body, and its torque about the origin: sums of p / h and x x p / h."""
+    w, b = wp.tid()
+    k = w * bodies + b
+    force = vec3()
+    torque = vec3()
+    for i in range(points.first[k], points.first[k] + points.count[k]):
+        force += impulse[i] / h
+        torque += wp.cross(points.place[i], impulse[i]) / h
+    force_out[w, b] = force
+    torque_out[w, b] = torque
