@@ -19,7 +19,9 @@ from warpbots.scene import (
     Scene,
     SceneError,
     SoftBody,
+    Sphere,
     TetMesh,
+    Torque,
     floor,
 )
 from warpbots.simulation import Simulation
@@ -127,6 +129,55 @@ def test_gradients_through_bodies_that_part_slowly_are_those_of_differences(rng)
             up, down = (float(loss(inputs | {name: value + s * size * direction})) for s in (1.0, -1.0))
         assert slope != 0.0, name
         assert slope == pytest.approx((up - down) / (2.0 * size), rel=1e-5, abs=1e-10 / size), name
+
+
+def press(force: float, dt: float) -> Simulation:
+    """A soft ball on a floor, and a plate on rails above it that a motor pushes down."""
+    ball = SoftBody("ball", Sphere((0, 0, 0.027), 0.025), Material(3e4, 0.3, 300.0), friction=0.6)
+    plate = RigidBody("plate", Box((-0.02, -0.02, 0), (0.02, 0.02, 0.01)), 500.0, position=(0, 0, 0.056), friction=0.6)
+    rails = Joint("rails", "prismatic", None, "plate", axis=(0, 0, -1), damping=2.0)
+    scene = Scene((ball, plate), (Torque("push", "rails", max_torque=force),), (floor(friction=0.6),), joints=(rails,))
+    return simulated(scene, 0.0125, dt)
+
+
+@pytest.mark.verification(float32=True)
+@pytest.mark.parametrize(("force", "dt"), ((0.4, 5e-3), (0.8, 1e-2), (3.2, 1e-2), (0.8, 2e-2)))
+def test_a_plate_pressed_on_a_soft_ball_stays_outside_of_it(force, dt):
+    """The load compresses the skin of the first nodes that touch by more than half the clearance, and is borne."""
+    sim = press(force, dt)
+    state, push = sim.state(), torch.ones(1, 1)
+    for _ in range(round(0.25 / dt)):
+        state = sim.step(state, push)
+        under = float(sim.sense(state).center[0, 0, 2]) - 0.005
+        assert state.position[0, :, 2].max() < under
+    assert sim.report().bone_force[0, 0, 2] == pytest.approx(force + 500.0 * 0.04 * 0.04 * 0.01 * G, rel=0.01)
+
+
+@pytest.mark.verification
+def test_gradients_through_a_stiffer_skin_are_those_of_differences():
+    """Height of the plate after three more steps by the force, the matter and the damping, in the state under load."""
+    sim = press(0.8, 1e-2)
+    start, push = sim.state(), torch.ones(1, 1)
+    for _ in range(15):
+        start = sim.step(start, push)
+    inputs = {"push": 0.9 * push} | {n: sim.parameter(n) for n in ("youngs_modulus", "joint_damping", "mass")}
+
+    def loss(values: dict) -> torch.Tensor:
+        state = start
+        for _ in range(3):
+            state = sim.step(state, values["push"], **{n: v for n, v in values.items() if n != "push"})
+        return state.q.sum()
+
+    leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
+    loss(leaves).backward()
+    gap = float(sim.sense(start).center[0, 0, 2]) - 0.005 - float(start.position[0, :, 2].max())
+    assert 0.0 < gap < 0.5 * 0.01 * sim.model.mesh.edge
+    for name, value in inputs.items():
+        slope, size = float((leaves[name].grad * value).sum()), 1e-5
+        with torch.no_grad():
+            up, down = (float(loss(inputs | {name: (1.0 + s * size) * value})) for s in (1.0, -1.0))
+        assert slope != 0.0, name
+        assert slope == pytest.approx((up - down) / (2.0 * size), rel=1e-5), name
 
 
 @pytest.mark.parametrize("turned", (0.0, 25.0))

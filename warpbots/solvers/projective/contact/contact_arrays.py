@@ -78,6 +78,7 @@ class ContactArrays:
     end_weight: Weights of a pair at the end of a step, in the adjoint [1].
     distance: Distance phi at the end of the step [m].
     parting: 1 for a pair whose phi is its displacement along the normal, minus a constant (`pairs.to_keep`).
+    skin_part: Part of the skin of its points that a pair has [1] (`pairs.to_keep`).
     slope: Derivative of the distance along the normal, for a contact with a solid [1].
     normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
@@ -121,6 +122,7 @@ class ContactArrays:
     end_weight: wp.array[_vec4]
     distance: wp.array[real]
     parting: wp.array[int]
+    skin_part: wp.array[real]
     slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]

@@ -48,9 +48,10 @@ def end_planes_kernel(
     contacts_out.end_weight[k] = weight
     ua, ub, uc, ud = displacements_of(pairs, z, w, pairs.node[m])
     way = wp.dot(n, weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud)
-    keep, follows = to_keep(pairs, h, pairs.node[m], phi, way)
+    keep, follows, part = to_keep(pairs, h, pairs.node[m], phi, way)
     contacts_out.distance[k] = phi - keep
     contacts_out.parting[k] = follows
+    contacts_out.skin_part[k] = part
 
 
 @wp.kernel(enable_backward=False)

@@ -282,6 +282,8 @@ def own_kernel(
         i = place_of(topology, contacts_out.node[k][p])
         if i >= 0 and (c >= topology.solids or contacts_out.shared[k] == 1):
             skin += topology.skin[i]
+    if c >= topology.solids:
+        skin *= contacts_out.skin_part[k]
     contacts_out.skin[k] = skin
     contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
     K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)

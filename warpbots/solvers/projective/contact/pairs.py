@@ -79,11 +79,15 @@ def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
 
 @wp.func
 def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: real):
-    """Distance that a pair keeps at the end of a step of length h [m], and whether this distance follows its start.
+    """What a pair keeps at the end of a step of length h: a distance [m], if it follows its start, and part of its skin.
 
     A rigid body that begins nearer to another body than half the clearance, such as face to face, keeps a quarter of
     it, and parts slowly until then: at the clearance at once, a step of 1 ms would throw them apart at 0.3 m/s. Two
     soft surfaces yield.
+
+    The skin of such a pair is as much stiffer as the way that it parts in a step is shorter than the clearance. With
+    its whole skin, a pair under a load that compresses the skin by more than this way would approach further in every
+    step, until its sides pass through each other.
 
     Args:
         pairs: The pairs.
@@ -95,12 +99,14 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: rea
     clearance = clearance_of(pairs, i)
     keep = clearance
     follows = int(0)
+    part = real(1.0)
     start = apart - way
     if one_is_rigid(pairs, i) and start < _NEAR * clearance:
-        more = clearance * wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
+        part = wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
+        more = part * clearance
         keep = wp.clamp(start + more, more, _KEPT * clearance)
         follows = int(more < keep and keep < _KEPT * clearance)
-    return keep, follows
+    return keep, follows, part
 
 
 @wp.func
@@ -150,7 +156,7 @@ def evaluate_pairs_kernel(
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
     way = weight[0] * (at(z, s + i[0]) + at(f, s + i[0])) + weight[1] * (at(z, s + i[1]) + at(f, s + i[1]))
     way += weight[2] * (at(z, s + i[2]) + at(f, s + i[2])) + weight[3] * (at(z, s + i[3]) + at(f, s + i[3]))
-    keep, follows = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way))
+    keep, follows, part = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way))
     phi = wp.dot(normal, end) - keep
     lam = at(z, s + topology.first + first + p)
     contacts_out.node[k] = i
@@ -158,6 +164,7 @@ def evaluate_pairs_kernel(
     contacts_out.obstacle[k] = obstacle_of(pairs, i)
     contacts_out.distance[k] = phi
     contacts_out.parting[k] = follows
+    contacts_out.skin_part[k] = part
     contacts_out.normal[k] = normal
     contacts_out.surface[k] = belt_displacement(pairs, poses, h, w, i)
     contacts_out.condition[k] = _FRICTION
