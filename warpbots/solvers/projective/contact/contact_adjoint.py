@@ -9,7 +9,8 @@ displacements, and the adjoint displacements of the nodes in rows, and the gradi
     a* = U u* + phi* X n + P lambda,   n* += phi* X^T a,   X* = a (slope phi* n + K n*)^T + (dn, da)^T (n*, a*)
 
 and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements. For rigid
-bodies that part slowly (`pairs.to_keep`), phi is n . u minus a constant instead, and its gradient joins those of u, n.
+bodies that part slowly, phi is n . u minus a constant instead, and its gradient joins those of u and n; under load it
+is n . (u - c lambda) minus a constant (`pairs.to_keep`).
 
 For a solid with the pose (R, p), the displacement h (b + W (y - p)) of its surface at y is subtracted from u, where b
 includes the velocity of the surface relative to the solid. With the gradient y* = slope phi* n + K n* at y = X^T a,
@@ -23,7 +24,7 @@ import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.contact_arrays import APART, PRESSED, ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import gap_vector, law
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays, obstacle_side
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
@@ -178,11 +179,17 @@ def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
 
 
 @wp.func
-def without_distance(by: ContactAtEnd, c: ContactAtEnd, parting: int):
-    """The gradients u*, n* and phi* of a contact; those with phi = n . u, minus a constant, in u* and n* alone."""
-    if parting == 1:
+def without_distance(by: ContactAtEnd, c: ContactAtEnd, near: int):
+    """The gradients of a contact, in u*, n* and lambda* instead of phi* where phi follows from its start.
+
+    Then phi is n . u, minus a constant, and under load minus the compression of the skin c n . lambda.
+    """
+    if near != APART:
         by.displacement += by.distance * c.normal
         by.normal += by.distance * c.displacement
+        if near == PRESSED:
+            by.normal -= by.distance * c.skin * c.lam
+            by.lam -= by.distance * c.skin * c.normal
         by.distance = real(0.0)
     return by
 
@@ -230,12 +237,12 @@ def differentiate_contacts_kernel(
     U = displacements(topology, contacts_out, u, w, k)
     contact = contact_of(contacts_out, g, U, at(u, w * topology.stride + topology.first + c), k)
     _nu, by_all = wp.grad(contact_force)(nu, contact)
-    by = without_distance(by_all, contact, contacts_out.parting[k])
+    by = without_distance(by_all, contact, contacts_out.near[k])
     X_adj = pull_back(g, contact.normal, by, U @ by.displacement)
     row = by.displacement + g.curvature @ by.normal + g.slope * by.distance * contact.normal
     row -= wp.transpose(g.turn) @ by.displacement
     if g.kind > 0:
-        row = -by.lam / (contact.own - contact.skin)
+        row = -by_all.lam / (contact.own - contact.skin)
     for j in range(3):
         for q in range(4):
             contacts_out.by_node[4 * k + q][r, j] = X_adj[q, j] + g.weight[q] * by.displacement[j]
@@ -325,7 +332,7 @@ def adj_contacts_kernel(
     P = displacements(topology, contacts, adjoint, w, k)
     contact = contact_of(contacts, g, U, lam, k)
     _nu, by_all = wp.grad(contact_force)(at(adjoint, j), contact)
-    by = without_distance(by_all, contact, contacts.parting[k])
+    by = without_distance(by_all, contact, contacts.near[k])
     X_adj = pull_back(g, contact.normal, by, U @ by.displacement + P @ lam)
     for q in range(4):
         node = contacts.node[k][q]

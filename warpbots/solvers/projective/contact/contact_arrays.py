@@ -5,6 +5,9 @@ import warp as wp
 from warpbots.numerics import matrix, real, vector
 
 __all__ = [
+    "APART",
+    "PARTING",
+    "PRESSED",
     "ContactArrays",
     "ContactTopology",
     "JointCoupling",
@@ -18,6 +21,8 @@ __all__ = [
 
 _vec, _mat = vector(3), matrix(3)
 _vec4 = vector(4)
+APART, PARTING, PRESSED = (wp.constant(k) for k in range(3))
+"""How the distance that a pair keeps follows from its start (`pairs.to_keep`)."""
 _CHANGES = wp.constant(8)  # after which a contact has the sliding coefficient for the rest of a step
 
 
@@ -77,8 +82,7 @@ class ContactArrays:
     weight: Weights a_k of these nodes [1].
     end_weight: Weights of a pair at the end of a step, in the adjoint [1].
     distance: Distance phi at the end of the step [m].
-    parting: 1 for a pair whose phi is its displacement along the normal, minus a constant (`pairs.to_keep`).
-    skin_part: Part of the skin of its points that a pair has [1] (`pairs.to_keep`).
+    near: How the distance that a pair keeps follows from its start: `APART`, `PARTING` or `PRESSED` (`pairs.to_keep`).
     slope: Derivative of the distance along the normal, for a contact with a solid [1].
     normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
@@ -121,8 +125,7 @@ class ContactArrays:
     weight: wp.array[_vec4]
     end_weight: wp.array[_vec4]
     distance: wp.array[real]
-    parting: wp.array[int]
-    skin_part: wp.array[real]
+    near: wp.array[int]
     slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]

@@ -10,6 +10,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.coulomb_law import skin_of
 from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, to_keep
@@ -48,10 +49,10 @@ def end_planes_kernel(
     contacts_out.end_weight[k] = weight
     ua, ub, uc, ud = displacements_of(pairs, z, w, pairs.node[m])
     way = wp.dot(n, weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud)
-    keep, follows, part = to_keep(pairs, h, pairs.node[m], phi, way)
+    yielded = wp.dot(n, at(z, w * topology.stride + topology.first + first + p)) * skin_of(topology, pairs.node[m])
+    keep, state = to_keep(pairs, h, pairs.node[m], phi, way, yielded)
     contacts_out.distance[k] = phi - keep
-    contacts_out.parting[k] = follows
-    contacts_out.skin_part[k] = part
+    contacts_out.near[k] = state
 
 
 @wp.kernel(enable_backward=False)

@@ -45,6 +45,7 @@ from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, ask
 
 __all__ = [
     "acts", "compliant", "gap_vector", "gather_kernel", "law", "link", "need_kernel", "own_kernel", "push_kernel",
+    "skin_of",
 ]  # fmt: skip
 
 _vec, _mat = vector(3), matrix(3)
@@ -90,6 +91,17 @@ def place_of(topology: ContactTopology, node: int):
     if node >= 0:
         place = topology.place[node]
     return place
+
+
+@wp.func
+def skin_of(topology: ContactTopology, node: wp.vec4i):
+    """Compliance of a contact itself that its points give it [m/N]."""
+    skin = real(0.0)
+    for p in range(4):
+        i = place_of(topology, node[p])
+        if i >= 0:
+            skin += topology.skin[i]
+    return skin
 
 
 @wp.func
@@ -278,12 +290,8 @@ def own_kernel(
     if active[w] == 0 or contacts_out.listed[k] == 0:
         return
     skin = real(0.0)
-    for p in range(4):
-        i = place_of(topology, contacts_out.node[k][p])
-        if i >= 0 and (c >= topology.solids or contacts_out.shared[k] == 1):
-            skin += topology.skin[i]
-    if c >= topology.solids:
-        skin *= contacts_out.skin_part[k]
+    if c >= topology.solids or contacts_out.shared[k] == 1:
+        skin = skin_of(topology, contacts_out.node[k])
     contacts_out.skin[k] = skin
     contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
     K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)

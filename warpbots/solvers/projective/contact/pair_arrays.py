@@ -16,6 +16,7 @@ __all__ = [
     "HitArrays",
     "PairArrays",
     "one_is_rigid",
+    "one_is_soft",
     "clearance_of",
     "has_failed",
     "law_of",
@@ -141,6 +142,12 @@ def one_is_rigid(pairs: PairArrays, node: wp.vec4i):
     """Whether a side of a pair of two bodies is the surface of a bone."""
     high = wp.max(pairs.body[node[0]], pairs.body[node[3]])
     return pairs.soft <= high and high < pairs.movers
+
+
+@wp.func
+def one_is_soft(pairs: PairArrays, node: wp.vec4i):
+    """Whether a side of a pair is the surface of a soft body."""
+    return wp.min(pairs.body[node[0]], pairs.body[node[3]]) < pairs.soft
 
 
 @wp.func

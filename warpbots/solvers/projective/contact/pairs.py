@@ -5,8 +5,15 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, holding
-from warpbots.solvers.projective.contact.coulomb_law import acts
+from warpbots.solvers.projective.contact.contact_arrays import (
+    APART,
+    PARTING,
+    PRESSED,
+    ContactArrays,
+    ContactTopology,
+    holding,
+)
+from warpbots.solvers.projective.contact.coulomb_law import acts, skin_of
 from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     PairArrays,
@@ -15,6 +22,7 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     obstacle_of,
     obstacle_side,
     one_is_rigid,
+    one_is_soft,
 )
 from warpbots.solvers.projective.elements.element import at
 
@@ -78,16 +86,16 @@ def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
 
 
 @wp.func
-def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: real):
-    """What a pair keeps at the end of a step of length h: a distance [m], if it follows its start, and part of its skin.
+def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: real, yielded: real):
+    """Distance that a pair keeps without load at the end of a step of length h [m], and how it follows from its start.
 
     A rigid body that begins nearer to another body than half the clearance, such as face to face, keeps a quarter of
     it, and parts slowly until then: at the clearance at once, a step of 1 ms would throw them apart at 0.3 m/s. Two
     soft surfaces yield.
 
-    The skin of such a pair is as much stiffer as the way that it parts in a step is shorter than the clearance. With
-    its whole skin, a pair under a load that compresses the skin by more than this way would approach further in every
-    step, until its sides pass through each other.
+    A rigid and a soft surface that are so near may also be pressed together by a load that compresses their skin. Then
+    they keep the distance at which the step began: if they approached each other by what the skin yields, they would
+    do so in every step, until they pass through each other.
 
     Args:
         pairs: The pairs.
@@ -95,18 +103,25 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: rea
         i: Nodes of the pair.
         apart: Distance at the end of the step [m].
         way: Increase of the distance in the step [m].
+        yielded: Compression of the skin by the present force [m].
+
+    Returns:
+        The distance, `APART` if it does not depend on the start, `PARTING` if it is the distance at the start plus a
+        constant, or `PRESSED` if, together with the load, it is the distance at the start.
     """
     clearance = clearance_of(pairs, i)
     keep = clearance
-    follows = int(0)
-    part = real(1.0)
+    state = APART
     start = apart - way
     if one_is_rigid(pairs, i) and start < _NEAR * clearance:
-        part = wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
-        more = part * clearance
+        more = clearance * wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
         keep = wp.clamp(start + more, more, _KEPT * clearance)
-        follows = int(more < keep and keep < _KEPT * clearance)
-    return keep, follows, part
+        if more < keep and keep < _KEPT * clearance:
+            state = PARTING
+        if one_is_soft(pairs, i) and start + yielded > keep:
+            keep = start + yielded
+            state = PRESSED
+    return keep, state
 
 
 @wp.func
@@ -156,15 +171,15 @@ def evaluate_pairs_kernel(
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
     way = weight[0] * (at(z, s + i[0]) + at(f, s + i[0])) + weight[1] * (at(z, s + i[1]) + at(f, s + i[1]))
     way += weight[2] * (at(z, s + i[2]) + at(f, s + i[2])) + weight[3] * (at(z, s + i[3]) + at(f, s + i[3]))
-    keep, follows, part = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way))
-    phi = wp.dot(normal, end) - keep
     lam = at(z, s + topology.first + first + p)
+    yielded = wp.dot(normal, lam) * skin_of(topology, i)
+    keep, state = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way), yielded)
+    phi = wp.dot(normal, end) - keep
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
     contacts_out.obstacle[k] = obstacle_of(pairs, i)
     contacts_out.distance[k] = phi
-    contacts_out.parting[k] = follows
-    contacts_out.skin_part[k] = part
+    contacts_out.near[k] = state
     contacts_out.normal[k] = normal
     contacts_out.surface[k] = belt_displacement(pairs, poses, h, w, i)
     contacts_out.condition[k] = _FRICTION
