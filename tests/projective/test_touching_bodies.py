@@ -154,7 +154,7 @@ def test_a_plate_pressed_on_a_soft_ball_stays_outside_of_it(force, dt):
 
 
 @pytest.mark.verification
-def test_gradients_through_a_stiffer_skin_are_those_of_differences():
+def test_gradients_through_a_pressed_pair_are_those_of_differences():
     """Height of the plate after three more steps by the force, the matter and the damping, in the state under load."""
     sim = press(0.8, 1e-2, tolerance=1e-12)
     start, push = sim.state(), torch.ones(1, 1, dtype=torch.float64)
