@@ -293,4 +293,5 @@ def own_kernel(
     if normals.count > 0:
         K += lifting(normals, contacts_out, w, k)
     contacts_out.response[k] = K
+    contacts_out.inverse[k] = wp.inverse(K + skin * wp.identity(n=3, dtype=real))
     contacts_out.own[k] = skin + largest_row(K)
