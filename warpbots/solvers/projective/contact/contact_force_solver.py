@@ -15,7 +15,7 @@ from warpbots.solvers.projective.contact.contact_arrays import (
     places_in,
     places_of,
 )
-from warpbots.solvers.projective.contact.coulomb_law import compliant, law
+from warpbots.solvers.projective.contact.coulomb_law import columns_of, compliant, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, lift, lifted
@@ -45,17 +45,20 @@ def mutual_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the compliances between contacts that matter couples, if there is room for them."""
+    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them."""
     w, i, lane = wp.tid()
     count = contacts.count[w][0]
     if i >= count or count > compliance_out.side:
         return
     first = w * topology.contacts
-    row = (w * compliance_out.side + i) * compliance_out.side
+    square = w * compliance_out.side * compliance_out.side
     c = first + contacts.order[first + i]
-    for j in range(lane, count, lanes):
+    columns = columns_of(topology, contacts, compliance_out, c)
+    for j in range(i + lane, count, lanes):
         d = first + contacts.order[first + j]
-        compliance_out.mutual[row + j] = compliant(topology, contacts, compliance_out, c, d)
+        share = compliant(topology, contacts, compliance_out, columns, contacts.weight[c], d)
+        compliance_out.mutual[square + i * compliance_out.side + j] = share
+        compliance_out.mutual[square + j * compliance_out.side + i] = share
 
 
 @wp.func
@@ -73,8 +76,10 @@ def spread(
             row = (w * compliance.side + i - first) * compliance.side
             add_multiples(contacts.gap, first, compliance.mutual, row, scaled, count, lane, lanes)
         else:
+            columns = columns_of(topology, contacts, compliance, k)
             for j in range(lane, count, lanes):
-                share = compliant(topology, contacts, compliance, k, first + contacts.order[first + j])
+                d = first + contacts.order[first + j]
+                share = compliant(topology, contacts, compliance, columns, contacts.weight[k], d)
                 contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
     if coupling.freedom > 0:
         span = coupling.span[k]
