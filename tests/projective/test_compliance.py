@@ -13,7 +13,7 @@ from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_step, contact_workspace, workspace
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb_law import compliant
+from warpbots.solvers.projective.contact.coulomb_law import columns_of, compliant
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
@@ -99,7 +99,8 @@ def far_kernel(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, share_out: wp.array[real]
 ):  # fmt: skip
     """How far contact 1 moves per force of contact 0."""
-    share_out[0] = compliant(topology, contacts, compliance, 0, 1)
+    columns = columns_of(topology, contacts, compliance, 0)
+    share_out[0] = compliant(topology, contacts, compliance, columns, contacts.weight[0], 1)
 
 
 def test_columns_are_found_beyond_what_an_integer_counts(tmp_path):

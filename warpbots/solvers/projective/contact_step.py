@@ -13,6 +13,7 @@ from warpbots.solvers.projective.contact import (
     breaking_away,
     contact_adjoint,
     contact_force_solver,
+    contact_lists,
     contacts_without_gradient,
     coulomb_law,
     embedded_obstacles,
@@ -101,7 +102,7 @@ class ContactStep:
         """Write the correction of the contact forces, after the correction of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
-        self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, [], f)
+        self._solve(contact_lists.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, [], f)
         if self._workspace.static_friction:
             inputs = [active, z, f, self._arrays.coupling, self._matrix.rotation, self._matrix.normals]
             inputs.append(self._matrix.iteration.islands)
@@ -132,7 +133,7 @@ class ContactStep:
         parts = self._each(contacts.parts)
         contacts.any.zero_()
         if contacts.parts > 1:
-            launch(contact_force_solver.count_kernel, parts, [self._topology, active], [contacts], self._device)
+            launch(contact_lists.count_kernel, parts, [self._topology, active], [contacts], self._device)
         launch(listing, parts, [self._topology, active, z, *seed], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
         launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
@@ -235,7 +236,7 @@ class ContactStep:
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces, after the correction of adjoint displacements."""
-        kernels = contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel
+        kernels = contact_lists.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel
         self._solve(*kernels, active, z, [self._workspace.seed], f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:

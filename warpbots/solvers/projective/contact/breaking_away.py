@@ -12,8 +12,14 @@ number of changes from the end of the step, and so differentiates the law that h
 import warp as wp
 
 from warpbots.numerics import NODE, real
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling, holding
-from warpbots.solvers.projective.contact.contact_force_solver import carried, entry_of
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    entry_of,
+    holding,
+)
+from warpbots.solvers.projective.contact.contact_force_solver import carried
 from warpbots.solvers.projective.contact.coulomb_law import law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import at

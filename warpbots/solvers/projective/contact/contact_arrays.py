@@ -12,6 +12,7 @@ __all__ = [
     "ContactTopology",
     "JointCoupling",
     "borne_entry",
+    "entry_of",
     "holding",
     "joint_in",
     "place_of_joint",
@@ -97,6 +98,8 @@ class ContactArrays:
         for a contact that sticks, odd for one that slides.
     skin: Compliance c of the contact itself [m/N].
     response: Displacement of a contact per force of the same contact, without its skin [m/N].
+    inverse: Inverse of `response` plus `skin` [N/m]: minus the change of the force of a contact that sticks, per
+        displacement; in the adjoint the change of nu of a contact per residual of its equation [1].
     own: Upper bound of `response` plus `skin` [m/N]: the w of the contact law.
     order: Indices of the active contacts of a world: those that matter couples from the front, those that move only
         with bones from the back (`borne_entry`).
@@ -138,6 +141,7 @@ class ContactArrays:
     changes: wp.array[int]
     skin: wp.array[real]
     response: wp.array[_mat]
+    inverse: wp.array[_mat]
     own: wp.array[real]
     order: wp.array[int]
     count: wp.array[wp.vec2i]
@@ -214,6 +218,15 @@ def borne_entry(contacts: int, w: int, number: int):
     Warp copies a struct at each call; therefore functions in loops over contacts take fields of structs instead.
     """
     return (w + 1) * contacts - 1 - number
+
+
+@wp.func
+def entry_of(contacts: int, swept: int, w: int, number: int):
+    """Entry of an active contact in the list of its world, contacts that move only with bones last."""
+    i = w * contacts + number
+    if number >= swept:
+        i = borne_entry(contacts, w, number - swept)
+    return i
 
 
 @wp.func

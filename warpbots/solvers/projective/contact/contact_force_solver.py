@@ -3,18 +3,19 @@
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
+from warpbots.numerics.simd import add_multiples
 from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, find_ranges, solve_borne
 from warpbots.solvers.projective.contact.contact_arrays import (
     ContactArrays,
     ContactTopology,
     JointCoupling,
-    borne_entry,
+    entry_of,
     joint_in,
     places_in,
     places_of,
 )
-from warpbots.solvers.projective.contact.coulomb_law import compliant, gap_vector, law
+from warpbots.solvers.projective.contact.coulomb_law import columns_of, compliant, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.free_normals import NormalArrays, lift, lifted
@@ -23,10 +24,7 @@ from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
 __all__ = [
     "adj_gauss_seidel_kernel",
-    "adj_list_kernel",
-    "count_kernel",
     "gauss_seidel_kernel",
-    "list_kernel",
     "mutual_kernel",
 ]
 
@@ -35,150 +33,6 @@ _SWEEPS = wp.constant(100)
 _INNER = wp.constant(20)  # iterations for the force of a contact whose response depends on the direction
 _SETTLED = wp.constant(real(0.001))  # change relative to the first sweep, below which sweeps end
 _NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration corrects the rest
-
-
-@wp.func
-def entry_of(contacts: int, swept: int, w: int, number: int):
-    """Entry of an active contact in the list of its world, contacts that move only with bones last."""
-    i = w * contacts + number
-    if number >= swept:
-        i = borne_entry(contacts, w, number - swept)
-    return i
-
-
-@wp.func
-def moved(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], f: wp.array[NODE], w: int, c: int):
-    """Displacement sum a_k u_k of a contact at the point z + f."""
-    total = _vec()
-    for p in range(4):
-        i = contacts.node[c][p]
-        if i >= 0:
-            k = w * topology.stride + i
-            total += contacts.weight[c][p] * (at(z, k) + at(f, k))
-    return total
-
-
-@wp.func
-def part_of(topology: ContactTopology, contacts: ContactArrays, part: int):
-    """Index of the first contact of a part of the contacts of a world, and the index after its last contact."""
-    length = (topology.contacts + contacts.parts - 1) / contacts.parts
-    return part * length, wp.min((part + 1) * length, topology.contacts)
-
-
-@wp.kernel(enable_backward=False)
-def count_kernel(
-    # model
-    topology: ContactTopology,
-    # state
-    active: wp.array[int],
-    # out
-    contacts_out: ContactArrays,
-):
-    """Count the active contacts of each part."""
-    w, part = wp.tid()
-    count = wp.vec2i()
-    if active[w] == 1:
-        start, end = part_of(topology, contacts_out, part)
-        for c in range(start, end):
-            k = w * topology.contacts + c
-            if contacts_out.listed[k] == 1:
-                count[contacts_out.borne[k]] += 1
-    contacts_out.part[w * contacts_out.parts + part] = count
-
-
-@wp.func
-def before(contacts: ContactArrays, w: int, part: int):
-    """Numbers of active contacts in all parts before `part`."""
-    count = wp.vec2i()
-    for k in range(part):
-        count += contacts.part[w * contacts.parts + k]
-    return count
-
-
-@wp.func
-def next_entry(contacts: int, count: wp.vec2i, w: int, borne: int):
-    """Entry of an active contact in the list of its world, after `count` others."""
-    i = w * contacts + count[0]
-    if borne == 1:
-        i = borne_entry(contacts, w, count[1])
-    return i
-
-
-@wp.func
-def press(contacts: ContactArrays, w: int, part: int, count: wp.vec2i):
-    """In the last part of a world, write its numbers of active contacts, and whether there are any."""
-    if part == contacts.parts - 1:
-        some = wp.min(count[0] + count[1], 1)
-        contacts.count[w] = count
-        contacts.pressed[w] = some
-        wp.atomic_add(contacts.any, 0, some)
-
-
-@wp.kernel(enable_backward=False)
-def list_kernel(
-    # model
-    topology: ContactTopology,
-    # state
-    active: wp.array[int],
-    z: wp.array[NODE],
-    # out
-    contacts_out: ContactArrays,
-    f_out: wp.array[NODE],
-):
-    """List the active contacts with their q, and write corrections that set the forces of other contacts to zero."""
-    w, part = wp.tid()
-    count = wp.vec2i()
-    if active[w] == 1:
-        count = before(contacts_out, w, part)
-        first = w * topology.contacts
-        entry = w * topology.stride + topology.first
-        start, end = part_of(topology, contacts_out, part)
-        for c in range(start, end):
-            f_out[entry + c] = NODE()
-            if contacts_out.listed[first + c] == 1:
-                u = moved(topology, contacts_out, z, f_out, w, first + c)
-                u -= contacts_out.surface[first + c]
-                q = gap_vector(u, contacts_out.normal[first + c], contacts_out.distance[first + c])
-                i = next_entry(topology.contacts, count, w, contacts_out.borne[first + c])
-                contacts_out.gap[i] = q
-                contacts_out.order[i] = c
-                count[contacts_out.borne[first + c]] += 1
-            else:
-                f_out[entry + c] = -z[entry + c]
-    press(contacts_out, w, part, count)
-
-
-@wp.kernel(enable_backward=False)
-def adj_list_kernel(
-    # model
-    topology: ContactTopology,
-    # state
-    active: wp.array[int],
-    z: wp.array[NODE],
-    seed: wp.array[NODE],
-    # out
-    contacts_out: ContactArrays,
-    f_out: wp.array[NODE],
-):
-    """List the active contacts with lambda* plus the sum a_k a of each over its nodes, for the adjoint a.
-
-    `seed` has lambda*, the gradient of the loss itself with respect to contact forces.
-    """
-    w, part = wp.tid()
-    count = wp.vec2i()
-    if active[w] == 1:
-        count = before(contacts_out, w, part)
-        first = w * topology.contacts
-        start, end = part_of(topology, contacts_out, part)
-        for c in range(start, end):
-            j = w * topology.stride + topology.first + c
-            f_out[j] = NODE()
-            if contacts_out.listed[first + c] == 1:
-                i = next_entry(topology.contacts, count, w, contacts_out.borne[first + c])
-                contacts_out.gap[i] = moved(topology, contacts_out, z, f_out, w, first + c) + at(seed, j)
-                contacts_out.order[i] = c
-                count[contacts_out.borne[first + c]] += 1
-    press(contacts_out, w, part, count)
 
 
 @wp.kernel(enable_backward=False)
@@ -191,17 +45,20 @@ def mutual_kernel(
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the compliances between contacts that matter couples, if there is room for them."""
+    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them."""
     w, i, lane = wp.tid()
     count = contacts.count[w][0]
     if i >= count or count > compliance_out.side:
         return
     first = w * topology.contacts
-    row = (w * compliance_out.side + i) * compliance_out.side
+    square = w * compliance_out.side * compliance_out.side
     c = first + contacts.order[first + i]
-    for j in range(lane, count, lanes):
+    columns = columns_of(topology, contacts, compliance_out, c)
+    for j in range(i + lane, count, lanes):
         d = first + contacts.order[first + j]
-        compliance_out.mutual[row + j] = compliant(topology, contacts, compliance_out, c, d)
+        share = compliant(topology, contacts, compliance_out, columns, contacts.weight[c], d)
+        compliance_out.mutual[square + i * compliance_out.side + j] = share
+        compliance_out.mutual[square + j * compliance_out.side + i] = share
 
 
 @wp.func
@@ -215,14 +72,15 @@ def spread(
     scaled = change / scaling
     k = first + contacts.order[i]
     if contacts.borne[k] == 0:
-        row = (w * compliance.side + i - first) * compliance.side
-        for j in range(lane, count, lanes):
-            share = real(0.0)
-            if count <= compliance.side:
-                share = compliance.mutual[row + j]
-            else:
-                share = compliant(topology, contacts, compliance, k, first + contacts.order[first + j])
-            contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
+        if count <= compliance.side:
+            row = (w * compliance.side + i - first) * compliance.side
+            add_multiples(contacts.gap, first, compliance.mutual, row, scaled, count, lane, lanes)
+        else:
+            columns = columns_of(topology, contacts, compliance, k)
+            for j in range(lane, count, lanes):
+                d = first + contacts.order[first + j]
+                share = compliant(topology, contacts, compliance, columns, contacts.weight[k], d)
+                contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
     if coupling.freedom > 0:
         span = coupling.span[k]
         for p in range(lane, places_in(span), lanes):
@@ -278,18 +136,35 @@ def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArray
 
 
 @wp.func
+def missing(contacts: ContactArrays, k: int, q: _vec, lam: _vec, change: _vec):
+    """What the law asks for in addition to a `change` of the force of a contact."""
+    l = law(
+        q + contacts.response[k] @ change, contacts.normal[k], lam + change, contacts.own[k], contacts.skin[k],
+        contacts.condition[k], contacts.friction[k], contacts.extra[k], contacts.closed[k],
+    )  # fmt: skip
+    return l - (lam + change)
+
+
+@wp.func
+def is_settled(step: _vec, change: _vec):
+    """Whether the last part of a change of a force is small."""
+    return wp.dot(step, step) <= _SETTLED * _SETTLED * wp.dot(change, change)
+
+
+@wp.func
 def settle(contacts: ContactArrays, k: int, q: _vec, lam: _vec):
-    """Change of the force of a contact after which the contact obeys the law, if all other forces stay constant."""
-    change = _vec()
-    for _ in range(_INNER):
-        l = law(
-            q + contacts.response[k] @ change, contacts.normal[k], lam + change, contacts.own[k], contacts.skin[k],
-            contacts.condition[k], contacts.friction[k], contacts.extra[k], contacts.closed[k],
-        )  # fmt: skip
-        step = l - (lam + change)
-        change += step
-        if wp.length(step) <= _SETTLED * wp.length(change):
-            break
+    """Change of the force of a contact after which the contact obeys the law, if all other forces stay constant.
+
+    Most contacts stick; then the change is known in closed form.
+    """
+    change = -(contacts.inverse[k] @ (q + contacts.skin[k] * lam))
+    if not is_settled(missing(contacts, k, q, lam, change), change):
+        change = _vec()
+        for _ in range(_INNER):
+            step = missing(contacts, k, q, lam, change)
+            change += step
+            if is_settled(step, change):
+                break
     return change
 
 
@@ -362,13 +237,6 @@ def gauss_seidel_kernel(
             break
 
 
-@wp.func
-def settle_adjoint(contacts: ContactArrays, k: int, residual: _vec):
-    """Change of nu of a contact after which the residual of its adjoint equation is zero, other nu being constant."""
-    K = wp.transpose(contacts.by_force[k]) + contacts.response[k] @ wp.transpose(contacts.by_displacement[k])
-    return wp.inverse(wp.identity(n=3, dtype=real) - K) @ residual
-
-
 @wp.kernel(enable_backward=False)
 def adj_gauss_seidel_kernel(
     # model
@@ -417,7 +285,7 @@ def adj_gauss_seidel_kernel(
             nu = at(z, start + c) + at(f_out, start + c)
             carry = carried(contacts_out, coupling_out, rotation_out, normals_out, w, k)
             gap = contacts_out.gap[i] + carry
-            change = settle_adjoint(contacts_out, k, gap + wp.transpose(contacts_out.by_force[k]) @ nu - nu)
+            change = contacts_out.inverse[k] @ (gap + wp.transpose(contacts_out.by_force[k]) @ nu - nu)
             force = wp.transpose(contacts_out.by_displacement[k]) @ change
             size = wp.max(size, wp.length(change))
             stirred = stirred or places_of(coupling_out, k) > 0

@@ -44,11 +44,11 @@ from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, ask
 
 __all__ = [
-    "acts", "compliant", "gap_vector", "gather_kernel", "law", "link", "need_kernel", "own_kernel", "push_kernel",
-    "skin_of",
+    "acts", "columns_of", "compliant", "gap_vector", "gather_kernel", "law", "link", "need_kernel", "own_kernel",
+    "push_kernel", "skin_of",
 ]  # fmt: skip
 
-_vec, _mat = vector(3), matrix(3)
+_vec, _vec4, _mat = vector(3), vector(4), matrix(3)
 _constrain = constrain(3)
 _SLIP, _SEPARATE = wp.constant(CODES["slip"]), wp.constant(CODES["separate"])  # sticky comes before slip
 
@@ -105,19 +105,31 @@ def skin_of(topology: ContactTopology, node: wp.vec4i):
 
 
 @wp.func
-def compliant(topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, c: int, d: int):
-    """Displacement of contact d per force of contact c [m/N]: sum a_i C_ij b_j."""
-    total = real(0.0)
+def columns_of(topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, c: int):
+    """Columns of the compliance of the nodes of contact c, -1 for nodes without one."""
+    columns = wp.vec4i(-1, -1, -1, -1)
     for p in range(4):
         i = place_of(topology, contacts.node[c][p])
-        column = int(-1)
         if i >= 0:
-            column = compliance.column[i]
-        if column >= 0:
-            for q in range(4):
-                j = place_of(topology, contacts.node[d][q])
-                if j >= 0:
-                    total += contacts.weight[c][p] * contacts.weight[d][q] * compliance.value[column, j]
+            columns[p] = compliance.column[i]
+    return columns
+
+
+@wp.func
+def compliant(
+    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, columns: wp.vec4i, weight: _vec4,
+    d: int,
+):  # fmt: skip
+    """Displacement of contact d per force of another contact with these columns and weights [m/N]: sum a_i C_ij b_j."""
+    total = real(0.0)
+    for q in range(4):
+        j = place_of(topology, contacts.node[d][q])
+        if j >= 0:
+            share = real(0.0)
+            for p in range(4):
+                if columns[p] >= 0:
+                    share += weight[p] * compliance.value[columns[p], j]
+            total += contacts.weight[d][q] * share
     return total
 
 
@@ -294,7 +306,9 @@ def own_kernel(
         skin = skin_of(topology, contacts_out.node[k])
     contacts_out.skin[k] = skin
     contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
-    K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)
+    columns = columns_of(topology, contacts_out, compliance, k)
+    soft = compliant(topology, contacts_out, compliance, columns, contacts_out.weight[k], k) / scaling[w]
+    K = soft * wp.identity(n=3, dtype=real)
     for j in range(places_of(coupling, k)):
         m = k * coupling.width + j
         K += wp.outer(coupling.jacobian[m], coupling.response[m])
@@ -303,4 +317,5 @@ def own_kernel(
     if normals.count > 0:
         K += lifting(normals, contacts_out, w, k)
     contacts_out.response[k] = K
+    contacts_out.inverse[k] = wp.inverse(K + skin * wp.identity(n=3, dtype=real))
     contacts_out.own[k] = skin + largest_row(K)
