@@ -84,7 +84,8 @@ def load(
             workspace; it is recognised by the name in its package.xml, or else by the name of its folder.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None to follow the file: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
-        contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
+        contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact
+            (``contacts=()``).
         self_contact: Whether bodies of one robot touch each other.
         obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them. A body
             touches them with the geoms that match MuJoCo's default bits, or with all its geoms if none matches.

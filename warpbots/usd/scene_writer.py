@@ -110,7 +110,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
         ("contacts", write_part, remove_part),
         ("fields", write_field, remove_part),
     ):
-        parts, old = getattr(scene, kind), getattr(found, kind)
+        parts, old = getattr(scene, kind) or (), getattr(found, kind)
         if kind == "bodies":
             parts, old = scene.soft, {name: prim for name, prim in old.items() if name not in rigid}
         parts = [p for p in parts if p.name not in {"actuators": kept.motors, "contacts": kept.contacts}.get(kind, ())]

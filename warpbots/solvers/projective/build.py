@@ -47,7 +47,7 @@ from warpbots.solvers.projective.contact.bone_surface import (
     immovable,
     refuse_penetration,
 )
-from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
+from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs, unnamed_obstacles, unnamed_pairs
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
@@ -68,6 +68,7 @@ from warpbots.solvers.scene_support import (
     refuse_flow,
     refuse_materials,
 )
+from warpbots.user_warning import warn_user
 
 __all__ = ["build"]
 
@@ -132,6 +133,8 @@ def build(
     skeleton = skeleton_of(scene, mesh, components, worlds, device)
     edges = obstacle_edges_of(scene, components.sizes[0]) if collisions else ObstacleEdges.none()
     laws_of_pairs(scene, surfaces.bones)
+    if warning := unnamed_obstacles(scene, surfaces.bones[~immovable(scene)[surfaces.bones]]):
+        warn_user(warning)
     _refuse_overlap(posed, mesh, surfaces, components)
     _refuse_swallowed(posed, surfaces, cell_size)
     if collisions:
@@ -179,7 +182,7 @@ def build(
         load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in surfaces.bones)]),
-        contact_friction=constant([c.friction for c in scene.contacts]),
+        contact_friction=constant([c.friction for c in scene.laws]),
         gravity=constant(scene.gravity, vec),
         fluid_density=constant(fluid["density"]),
         fluid_velocity=constant(fluid["velocity"], vec),
@@ -296,26 +299,35 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
 
 
 def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces, components: Components) -> None:
-    """Raise if a soft body, or the surface of a bone, starts inside an obstacle, unless both stay in their places."""
+    """Raise if a soft body, or the surface of a bone, starts inside an obstacle, unless both stay or never touch."""
     slack, bone = np.split(_SUNK * components.edge, [len(mesh)]), surfaces.bone[surfaces.vertices]
     names = [scene.bodies[k].name for k in mesh.body]
-    soft = "nodes of SoftBody", names, mesh.position, slack[0], np.zeros(len(mesh), dtype=bool)
+    nowhere = np.zeros((len(mesh), len(scene.obstacles)), dtype=bool)
+    soft = "nodes of SoftBody", names, mesh.position, slack[0], nowhere
     bare = (
         "surface points of RigidBody",
         [scene.rigid[k].name for k in bone],
-        *(a[surfaces.vertices] for a in (surfaces.position, slack[1], immovable(scene)[surfaces.bone])),
+        *(a[surfaces.vertices] for a in (surfaces.position, slack[1], _may_overlap(scene)[surfaces.bone])),
     )
-    for obstacle in scene.obstacles:
-        still = not moves(obstacle, scene.actuators)
-        for what, names, position, allowed, standing in (soft, bare):
+    for k, obstacle in enumerate(scene.obstacles):
+        for what, names, position, allowed, may in (soft, bare):
             depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(0)
-            inside = (depth > allowed) & ~(still & standing)
+            inside = (depth > allowed) & ~may[:, k]
             if inside.any():
                 i = int((depth * inside).argmax())
                 raise SceneError(
                     f"Obstacle {obstacle.name!r}: {inside.sum()} {what} {names[i]!r} start inside it, the deepest "
                     f"{depth[i]:.4g} m; move the body or the obstacle apart"
                 )
+
+
+def _may_overlap(scene: Scene) -> np.ndarray:
+    """Which rigid bodies may overlap with which obstacles: both stay in their places, or they never touch.
+
+    Shape (rigid bodies, obstacles), bool.
+    """
+    still = np.array([not moves(o, scene.actuators) for o in scene.obstacles], dtype=bool)
+    return np.outer(immovable(scene), still) | unnamed_pairs(scene)[:, len(scene.rigid) :]
 
 
 def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
@@ -334,10 +346,10 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
 def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
     """Raise if an obstacle, or a solid of a union, starts inside a body, even if no node is inside the obstacle.
 
-    An obstacle and a body that both stay in their places may overlap.
+    An obstacle and a body that both stay in their places, or that never touch, may overlap.
     """
-    standing = immovable(scene)
-    for obstacle in scene.obstacles:
+    may = _may_overlap(scene)
+    for number, obstacle in enumerate(scene.obstacles):
         for part in parts_of(obstacle.shape):
             lower, upper = part.bounds
             if not np.isfinite([lower, upper]).all():
@@ -350,8 +362,7 @@ def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None
                     f"longest edge of {(upper - lower).max():.3g} m; make it thicker than "
                     f"{2.0 * step:.3g} m, away from the bodies, or cut it into a Union of smaller parts"
                 )
-            still = not moves(obstacle, scene.actuators)
-            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones if not (still and standing[k]))):
+            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones if not may[k, number])):
                 depth = -distance_to_body(body, skin)
                 if depth.max(initial=0.0) > 0.1 * cell:
                     raise SceneError(

@@ -2,10 +2,11 @@
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from warpbots.usd.stage.applied_schemas import UNSUPPORTED_APIS
 from warpbots.usd.stage.attributes import enabled, targets_of
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.ledger import mark_read
@@ -52,14 +53,17 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
 
 
 def filtered_pairs(
-    bodies: dict[str, Sdf.Path], obstacles: dict[str, Sdf.Path], filters: Iterable[Usd.Prim]
-) -> set[frozenset]:
+    bodies: dict[str, Sdf.Path], obstacles: dict[str, Sdf.Path], soft: Collection[Sdf.Path], filters: Iterable[Usd.Prim],
+    note: Note,
+) -> set[frozenset]:  # fmt: skip
     """Pairs of names of bodies and obstacles that do not touch because of PhysicsFilteredPairsAPI.
 
     Args:
         bodies: Paths of the bodies by name.
         obstacles: Paths of the obstacles by name.
+        soft: Paths of the soft bodies.
         filters: Prims with PhysicsFilteredPairsAPI.
+        note: Receives a note on each filter that names a soft body.
     """
 
     def names(path: Sdf.Path) -> set[str]:
@@ -71,9 +75,10 @@ def filtered_pairs(
 
     pairs = set()
     for prim in filters:
-        here = names(prim.GetPath())
-        for target in targets_of(prim, "physics:filteredPairs"):
-            pairs |= {frozenset((a, b)) for a in here for b in names(target) if a != b}
+        here, targets = prim.GetPath(), targets_of(prim, "physics:filteredPairs")
+        pairs |= {frozenset((a, b)) for a in names(here) for target in targets for b in names(target) if a != b}
+        if any(at.HasPrefix(end) or end.HasPrefix(at) for at in soft for end in (here, *targets)):
+            note(prim, UNSUPPORTED_APIS["PhysicsFilteredPairsAPI"])
     return pairs
 
 
