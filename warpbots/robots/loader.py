@@ -53,10 +53,11 @@ def load(
     `Joint.start` has the initial coordinates. A body with several joints has massless parents named
     ``"<body>/<joint>"``.
 
-    For contact, meshes are replaced by their convex hulls; geoms without contype and conaffinity have no contact.
-    Contact has the stiffness, damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp;
-    neither format has a coefficient of restitution. Joint limits are springs and dampers with the static stiffness and
-    the time constant of MuJoCo's limits under a load.
+    For contact, meshes are replaced by their convex hulls, with MuJoCo's choice of vertices if the file limits their
+    number by ``maxhullvert``; geoms without contype and conaffinity have no contact. Contact has the stiffness, damping
+    and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient of
+    restitution. Joint limits are springs and dampers with the static stiffness and the time constant of MuJoCo's limits
+    under a load.
 
     MuJoCo's bits, exclusions, pairs and priorities decide which geoms touch. Bodies that a joint connects do not touch,
     unless one of them is fixed to the world or a body without geometry lies between them. Such neighbours do not touch

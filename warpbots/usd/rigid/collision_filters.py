@@ -53,9 +53,12 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
 
 
 def filtered_pairs(
-    bodies: dict[str, Sdf.Path], obstacles: dict[str, Sdf.Path], soft: Collection[Sdf.Path], filters: Iterable[Usd.Prim],
+    bodies: dict[str, Sdf.Path],
+    obstacles: dict[str, Sdf.Path],
+    soft: Collection[Sdf.Path],
+    filters: Iterable[Usd.Prim],
     note: Note,
-) -> set[frozenset]:  # fmt: skip
+) -> set[frozenset]:
     """Pairs of names of bodies and obstacles that do not touch because of PhysicsFilteredPairsAPI.
 
     Args:
