@@ -83,6 +83,8 @@ def test_an_obstacle_that_no_law_names_is_named_in_a_warning():
     laws = Contact("a", "floor", 1e6), Contact("b", "a", 1e6)
     with pytest.warns(UserWarning, match=FREE):
         ProjectiveDynamics(0.02).build(flight((), ground))
+    with pytest.warns(UserWarning, match="RigidBody 'b' falls through Obstacle 'floor', because no Contact names both"):
+        ProjectiveDynamics(0.02).build(flight(laws[:1], ground))
     said = lambda *scene, bodies=(0, 1): unnamed_obstacles(flight(*scene), np.array(bodies, dtype=int))
     assert said(None, ground, wall) is said(()) is said((), ground, bodies=()) is said(laws, ground) is None
     assert "'floor'" in said((), ground, wall) and "nor 1 more" in said((), ground, wall)
