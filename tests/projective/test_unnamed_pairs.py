@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 from loose_bodies import G, cube, last, simulated, slab, thrown
+from pxr import Usd, UsdPhysics
 
 import warpbots as wb
+from warpbots import cli
 from warpbots.scene import Box, Contact, Joint, Obstacle, RigidBody, Scene, Sphere, fingerprint, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated, ProjectiveDynamics
@@ -113,6 +115,34 @@ def test_the_list_of_a_file_can_be_taken_back(tmp_path):
     every = dataclasses.replace(wb.usd.read(tmp_path / "none.usda"), contacts=None)
     wb.usd.write(tmp_path / "every.usda", every)
     assert wb.usd.read(tmp_path / "every.usda").contacts is None
+
+
+def test_info_says_that_nothing_touches(tmp_path, capsys):
+    for name, contacts in (("none", ()), ("every", None)):
+        wb.usd.write(tmp_path / f"{name}.usda", flight(contacts))
+        assert cli.main(["info", str(tmp_path / f"{name}.usda"), "--solver", "articulated"]) == 0
+        assert ("rigid bodies touch no other rigid body" in capsys.readouterr().out) == (contacts == ())
+
+
+def filters(path) -> dict[str, set[str]]:
+    """Names of the bodies of a file that filter pairs, and of what they filter."""
+    stage = Usd.Stage.Open(str(path))
+    prims = [prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.FilteredPairsAPI)]
+    links = {prim.GetName(): UsdPhysics.FilteredPairsAPI(prim).GetFilteredPairsRel() for prim in prims}
+    return {name: {target.name for target in link.GetTargets()} for name, link in links.items()}
+
+
+def test_files_filter_the_pairs_that_no_law_names(tmp_path):
+    """For programs in which colliders touch by default; none is left when the list is taken back."""
+    law = Contact("a", "floor", 1e6)
+    for name, contacts in (("none", ()), ("one", (law,)), ("every", None)):
+        wb.usd.write(tmp_path / f"{name}.usda", flight(contacts, floor()))
+    assert filters(tmp_path / "none.usda") == {"a": {"b", "floor"}, "b": {"floor"}}
+    assert filters(tmp_path / "one.usda") == {"a": {"b"}, "b": {"floor"}}
+    assert filters(tmp_path / "every.usda") == {}
+    back = wb.usd.read(tmp_path / "none.usda")
+    wb.usd.write(tmp_path / "back.usda", dataclasses.replace(back, contacts=None))
+    assert filters(tmp_path / "back.usda") == {}
 
 
 TWINS = """<mujoco><option gravity="0 0 0"/><worldbody>

@@ -13,7 +13,7 @@ from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
-from warpbots.scene import RigidBody, Scene, SoftBody
+from warpbots.scene import RigidBody, Scene, SoftBody, unnamed_pairs
 from warpbots.scene.motion_checks import moves
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.robot import ArticulatedRobot
@@ -34,7 +34,7 @@ from warpbots.solvers.parameters import (
 )
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, immovable, never_in_contact
-from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs, unnamed_pairs
+from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
 from warpbots.solvers.projective.contact.node_contact import APART, ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, MARGIN, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS

@@ -3,11 +3,10 @@
 import numpy as np
 
 from warpbots.contact import sampled_surface, signed_distance
-from warpbots.scene import Scene, SceneError, parts_of
+from warpbots.scene import Scene, SceneError, parts_of, unnamed_pairs
 from warpbots.scene.motion_checks import moves
 from warpbots.solvers.projective.components import Components
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body, immovable
-from warpbots.solvers.projective.contact.contact_laws import unnamed_pairs
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["SAMPLES", "refuse_overlap", "refuse_swallowed"]

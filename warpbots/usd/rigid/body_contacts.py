@@ -89,6 +89,8 @@ def add_contact(
     Returns:
         `posed` with points and surfaces, and the laws; None instead of laws if no prim implies contact of bodies.
     """
+    for body in (b for b in bodies if RIGID_API in schemas(b.prim)):
+        mark_read(body.prim, "physics:filteredPairs")  # its laws say the same
     others = [b for b in bodies if RIGID_API not in schemas(b.prim) and b.parts]
     if not others or not points or found.contacts:
         _overrule_surfaces([p for b in bodies for p, _ in b.parts])

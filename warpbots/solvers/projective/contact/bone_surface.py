@@ -15,9 +15,9 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.meshing.fitted import fitted_surface, samples
 from warpbots.meshing.self_intersection import crossings
-from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, whole_bodies
+from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, unnamed_pairs, whole_bodies
 from warpbots.solvers.articulated.inertia import body_inertia
-from warpbots.solvers.projective.contact.contact_laws import names_both, unnamed_pairs
+from warpbots.solvers.projective.contact.contact_laws import names_both
 
 __all__ = [
     "BARE",
