@@ -11,7 +11,7 @@ from pxr import Usd, UsdPhysics
 
 import warpbots as wb
 from warpbots import cli
-from warpbots.scene import Box, Contact, Joint, Obstacle, RigidBody, Scene, Sphere, fingerprint, floor
+from warpbots.scene import Box, Capsule, Contact, Joint, Obstacle, RigidBody, Scene, Sphere, fingerprint, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated, ProjectiveDynamics
 from warpbots.solvers.projective.contact.contact_laws import unnamed_obstacles
@@ -50,7 +50,7 @@ def test_an_empty_list_of_laws_means_that_rigid_bodies_touch_nothing():
 PLATES = (
     Box((-1.0, -1.0, 0.0), (1.0, 1.0, 0.079)),  # a face
     Box((-0.5, -0.004, 0.0), (0.5, 0.004, 0.079)),  # a thin one, which samples and edges of the obstacle find
-    Sphere((0.03, 0.0, 0.07), 0.009),  # a small one, which samples find
+    Capsule((-0.05, 0.0, 0.07), (0.05, 0.0, 0.07), 0.009),  # a rod, which samples of faces find
 )
 
 
