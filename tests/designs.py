@@ -66,8 +66,8 @@ def hybrid() -> Scene:
     edge = {"edge": HalfSpace((1e-3, 0, 0), (1, 0, 0))}
     soft = [arm, SoftBody("mast", mast, Material(1e6)), SoftBody("cloth", sheet, Material(1e5), regions=edge)]
     bones = [
-        RigidBody("upper", Box((-0.01, -0.031, -0.031), (0.07, 0.031, 0.031)), 2000.0),
-        RigidBody("fore", Box((0.23, -0.031, -0.031), (0.31, 0.031, 0.031)), 2000.0),
+        RigidBody("upper", Box((-0.01, -0.031, -0.031), (0.07, 0.031, 0.031)), 2000.0, points=1, surface="bone"),
+        RigidBody("fore", Box((0.23, -0.031, -0.031), (0.31, 0.031, 0.031)), 2000.0, points=1, surface="bone"),
     ]
     turn = {"axis": (0.0, 1.0, 0.0), "stiffness": 0.1, "damping": 0.002, "armature": 1e-5, "limit_stiffness": 50.0}
     joints = [
@@ -83,8 +83,14 @@ def hybrid() -> Scene:
         [*soft, *bones], actuators, [floor(-0.035, friction=0.3)], joints=joints, fluid=Fluid(1.0, (0.1, 0.0, 0.0)),
         constraints=[Constraint("edge")], loads=[Load("tip", (0.0, 0.0, -0.01))],
         attachments=[Attachment("foot", "arm", "mast", ((0.15, 0.0, 0.03),))],
-        contacts=[Contact("arm", "floor", 1e6, friction=0.2, viscosity=1e4)],
+        contacts=[Contact(part, "floor", 1e6, friction=0.2, viscosity=1e4) for part in ("arm", "bone")],
     )  # fmt: skip
+
+
+def dragged() -> Scene:
+    """The scene of `hybrid` with a tool that moves, which its bones touch, too."""
+    scene = moving(hybrid(), -0.05)
+    return dataclasses.replace(scene, contacts=[*scene.contacts, Contact("bone", "tool", 1e6)])
 
 
 def chambered() -> Scene:
@@ -168,7 +174,7 @@ DESIGNS = {
     "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),
     "projective-driven": lambda: (chambered(), ProjectiveDynamics(0.02, collisions=False)),
     "mpm-moving": lambda: (moving(held(busy(2))), SOLVERS["mpm"](1 / 16)),
-    "projective-moving": lambda: (moving(hybrid(), -0.05), ProjectiveDynamics(0.06)),
+    "projective-moving": lambda: (dragged(), ProjectiveDynamics(0.06)),
     "articulated": lambda: (walker(), Articulated(samples=8)),
     "articulated-moving": lambda: (swept(), Articulated(samples=8)),
     "coupled": lambda: (moving(hammer()), Coupled(MPM(0.025), Articulated(samples=8))),

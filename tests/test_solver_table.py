@@ -181,7 +181,7 @@ def test_laws_that_two_solvers_together_refuse(row, column):
 BALLS = [dataclasses.replace(ROUGH, name=f"ball {k}", position=(0.1, 0.05, 0.2 + 0.1 * k)) for k in range(3)]
 HINGES = [wb.Joint(f"hinge {k}", "revolute", None, f"ball {k}", axis=(0, 1, 0)) for k in range(2)]
 MOTORS = [A.Torque(f"motor {k}", f"hinge {k}", 1.0) for k in range(2)]
-CONTACTS = [wb.Contact(body.name, "floor", 1e6) for body in BALLS]
+CONTACTS = [wb.Contact(body.name, solid, 1e6) for solid in ("floor", "lower") for body in BALLS]
 FLOORS = [wb.floor(-0.1), wb.Obstacle(S.HalfSpace((0, 0, -0.2), (0, 0, 1)), name="lower")]
 ROBOT = {"joints": HINGES, "contacts": CONTACTS, "obstacles": FLOORS}
 SOFT = {"constraints": [wb.Constraint("upper")], "obstacles": FLOORS, "domain": ((-0.2,) * 3, (0.6,) * 3)}

@@ -182,7 +182,7 @@ def grasp_scene(
     joints = [dataclasses.replace(j, damping=(damping,)) if j.name in hand.slides else j for j in robot.joints]
     return dataclasses.replace(
         robot, bodies=(*robot.bodies, *pads, *(c.body(friction) for c in cubes), *bodies),
-        actuators=(*robot.actuators, *motors), joints=joints, contacts=(),
+        actuators=(*robot.actuators, *motors), joints=joints, contacts=None,
         obstacles=(wb.floor(friction=friction), *obstacles),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ def sliding(*laws: Contact, points: int = 8) -> Scene:
     """A rigid cube with friction 0.5 that slides on a floor with friction 0.6, under laws of their own."""
     body = dataclasses.replace(cube("cube", (0.0, 0.0, 0.0), 1000.0, 0.5), points=points if laws else 0)
     return Scene(
-        (body,), obstacles=(floor(friction=0.6),), contacts=laws, joints=(thrown(body, (SPEED, 0, 0, 0, 0, 0)),)
+        (body,), obstacles=(floor(friction=0.6),), contacts=laws or None, joints=(thrown(body, (SPEED, 0, 0, 0, 0, 0)),)
     )
 
 

@@ -79,6 +79,25 @@ def test_flat_and_empty_meshes_are_left_out_by_name(folder, heard):
         assert f"mesh {name[0]!r} has no volume" in heard.text
 
 
+@pytest.mark.parametrize("limit", [4, 20, 64, -1])
+@pytest.mark.parametrize("default", [False, True])
+def test_a_hull_has_the_vertices_that_mujoco_keeps(folder, limit, default):
+    """The file limits their number, at the mesh or for all meshes: the same corners and volume as MuJoCo's own hull."""
+    trimesh.creation.icosphere(2, 0.1).export(folder / "ball.stl")
+    words = f'maxhullvert="{limit}"' * (limit > 0)
+    text = (
+        f'<mujoco><default><mesh {words * default}/></default><asset><mesh file="ball.stl" {words * (not default)}/>'
+        '</asset><worldbody><body><freejoint/><geom type="mesh" mesh="ball"/></body></worldbody></mujoco>'
+    )
+    body = load(folder, text, "ball.xml").rigid[0]
+    model = mujoco.MjModel.from_xml_path(str(folder / "ball.xml"))
+    vertices, faces = model.mesh_graph[:2]
+    assert len(body.shape.vertices) == vertices == (limit if limit > 0 else 162)
+    corners = 2 + 2 * vertices + vertices + 3 * faces
+    hull = trimesh.Trimesh(model.mesh_vert, model.mesh_graph[corners : corners + 3 * faces].reshape(-1, 3))
+    assert body.shape.volume == pytest.approx(abs(hull.volume), rel=1e-6)
+
+
 def test_a_hull_is_closed_where_its_facets_are_slivers():
     """Rings of points along a turned tube, in single precision: the rings between the ends lie almost in its hull."""
     rng = np.random.default_rng(14)

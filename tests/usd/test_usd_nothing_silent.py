@@ -242,7 +242,7 @@ def news(text, *edits):
 def test_what_is_read_is_read_in_silence():
     for text, counts in ((SOFT, (1, 0, 0, 1, 0)), (RIGID, (0, 4, 2, 1, 4)), (SCENE, (1, 4, 2, 1, 4))):
         scene, said = plain(text)
-        parts = scene.soft, scene.rigid, scene.joints, scene.obstacles, scene.contacts
+        parts = scene.soft, scene.rigid, scene.joints, scene.obstacles, scene.laws
         assert tuple(map(len, parts)) == counts
         assert not said
 

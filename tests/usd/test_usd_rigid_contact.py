@@ -1,5 +1,8 @@
 """Contact of rigid bodies in files: pairs that touch, friction, restitution and filters."""
 
+import dataclasses
+import warnings
+
 import pytest
 from rigid_prims import FLOOR, HEAD, chain, cube, joint, locked, notes, pair, read
 from usd_cases import prim
@@ -141,3 +144,34 @@ def test_a_robot_beside_soft_matter_stands_on_the_floor_of_the_file(tmp_path):
     center = sim.sense(sim.rollout(None, 50).final).center[0, :, 2]
     assert center[:2].numpy() == pytest.approx([0.1, 0.1], abs=1e-3)
     assert center[2].item() == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_file_that_filters_all_pairs_has_an_empty_list_of_laws(tmp_path):
+    """Its two cubes fall through each other under every solver; those of a file without a filter collide."""
+    apart = {"text": "prepend rel physics:filteredPairs = </Below>\n", "apis": ("PhysicsFilteredPairsAPI",)}
+    for filtered, speed in ((apart, -9.81 * 0.04), ({}, 0.0)):
+        scene = read(tmp_path, cube("Below", (0, 0, 0)), cube("Above", (0, 0, 0.201), **filtered))
+        assert (scene.contacts == ()) == bool(filtered)
+        ground = wb.floor(-0.1)
+        laws = [*scene.contacts, wb.Contact("Below", ground.name, 1e8, 1e9)]
+        bodies = [dataclasses.replace(b, points=64 * (b.name == "Below" or not filtered)) for b in scene.rigid]
+        below = dataclasses.replace(scene, bodies=bodies, obstacles=[ground], contacts=laws, source=None)
+        for solver in (wb.ProjectiveDynamics(0.1), wb.Articulated("bdf1")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                sim = wb.Simulation(below, solver, 2e-3)
+                final = sim.rollout(None, 20).final
+            assert sim.sense(final).velocity[0, 1, 2].item() == pytest.approx(speed, abs=0.03)
+
+
+def test_a_filter_of_a_rigid_and_a_soft_body_is_named(tmp_path, heard):
+    """Soft bodies touch everything; whichever of the two prims has the filter."""
+    place = "double size = 0.2\n double3 xformOp:translate = (0.6, 0, 0)\n"
+    place += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    filtered = "prepend rel physics:filteredPairs = </{}>\n".format
+    for on in ("A", "Soft"):
+        apis = {name: ("PhysicsFilteredPairsAPI",) * (name == on) for name in ("A", "Soft")}
+        text = {name: filtered({"A": "Soft", "Soft": "A"}[name]) * (name == on) for name in ("A", "Soft")}
+        gum = prim("Cube", "Soft", "PhysicsDeformableBodyAPI", *apis["Soft"], text=place + text["Soft"])
+        read(tmp_path, FLOOR, cube("A", (0, 0, 2), text["A"], apis["A"]), gum, material=wb.Material(1e5))
+        assert "soft bodies ignore it" in notes(heard)[f"/{on}"]

@@ -76,7 +76,8 @@ def written(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         turns = [ElementaryJoint("revolute", axis) for axis in "zxz"]
         patch.setitem(JOINTS, "wrist", JointKind(tuple(turns)))
-        hand = Scene([RigidBody("hand", Box((0, 0, 0), (1, 1, 1)))], joints=[Joint("wrist", "wrist", None, "hand")])
+        joints = [Joint("wrist", "wrist", None, "hand")]
+        hand = Scene([RigidBody("hand", Box((0, 0, 0), (1, 1, 1)))], joints=joints, contacts=())
         usd.write(folder / "wrist.usda", hand)
     return [*stages, Usd.Stage.Open(str(folder / "wrist.usda"))]
 

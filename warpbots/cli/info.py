@@ -8,7 +8,7 @@ import warpbots as wb
 from warpbots.cli.simulations import simulation as simulation_of
 from warpbots.contact import volume
 from warpbots.solvers.law_constants import constants_in_words
-from warpbots.tables.scene_table import moving_words
+from warpbots.tables.scene_table import UNTOUCHED, moving_words
 
 __all__ = ["info"]
 
@@ -20,8 +20,10 @@ def info(options: argparse.Namespace) -> None:
     _say_bodies(scene, model)
     for channel, actuator in enumerate(scene.actuators):
         print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}{_joint_of(actuator)}")
-    for law in scene.contacts:
+    for law in scene.laws:
         print(f"  contact {law.name}: {law.stiffness:g} Pa/m, mu {law.friction:g}")
+    if scene.contacts == ():
+        print(f"  contact: {UNTOUCHED}")
     for obstacle in scene.obstacles:
         print(
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"

@@ -127,7 +127,7 @@ def _possible_contacts(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid
     joined = neighbours(scene.rigid, scene.joints)
     bodies = {b.name: b for b in scene.rigid}
     seen = set()
-    for law in scene.contacts:
+    for law in scene.laws:
         for body in (b for b in scene.rigid if b.points and law.points in (b.name, b.surface)):
             for solid in _partners(scene, law, body, joined):
                 other = None if solid[1] else bodies[solid[0]]
@@ -217,7 +217,7 @@ def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
     solids = [(b.name, False, {b.name, b.surface}) for b in scene.rigid if b.shape is not None]
     solids += [(o.name, True, {o.name}) for o in scene.obstacles]
     under = {
-        (name, obstacle): frozenset(k for k, law in enumerate(scene.contacts) if law.solid in names)
+        (name, obstacle): frozenset(k for k, law in enumerate(scene.laws) if law.solid in names)
         for name, obstacle, names in solids
     }
     groups = {laws: 1 << k for k, laws in enumerate(dict.fromkeys(laws for laws in under.values() if laws))}
@@ -230,7 +230,7 @@ def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
 
     def contype(name: str, obstacle: bool) -> int:
         own = set() if obstacle else touching.get(name, set())
-        laws = {k for k, law in enumerate(scene.contacts) if law.points in own}
+        laws = {k for k, law in enumerate(scene.laws) if law.points in own}
         return sum(bit for group, bit in groups.items() if group & laws) or QUIET
 
     return {solid: (contype(*solid), groups.get(laws, 0)) for solid, laws in under.items()}

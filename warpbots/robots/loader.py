@@ -53,10 +53,11 @@ def load(
     `Joint.start` has the initial coordinates. A body with several joints has massless parents named
     ``"<body>/<joint>"``.
 
-    For contact, meshes are replaced by their convex hulls; geoms without contype and conaffinity have no contact.
-    Contact has the stiffness, damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp;
-    neither format has a coefficient of restitution. Joint limits are springs and dampers with the static stiffness and
-    the time constant of MuJoCo's limits under a load.
+    For contact, meshes are replaced by their convex hulls, with MuJoCo's choice of vertices if the file limits their
+    number by ``maxhullvert``; geoms without contype and conaffinity have no contact. Contact has the stiffness, damping
+    and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient of
+    restitution. Joint limits are springs and dampers with the static stiffness and the time constant of MuJoCo's limits
+    under a load.
 
     MuJoCo's bits, exclusions, pairs and priorities decide which geoms touch. Bodies that a joint connects do not touch,
     unless one of them is fixed to the world or a body without geometry lies between them. Such neighbours do not touch
@@ -84,7 +85,8 @@ def load(
             workspace; it is recognised by the name in its package.xml, or else by the name of its folder.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None to follow the file: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
-        contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
+        contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact
+            (``contacts=()``).
         self_contact: Whether bodies of one robot touch each other.
         obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them. A body
             touches them with the geoms that match MuJoCo's default bits, or with all its geoms if none matches.

@@ -36,7 +36,7 @@ def records_of(source: Source) -> RobotRecord:
         path=source.path, name=source.name, urdf=source.urdf, gravity=model.opt.gravity.copy(),
         bodies=tuple(_body(source, k, turns[k], inertial[k]) for k in range(model.nbody)),
         joints=tuple(_joint(source, k) for k in range(model.njnt)),
-        geoms=geoms, meshes=_meshes(model, geoms),
+        geoms=geoms, meshes=_meshes(source, geoms),
         actuators=tuple(_actuator(source, k) for k in range(model.nu) if k not in options.idle),
         actuated=bool(model.nu),
         equalities=_equalities(source), mimics=source.mimics, pairs=tuple(_pair(model, k) for k in range(model.npair)),
@@ -95,12 +95,20 @@ def _geom(source: Source, k: int, rotation: np.ndarray) -> GeomRecord:
     )  # fmt: skip
 
 
-def _meshes(model: Any, geoms: tuple[GeomRecord, ...]) -> dict[int, MeshRecord]:
-    found = {}
+def _meshes(source: Source, geoms: tuple[GeomRecord, ...]) -> dict[int, MeshRecord]:
+    model, found = source.model, {}
+    limited = {mesh.name for mesh in source.spec.meshes if mesh.maxhullvert > 0}  # -1 without a limit
     for k in {g.mesh for g in geoms if g.kind == "mesh" and (g.contype or g.conaffinity)}:
-        first, count = model.mesh_vertadr[k], model.mesh_vertnum[k]
-        found[k] = MeshRecord(model.mesh(k).name, model.mesh_vert[first : first + count].astype(np.float64))
+        first, name = model.mesh_vertadr[k], model.mesh(k).name
+        vertices = model.mesh_vert[first : first + model.mesh_vertnum[k]].astype(np.float64)
+        found[k] = MeshRecord(name, vertices[_of_hull(model, k)] if name in limited else vertices)
     return found
+
+
+def _of_hull(model: Any, k: int) -> np.ndarray:
+    """Indices of the vertices of MuJoCo's convex hull of mesh `k`, which has at most `maxhullvert` of them."""
+    graph = model.mesh_graph[model.mesh_graphadr[k] :]
+    return graph[2 + graph[0] : 2 + 2 * graph[0]]
 
 
 def _actuator(source: Source, k: int) -> ActuatorRecord:

@@ -134,7 +134,8 @@ class MeshRecord:
 
     Attributes:
         name: Name of the mesh.
-        vertices: Vertices of the mesh [m], shape (n, 3).
+        vertices: Vertices of the mesh [m], or only those of its convex hull if the file limits their number
+            (``maxhullvert``), shape (n, 3).
     """
 
     name: str

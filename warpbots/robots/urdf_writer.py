@@ -80,7 +80,7 @@ def _left_out(scene: Scene, joints: list[WrittenJoint]) -> list[str]:
     lines += [f"start of joints: {', '.join(map(repr, begun))}"] if begun else []
     limited = [w.joint.name for w in joints if w.joint.lower is not None]
     lines += [f"stiffness and damping of limits: {', '.join(map(repr, limited))}"] if limited else []
-    lines += [f"obstacle {o.name!r}" for o in scene.obstacles] + [f"contact {c.name!r}" for c in scene.contacts]
+    lines += [f"obstacle {o.name!r}" for o in scene.obstacles] + [f"contact {c.name!r}" for c in scene.laws]
     return lines + ([f"gravity {scene.gravity}"] if scene.gravity != _DOWN else [])
 
 

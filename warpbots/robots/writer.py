@@ -136,7 +136,7 @@ def _is_rounding(field: Field) -> bool:
 
 def _hollows(scene: Scene) -> list[tuple[str, str]]:
     """Notes on meshes in contact that are not convex."""
-    named = {name for law in scene.contacts for name in (law.points, law.solid)}
+    named = {name for law in scene.laws for name in (law.points, law.solid)}
     solids = [(b.name, b.shape) for b in scene.rigid if b.shape is not None and {b.name, b.surface} & named]
     solids += [(o.name, o.shape) for o in scene.obstacles if o.name in named]
     return hollows([(name, part) for name, shape in solids for part in parts_of(shape, name)])

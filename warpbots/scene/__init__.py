@@ -43,6 +43,7 @@ from warpbots.scene.shapes import (
     parts_of,
     sheets_of,
 )
+from warpbots.scene.unnamed_pairs import unnamed_pairs
 
 __all__ = [
     "BEYOND",
@@ -102,6 +103,7 @@ __all__ = [
     "floor",
     "nearest_moments",
     "neighbours",
+    "unnamed_pairs",
     "whole_bodies",
     "parts_of",
     "sheets_of",

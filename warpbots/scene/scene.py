@@ -78,7 +78,10 @@ class Scene:
         loads: Loads on regions.
         attachments: Attachments between soft bodies.
         joints: Joints of rigid bodies; a body that is not the child of a joint floats freely.
-        contacts: Contact laws between bodies, and between bodies and obstacles.
+        contacts: Contact laws between bodies, and between bodies and obstacles. Rigid bodies touch one another and
+            obstacles only where a law names both, so that ``()`` means that they touch nothing but soft bodies. None,
+            the default, leaves the pairs to the solver: all pairs under `ProjectiveDynamics`, whose contact needs no
+            law, and none under `Articulated` and `Coupled`. Soft bodies touch everything, with or without laws.
         fluid: The fluid around soft bodies, or None.
         fields: Parameters that no other record can hold, such as a stiffness that differs from element to element; see
             `warpbots.Simulation.scene_with`.
@@ -108,7 +111,7 @@ class Scene:
     loads: Sequence[Load] = ()
     attachments: Sequence[Attachment] = ()
     joints: Sequence[Joint] = ()
-    contacts: Sequence[Contact] = ()
+    contacts: Sequence[Contact] | None = None
     fluid: Fluid | None = None
     fields: Sequence[Field] = ()
     source: str | None = dataclasses.field(default=None, compare=False)
@@ -144,6 +147,11 @@ class Scene:
         return tuple(b for b in self.bodies if isinstance(b, RigidBody))
 
     @property
+    def laws(self) -> tuple[Contact, ...]:
+        """The contact laws; empty if `contacts` is ``()`` or None."""
+        return self.contacts or ()
+
+    @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of the bounding box of all bodies at rest [m], each of shape (dim,).
 
@@ -177,7 +185,7 @@ class Scene:
             [
                 *self._name_faults(), *self._dimension_faults(), *self._domain_faults(),
                 *joint_faults(self.rigid, self.joints, soft), *drive_faults(self.actuators, self.joints, self.rigid),
-                *contact_faults(self.rigid, self.obstacles, self.contacts, soft),
+                *contact_faults(self.rigid, self.obstacles, self.laws, soft),
                 *motion_faults(self.obstacles, self.constraints, self.actuators, {b.name for b in self.bodies}),
             ]
         )  # fmt: skip
@@ -185,7 +193,7 @@ class Scene:
     def _name_faults(self) -> list[str]:
         faults = []
         for kind in _PARTS:
-            for name, count in Counter(p.name for p in getattr(self, kind)).items():
+            for name, count in Counter(p.name for p in getattr(self, kind) or ()).items():
                 if count > 1:
                     faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
         regions = self.regions()

@@ -137,7 +137,7 @@ _PARTS = (
     ),
     _ScenePart(IN_MATTER, _embedded, (PROJECTIVE, ARTICULATED)),
     _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
-    _ScenePart("Contact laws", lambda s: bool(s.contacts), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
+    _ScenePart("Contact laws", lambda s: bool(s.laws), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
     _ScenePart("obstacles that move", moving_obstacles, SOLVERS),
     _ScenePart("constraints that move", moving_constraints, (MPM, SPRINGS, PROJECTIVE, COUPLED, COUPLED_SPRINGS)),

@@ -116,7 +116,7 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
         SceneError: The scene has such parts; the message lists them.
     """
     motors = [a for a in scene.actuators if isinstance(a, Torque | Servo)]
-    parts = [*scene.rigid, *scene.joints, *scene.contacts, *motors]
+    parts = [*scene.rigid, *scene.joints, *scene.laws, *motors]
     if parts:
         listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
         raise SceneError(f"{solver} simulates soft bodies only; this scene has {listed}: {remedy(scene, solver)}")

@@ -11,7 +11,10 @@ from warpbots.contact import volume
 from warpbots.scene import Constraint, Material, Obstacle, PrescribedMotion, RigidBody, Scene, Shape, SoftBody
 from warpbots.tables.table import Table, TableSection
 
-__all__ = ["moving_words", "scene_sections", "scene_table"]
+__all__ = ["UNTOUCHED", "moving_words", "scene_sections", "scene_table"]
+
+UNTOUCHED = "without laws: rigid bodies touch no other rigid body and no obstacle"
+"""What an empty list of contact laws means, in words."""
 
 
 def scene_table(scene: Scene) -> Table:
@@ -26,12 +29,14 @@ def scene_sections(scene: Scene) -> list[TableSection]:
     around = [("gravity", f"{_numbers(scene.gravity)} m/s^2")]
     if scene.domain is not None:
         around.append(("domain", _box(*map(np.array, scene.domain))))
+    if scene.contacts == ():
+        around.append(("contact", UNTOUCHED))
     return [
         TableSection("soft bodies", [_soft(body, scene.dim) for body in scene.soft]),
         TableSection("rigid bodies", [_rigid(body) for body in scene.rigid]),
         TableSection("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
         *(
-            TableSection(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)])
+            TableSection(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name) or ()])
             for name in groups
         ),
         TableSection("obstacles", [(o.name, _shape(o.shape), _condition(o), moving_words(o)) for o in scene.obstacles]),

@@ -23,7 +23,7 @@ from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import WHOLE, Inventory, expanded_inventory
 from warpbots.usd.stage.ledger import keeping_ledger
 from warpbots.usd.stage.prim_editing import main_prim, read_name
-from warpbots.usd.stage.scene_settings import read_dimension, read_settings
+from warpbots.usd.stage.scene_settings import is_contactless, read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
 from warpbots.usd.stage.stage_files import open_stage
 from warpbots.usd.stage.units import stage_frame
@@ -70,8 +70,8 @@ def read(
             other solids that are not colliders become bodies of this material; prims that cannot become bodies are left
             out.
         meters_per_unit: Metres per unit of length, for files that do not define it or define it wrongly.
-        contact_points: Number of contact points of a rigid body with colliders; 0 for no contact. For files written by
-            warpbots, the number in the file is used instead.
+        contact_points: Number of contact points of a rigid body with colliders; 0 for no contact (``contacts=()``). For
+            files written by warpbots, the number in the file is used instead.
         thickness: Thickness [m] of the sheets made of open meshes of soft bodies; None to refuse open meshes.
         ignore_loops: Whether to leave out joints that close loops; each is named in the warning.
         asset_root: Folder that must contain all files that the file refers to, including files referred to by an
@@ -161,7 +161,9 @@ def read_stage(
         note_friction(soft.values(), obstacles, found.note)
         actuators = parts.pop("actuators")
         robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
-        robots = robots or Robots({}, (), (), tuple(actuators), ())
+        robots = robots or Robots({}, (), (), tuple(actuators), None)
+        laws = [*parts["contacts"], *(robots.contacts or ())]
+        given = bool(laws) or robots.contacts is not None or is_contactless(found.settings, frame)
         values = parts | read_settings(found.settings, frame, faults)
         fields, root = read_fields(found, faults), main_prim(stage)
         refuse(faults, file)
@@ -170,7 +172,7 @@ def read_stage(
             "actuators": [*robots.actuators, *robots.motors],
             "obstacles": obstacles,
             "joints": robots.joints,
-            "contacts": [*parts["contacts"], *robots.contacts],
+            "contacts": laws if given else None,
             "fields": fields,
             "name": read_name(root) if root else Path(file).stem,
             "source": None if instanced else source,

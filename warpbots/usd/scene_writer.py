@@ -9,6 +9,7 @@ from warpbots.scene import Scene, SceneError
 from warpbots.usd.geometry.obstacle_prims import read_obstacles, write_obstacle
 from warpbots.usd.geometry.solid_prims import remove_solid
 from warpbots.usd.preserved_source import check, copy_of_source, relocate
+from warpbots.usd.rigid.collision_filters import write_filters
 from warpbots.usd.rigid.robot_reader import Robots, points_of, read_robots
 from warpbots.usd.rigid.robot_writer import write_robots
 from warpbots.usd.soft.soft_bodies import write_body
@@ -110,7 +111,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
         ("contacts", write_part, remove_part),
         ("fields", write_field, remove_part),
     ):
-        parts, old = getattr(scene, kind), getattr(found, kind)
+        parts, old = getattr(scene, kind) or (), getattr(found, kind)
         if kind == "bodies":
             parts, old = scene.soft, {name: prim for name, prim in old.items() if name not in rigid}
         parts = [p for p in parts if p.name not in {"actuators": kept.motors, "contacts": kept.contacts}.get(kind, ())]
@@ -126,6 +127,8 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
             order = {body.name: k for k, body in enumerate(scene.bodies)}
             written = dict(sorted((written | kept.bodies).items(), key=lambda item: order.get(item[1], len(order))))
         _settle(target, kind, written)
+        if kind == "obstacles":
+            write_filters(stage, scene, *({name: path for path, name in of.items()} for of in (kept.bodies, written)))
 
 
 def _robots(target: Target, found: Inventory, points: int) -> Robots | None:

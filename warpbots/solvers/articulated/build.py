@@ -64,12 +64,12 @@ def build(
     values |= {"contact_point": points, "contact_radius": radii, "contact_area": found.of("areas")}
     values["contact_scale"] = np.array(1.0)
     for name in ("stiffness", "damping", "friction", "viscosity"):
-        values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.contacts])
-    values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.contacts])
+        values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.laws])
+    values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.laws])
 
     sizes = ArticulatedSizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(found.groups), len(found.pairs),
-        len(robot.motors), len(robot.start), any(c.impact == "instant" for c in scene.contacts),
+        len(robot.motors), len(robot.start), any(c.impact == "instant" for c in scene.laws),
     )  # fmt: skip
     solids = _solids(found, samples, rounding, room, device)
     contact_list = _contact_list(found, worlds, device)
@@ -77,7 +77,7 @@ def build(
     arrays |= motion_parameters(scene, worlds, device)
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(robot, device),
-        rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.contacts, device), solids=solids,
+        rounded=bool(radii.any()), contact_topology=contact_arrays(found, scene.laws, device), solids=solids,
         frames=frames, workspace=ArticulatedWorkspace(sizes, contact_list, frames, device),
         solid_distance=shared(solids.sample, worlds), **arrays,
     )  # fmt: skip

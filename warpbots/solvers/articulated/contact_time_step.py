@@ -159,7 +159,7 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
     factors = Factors()
     factors.matrix = wp.zeros(worlds * n * n, dtype=scalar, device=device)
     factors.pivot = wp.zeros(worlds * n, dtype=int, device=device)
-    found = [wp.zeros((worlds, len(model.scene.contacts)), dtype=scalar, device=device) for _ in range(2)]
+    found = [wp.zeros((worlds, len(model.scene.laws)), dtype=scalar, device=device) for _ in range(2)]
     contact_list = model.workspace.contact_list
     inputs = [model.robot_arrays, model.workspace.at_rest(state), contact_list, contact_list.pair.size]
     launch(mobility_kernel, worlds, inputs, [model.workspace.work, factors, *found], device)
@@ -183,20 +183,20 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
         return None
     softness, mobility = _mobilities(model, state)
     stiffness, damping = model.contact_stiffness.numpy(), model.contact_damping.numpy()
-    bounded = np.array([c.restitution is not None for c in model.scene.contacts])
+    bounded = np.array([c.restitution is not None for c in model.scene.laws])
     with np.errstate(divide="ignore", invalid="ignore"):
         rebound = np.where(bounded, model.contact_restitution.numpy(), 1.0 / (1.0 + damping / stiffness * _SPEED / 1.5))
         frequency = np.sqrt(stiffness * model.contact_scale.numpy()[:, None] * softness)
         longest = np.vectorize(lambda e: _longest(integrator, e))(rebound) / frequency
     longest[~(frequency > 0.0)] = np.inf
-    longest[:, [c.impact == "instant" for c in model.scene.contacts]] = np.inf
+    longest[:, [c.impact == "instant" for c in model.scene.laws]] = np.inf
     at = np.unravel_index(np.argmin(longest), longest.shape)
     if h <= longest[at]:
         return None
     k, m = frequency[at] ** 2 / mobility[at], 1.0 / mobility[at]
     advice = "" if integrator == "bdf1" else ", or integrator='bdf1', under which unresolved contacts do not bounce"
     return (
-        f"Contact {model.scene.contacts[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
+        f"Contact {model.scene.laws[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
         f"{k:.3g} N/m that carries {m:.3g} kg is in contact for {math.pi / frequency[at]:.2g} s, and the energy "
         f"after impacts is wrong by more than a tenth; use steps of at most {_advised(longest[at], h):.2g} s, softer "
         f"contact{advice}"

@@ -203,7 +203,7 @@ def touching(scene: Scene, frame_of: Sequence[int]) -> Touching:
     """
     collector = _PairCollector(scene, frame_of)
     joined = neighbours(scene.rigid, scene.joints)
-    for law, contact in enumerate(scene.contacts):
+    for law, contact in enumerate(scene.laws):
         before = len(collector.pairs)
         for k, body in enumerate(scene.rigid):
             if not body.points or contact.points not in (body.name, body.surface):
@@ -218,9 +218,9 @@ def touching(scene: Scene, frame_of: Sequence[int]) -> Touching:
                 f"never in contact; name others"
             )
     for _, law in collector.crossed:
-        if scene.contacts[law].impact == "instant":
+        if scene.laws[law].impact == "instant":
             raise SceneError(
-                f"Contact {scene.contacts[law].name!r}: it is between boxes, whose edges have no gap before they "
+                f"Contact {scene.laws[law].name!r}: it is between boxes, whose edges have no gap before they "
                 f"touch, so the time of an instant impact cannot be found; use impact 'compliant', "
                 "or give points as a Cloud"
             )

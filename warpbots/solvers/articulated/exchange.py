@@ -22,13 +22,13 @@ from warpbots.contact import CODES, constrain
 from warpbots.solvers.articulated.cloud_contact import apply
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
 from warpbots.solvers.articulated.joints import freedom_of
-from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters, RobotArrays
+from warpbots.solvers.articulated.kinematics import center_of
+from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, mat33, scalar, spatial, vec3
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 
 __all__ = [
     "center_kernel",
-    "center_of",
     "impulse_kernel",
     "differentiate_exchange",
     "motion_gradients_kernel",
@@ -82,12 +82,6 @@ def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
                 t = w_t / speed
                 C = (_ONE - share) * P + share * wp.outer(t, t) + mu * wp.outer(t, n)
     return C
-
-
-@wp.func
-def center_of(design: ModelParameters, links: Links, k: int):
-    """Centre of mass of body k of all worlds [m]."""
-    return links.body_position[k] + links.body_rotation[k] @ design.center[k]
 
 
 @wp.kernel

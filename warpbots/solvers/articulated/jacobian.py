@@ -4,7 +4,7 @@ import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import apply
 from warpbots.solvers.articulated.joints import BALL, cayley_rate, cayley_tangent, freedom_of
-from warpbots.solvers.articulated.kinematics import of_joint, twist_along
+from warpbots.solvers.articulated.kinematics import center_of, of_joint, twist_along
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import (
     Twist,
@@ -171,7 +171,7 @@ def differentiate_load(robot: RobotArrays, work: StepArrays, w: int, body: int, 
         return
     k = w * tree.bodies + body
     s = work.displaced[at + j]
-    c = work.links.body_position[k] + work.links.body_rotation[k] @ robot.design.center[k]
+    c = center_of(robot.design, work.links, k)
     moment = wp.cross(linear(s) + wp.cross(angular(s), c), robot.design.force[k])
     column = w * tree.freedom * tree.freedom + j
     while f >= 0:

@@ -21,6 +21,7 @@ from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = [
     "ball",
+    "center_of",
     "external_wrench",
     "first_moment",
     "inertial_wrench",
@@ -137,9 +138,15 @@ def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: 
 
 
 @wp.func
+def center_of(design: ModelParameters, links: Links, k: int):
+    """Centre of mass of body k of all worlds [m]."""
+    return links.body_position[k] + links.body_rotation[k] @ design.center[k]
+
+
+@wp.func
 def first_moment(design: ModelParameters, links: Links, k: int):
     """First moment of body k about the origin of the world: mass times centre of mass [kg m]."""
-    return design.mass[k] * (links.body_position[k] + links.body_rotation[k] @ design.center[k])
+    return design.mass[k] * center_of(design, links, k)
 
 
 @wp.func
@@ -147,14 +154,14 @@ def moments(design: ModelParameters, links: Links, k: int):
     """Moments of inertia of body k about the origin of the world [kg m^2]."""
     R = links.body_rotation[k]
     I = design.inertia[k]
-    c = links.body_position[k] + R @ design.center[k]
+    c = center_of(design, links, k)
     return scalar(0.5) * R @ (I + wp.transpose(I)) @ wp.transpose(R) - design.mass[k] * outer_cross(c, c)
 
 
 @wp.func
 def external_wrench(design: ModelParameters, links: Links, k: int):
     """External force and torque on body k, as a wrench about the origin of the world."""
-    c = links.body_position[k] + links.body_rotation[k] @ design.center[k]
+    c = center_of(design, links, k)
     f = design.force[k]
     return spatial(design.torque[k] + wp.cross(c, f), f)
 

@@ -10,7 +10,7 @@ from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactList, approach, force_at, list_contacts
 from warpbots.solvers.articulated.joint_forces import motor_force
-from warpbots.solvers.articulated.kinematics import first_moment, moments
+from warpbots.solvers.articulated.kinematics import center_of, first_moment, moments
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import ContactLaws, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, momentum, scalar, spatial, vec3
@@ -115,7 +115,7 @@ def body_kernel(
     rotation_out[w, b] = R
     angular_velocity_out[w, b] = angular(V)
     velocity_out[w, b] = linear(V) + wp.cross(angular(V), p)
-    center_out[w, b] = p + R @ robot.design.center[k]
+    center_out[w, b] = center_of(robot.design, links, k)
     mc = first_moment(robot.design, links, k)
     h = momentum(robot.design.mass[k], mc, moments(robot.design, links, k), V)
     kinetic_energy_out[w, b] = scalar(0.5) * wp.dot(V, h)

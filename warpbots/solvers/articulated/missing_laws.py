@@ -69,7 +69,7 @@ def _floating(scene: Scene) -> list[list[RigidBody]]:
 def _touches(scene: Scene, tree: list[RigidBody]) -> bool:
     """Whether a law makes bodies of `tree` touch anything else."""
     own, rest = _names(tree), _names(b for b in scene.rigid if b not in tree) | {o.name for o in scene.obstacles}
-    return any({a, b} & own and {a, b} & rest for a, b in ((c.points, c.solid) for c in scene.contacts))
+    return any({a, b} & own and {a, b} & rest for a, b in ((c.points, c.solid) for c in scene.laws))
 
 
 def _names(bodies: Iterable[RigidBody]) -> set[str]:

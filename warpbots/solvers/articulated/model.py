@@ -181,7 +181,7 @@ class ArticulatedModel(MotionParameters, ArrayModel):
     @functools.cached_property
     def impacts(self) -> bool:
         """Whether any law of contact has instant impacts."""
-        return any(law.impact == "instant" for law in self.scene.contacts)
+        return any(law.impact == "instant" for law in self.scene.laws)
 
     @functools.cached_property
     def design(self) -> ModelParameters:
@@ -250,7 +250,7 @@ class ArticulatedModel(MotionParameters, ArrayModel):
             absent |= set(_CONTACT)
         if not self.rounded:
             absent |= {"contact_radius"}
-        if not any(c.restitution is not None for c in self.scene.contacts):
+        if not any(c.restitution is not None for c in self.scene.laws):
             absent |= {"contact_restitution"}
         if not self.solid_distance.size:
             absent |= {"solid_distance"}

@@ -120,7 +120,7 @@ def met(model: ArticulatedModel, state: ArticulatedState) -> str | None:
     contacts, w = model.contact_topology, int(worlds[0])
     pairs = model.workspace.contact_list.pair.numpy()[between[w]]
     body = model.robot.bodies[int(contacts.group_body.numpy()[contacts.pair_group.numpy()[pairs[0]]])]
-    first, second = (model.scene.contacts[k].solid for k in contacts.pair_law.numpy()[pairs])
+    first, second = (model.scene.laws[k].solid for k in contacts.pair_law.numpy()[pairs])
     bodies = model.workspace.links.body_position.numpy().reshape(model.worlds, -1, 3)
     place = bodies[w, model.robot.bodies.index(body)].round(4).tolist()
     return (
@@ -147,6 +147,6 @@ def deepest(model: ArticulatedModel, state: ArticulatedState, world: int) -> str
         int(model.contact_topology.group_body.numpy()[model.contact_topology.pair_group.numpy()[pair]]),
         int(model.solids.body.numpy()[model.contact_topology.pair_solid.numpy()[pair]]),
     )
-    obstacle = model.scene.contacts[model.contact_topology.pair_law.numpy()[pair]].solid
+    obstacle = model.scene.laws[model.contact_topology.pair_law.numpy()[pair]].solid
     body, solid = (names[k] if k >= 0 else obstacle for k in sorted(bodies, key=lambda k: k < 0))
     return f"{body!r} is {-d[c]:.2g} m inside of {solid!r}"

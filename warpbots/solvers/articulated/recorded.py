@@ -188,7 +188,9 @@ def with_contact_laws(scene: Scene, values: Values) -> Scene:
         scene: The scene.
         values: New parameters by name.
     """
-    laws = list(scene.contacts)
+    if not scene.laws:
+        return scene
+    laws = list(scene.laws)
     for i, law in enumerate(laws):
         fields = {f: values[f"contact_{f}"][i] for f in _LAW if f"contact_{f}" in values}
         if law.restitution is None:

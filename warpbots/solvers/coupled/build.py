@@ -90,12 +90,12 @@ def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> Non
             f"Coupled simulates matter by {solver} beside rigid bodies, in 3D, and takes no {part}: "
             f"{remedy(scene, composition.name)}"
         )
-    if law := next((c for c in scene.contacts if c.impact == "instant"), None):
+    if law := next((c for c in scene.laws if c.impact == "instant"), None):
         raise SceneError(
             f"Contact {law.name!r}: instant impacts divide a step, which Coupled cannot; use impact='compliant'"
         )
     soft, obstacles = {body.name for body in scene.soft}, {o.name for o in scene.obstacles}
-    if law := next((c for c in scene.contacts if {c.points, c.solid} & soft), None):
+    if law := next((c for c in scene.laws if {c.points, c.solid} & soft), None):
         other, friction = "rigid bodies", "the mean of SoftBody.friction and RigidBody.friction"
         if {law.points, law.solid} & obstacles:
             other, friction = "obstacles", "Obstacle.friction"

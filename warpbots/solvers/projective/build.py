@@ -6,32 +6,14 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import activation, active_laws, acts_as_stress, without_energy
-from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
+from warpbots.contact import CODES, coefficients, extra_rest_friction
 from warpbots.contact.solid_forms import solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
-from warpbots.scene import (
-    Cable,
-    Cavity,
-    Expansion,
-    Fibre,
-    Motor,
-    Oscillation,
-    PneumaticCell,
-    Scene,
-    SceneError,
-    Servo,
-    Shape,
-    SoftBody,
-    Torque,
-    VelocityDrive,
-    bars_of,
-    parts_of,
-    sheets_of,
-)
-from warpbots.scene.motion_checks import moves
+from warpbots.scene import Motor, Scene, SceneError, Shape, parts_of
+from warpbots.solvers.articulated.missing_laws import missing_law
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled, tiled_parameters
-from warpbots.solvers.law_constants import check_laws, most_constants, refuse_taken_names
+from warpbots.solvers.law_constants import most_constants
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.motion_parameters import motion_parameters
@@ -43,42 +25,37 @@ from warpbots.solvers.projective.connected import components_of
 from warpbots.solvers.projective.contact.bone_surface import (
     BoneSurfaces,
     bone_surfaces_of,
-    distance_to_body,
     immovable,
     refuse_penetration,
 )
-from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
+from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs, unnamed_obstacles
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
-from warpbots.solvers.projective.guides import anchored_in, frames_in, normals_of
+from warpbots.solvers.projective.guided_nodes import anchored_in, frames_in, normals_of
 from warpbots.solvers.projective.mesh import Mesh, MeshConstants
-from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.refusals import (
+    refuse_held_bones,
+    refuse_idle,
+    refuse_shared,
+    refuse_unsupported,
+    refuse_vanishing,
+)
 from warpbots.solvers.projective.second_derivative import is_symmetric
+from warpbots.solvers.projective.start_overlaps import SAMPLES, refuse_overlap, refuse_swallowed
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
-from warpbots.solvers.scene_parts import remedy
-from warpbots.solvers.scene_support import (
-    check_ignored_laws,
-    refuse_actuators,
-    refuse_copies,
-    refuse_flow,
-    refuse_materials,
-)
+from warpbots.solvers.scene_support import refuse_copies
+from warpbots.user_warning import warn_user
 
 __all__ = ["build"]
 
-_SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # numbers that an index can address
 _FACTORED_NODES, _FACTORS = 20_000, 5e8  # limits of the adaptive linear solver: nodes, memory of all worlds [bytes]
-_ACTUATORS = (  # besides stresses
-    Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo, VelocityDrive,
-)  # fmt: skip
-_WITHOUT_ELEMENTS = (Cable, Cavity, Motor, Torque, Servo, VelocityDrive)
-_SUNK = 1e-3  # how deep a node may start in an obstacle [mean edges]
 _FULLY = 500  # vertices of rigid bodies for which there is room for four contacts each at first
 _MOST_PAIRS = 64  # largest number of contacts per vertex in a step; with nodes on nodes there are seven
 
@@ -103,7 +80,7 @@ def build(
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
-    _refuse_what_is_unknown(scene)
+    refuse_unsupported(scene)
     posed = at_start(scene)
     mesh = assemble(posed, cell_size, solid)
     if not chosen:
@@ -114,8 +91,8 @@ def build(
     fixed[[i for i, n in normals.items() if len(n) == 3]] = True
     guided = {i: n for i, n in normals.items() if len(n) < 3}
     anchored = anchored_in(scene, mesh.regions, len(mesh))
-    _refuse_shared(scene, mesh)
-    _refuse_idle(scene, mesh)
+    refuse_shared(scene, mesh)
+    refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
     groups = _groups(scene, mesh)
     stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
@@ -124,7 +101,7 @@ def build(
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
     obstacle, hard = _solids(scene)
-    _refuse_vanishing(scene, mesh.element_regions)
+    refuse_vanishing(scene, mesh.element_regions)
     refuse_unbound(posed, mesh)
     obstructed = bool(hard) or collisions
     surfaces = bone_surfaces_of(posed, mesh, cell_size, obstructed)
@@ -132,14 +109,15 @@ def build(
     skeleton = skeleton_of(scene, mesh, components, worlds, device)
     edges = obstacle_edges_of(scene, components.sizes[0]) if collisions else ObstacleEdges.none()
     laws_of_pairs(scene, surfaces.bones)
-    _refuse_overlap(posed, mesh, surfaces, components)
-    _refuse_swallowed(posed, surfaces, cell_size)
+    _warn_of_missing_laws(scene, mesh, surfaces)
+    refuse_overlap(posed, mesh, surfaces, components)
+    refuse_swallowed(posed, surfaces, cell_size)
     if collisions:
         refuse_penetration(posed, mesh, surfaces, cell_size)
-    _refuse_held_bones(scene, mesh)
+    refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
-    vec, model_solids = vector(3), solids_of(hard, _SAMPLES, 0.0, device)
+    vec, model_solids = vector(3), solids_of(hard, SAMPLES, 0.0, device)
 
     constants = vars(mesh) if mesh.damped else vars(mesh) | {"damping": []}
 
@@ -179,7 +157,7 @@ def build(
         load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in surfaces.bones)]),
-        contact_friction=constant([c.friction for c in scene.contacts]),
+        contact_friction=constant([c.friction for c in scene.laws]),
         gravity=constant(scene.gravity, vec),
         fluid_density=constant(fluid["density"]),
         fluid_velocity=constant(fluid["velocity"], vec),
@@ -246,6 +224,15 @@ def _topology(
     return MeshTopology(scene.rigid, mesh, surfaces, edges, *held, *where, sizes, device)
 
 
+def _warn_of_missing_laws(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
+    """Warn of an obstacle that `Scene.contacts` leaves out, or else of a loose body that falls through an obstacle."""
+    warning = unnamed_obstacles(scene, surfaces.bones[~immovable(scene)[surfaces.bones]])
+    if warning is None and scene.contacts is not None and not (mesh.bone >= 0).any():
+        warning = missing_law(scene, scene.soft)
+    if warning is not None:
+        warn_user(warning)
+
+
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
     """Parameters of the fluid; without a fluid all arrays are empty."""
     if scene.fluid is None:
@@ -293,110 +280,6 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
     """Index of the obstacle of each solid, and the solids; an obstacle that is a union consists of several solids."""
     parts = [(i, part) for i, o in enumerate(scene.obstacles) for part in parts_of(o.shape)]
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
-
-
-def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces, components: Components) -> None:
-    """Raise if a soft body, or the surface of a bone, starts inside an obstacle, unless both stay in their places."""
-    slack, bone = np.split(_SUNK * components.edge, [len(mesh)]), surfaces.bone[surfaces.vertices]
-    names = [scene.bodies[k].name for k in mesh.body]
-    soft = "nodes of SoftBody", names, mesh.position, slack[0], np.zeros(len(mesh), dtype=bool)
-    bare = (
-        "surface points of RigidBody",
-        [scene.rigid[k].name for k in bone],
-        *(a[surfaces.vertices] for a in (surfaces.position, slack[1], immovable(scene)[surfaces.bone])),
-    )
-    for obstacle in scene.obstacles:
-        still = not moves(obstacle, scene.actuators)
-        for what, names, position, allowed, standing in (soft, bare):
-            depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(0)
-            inside = (depth > allowed) & ~(still & standing)
-            if inside.any():
-                i = int((depth * inside).argmax())
-                raise SceneError(
-                    f"Obstacle {obstacle.name!r}: {inside.sum()} {what} {names[i]!r} start inside it, the deepest "
-                    f"{depth[i]:.4g} m; move the body or the obstacle apart"
-                )
-
-
-def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
-    """Raise if actuators together could shrink a rest length to zero."""
-    largest = {a.name: (a.region, a.max_strain) for a in scene.actuators if isinstance(a, Expansion)}
-    largest |= {a.name: (a.region, 2.0 * a.amplitude) for a in oscillating(scene)}  # at u = 1
-    total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
-    if total.max() >= 1.0:
-        raise SceneError(
-            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, "
-            f"which leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their "
-            f"regions overlap below 1"
-        )
-
-
-def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
-    """Raise if an obstacle, or a solid of a union, starts inside a body, even if no node is inside the obstacle.
-
-    An obstacle and a body that both stay in their places may overlap.
-    """
-    standing = immovable(scene)
-    for obstacle in scene.obstacles:
-        for part in parts_of(obstacle.shape):
-            lower, upper = part.bounds
-            if not np.isfinite([lower, upper]).all():
-                continue
-            step = max(float((upper - lower).min()) / 8.0, float((upper - lower).max()) / _SAMPLES)
-            skin, _ = sampled_surface(part, lower - step, upper + step, step)
-            if not len(skin):
-                raise SceneError(
-                    f"Obstacle {obstacle.name!r}: it is too thin for samples {step:.3g} m apart, {_SAMPLES} along its "
-                    f"longest edge of {(upper - lower).max():.3g} m; make it thicker than "
-                    f"{2.0 * step:.3g} m, away from the bodies, or cut it into a Union of smaller parts"
-                )
-            still = not moves(obstacle, scene.actuators)
-            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones if not (still and standing[k]))):
-                depth = -distance_to_body(body, skin)
-                if depth.max(initial=0.0) > 0.1 * cell:
-                    raise SceneError(
-                        f"Obstacle {obstacle.name!r}: it starts inside {type(body).__name__} {body.name!r}, up to "
-                        f"{depth.max():.4g} m below its surface; move the body or the obstacle apart"
-                    )
-
-
-def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
-    """Raise if a constraint holds nodes that are bound to a bone."""
-    for constraint in scene.constraints:
-        held = mesh.bone[mesh.regions[constraint.region] & (mesh.bone >= 0)]
-        if len(held):
-            names = ", ".join(repr(scene.rigid[k].name) for k in np.unique(held))
-            raise SceneError(
-                f"Constraint {constraint.name!r}: its region {constraint.region!r} contains {len(held)} nodes that are "
-                f"bound to the bones {names}; connect the bone to the world with a Joint (parent=None), or make the "
-                f"region smaller"
-            )
-
-
-def _refuse_shared(scene: Scene, mesh: Mesh) -> None:
-    """Raise if a constraint that moves holds nodes that another constraint holds, too."""
-    for constraint in (c for c in scene.constraints if moves(c, scene.actuators)):
-        for other in (c for c in scene.constraints if c is not constraint):
-            shared = mesh.regions[constraint.region] & mesh.regions[other.region]
-            if shared.any():
-                raise SceneError(
-                    f"Constraint {constraint.name!r}: it moves, and {shared.sum()} nodes of its region "
-                    f"{constraint.region!r} are also in the region of Constraint {other.name!r}; make the regions "
-                    f"disjoint"
-                )
-
-
-def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if the region of an actuator has no solid elements; others do not need them."""
-    for actuator in (a for a in scene.actuators if not isinstance(a, _WITHOUT_ELEMENTS)):
-        inside = mesh.element_regions[actuator.region]
-        if not inside[mesh.of(mesh.solid.name)].any():
-            others = f"of {inside.sum()} triangles of sheets and bars of trusses" if inside.any() else "of any element"
-            raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} contains the centre of no "
-                f"element of a solid, {'but ' if inside.any() else 'nor '}{others}; actuators of ProjectiveDynamics "
-                f"act on solids only, and bones replace them: move or enlarge the region, or use smaller cells"
-            )
 
 
 def _groups(scene: Scene, mesh: Mesh) -> tuple[LawGroup, ...]:
@@ -453,31 +336,3 @@ def _is_factored(scene: Scene, topology: MeshTopology, splitting: bool) -> bool:
     ):
         return False
     return sizes.worlds * topology.elimination.memory <= _FACTORS
-
-
-def _refuse_what_is_unknown(scene: Scene) -> None:
-    """Raise if the scene has something that projective dynamics cannot simulate."""
-    if scene.fluid is not None and not scene.soft:
-        raise SceneError(
-            f"Scene.fluid: it acts on soft bodies only, and this scene has none; "
-            f"{remedy(scene, 'ProjectiveDynamics', 'leave it out')}"
-        )
-    if scene.dim != 3:
-        raise SceneError(
-            f"ProjectiveDynamics simulates bodies in space; this scene is 2D: {remedy(scene, 'ProjectiveDynamics')}"
-        )
-    refuse_materials("ProjectiveDynamics", scene)
-    refuse_taken_names("ProjectiveDynamics", scene, ProjectiveModel, SKELETON)
-    refuse_flow("ProjectiveDynamics", scene)
-    check_ignored_laws("ProjectiveDynamics", scene, _law_of_thin)
-    check_laws(scene, second=True)
-    refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)
-
-
-def _law_of_thin(body: SoftBody) -> str:
-    """What sheets and bars of a body follow instead of the law of its material, in words; "" for a solid."""
-    if bars_of(body.shape) is not None:
-        return "bars of a Truss follow Hooke's law and have no volume"
-    if sheets_of(body.shape):
-        return "sheets are membranes in plane stress with a law of their own"
-    return ""

@@ -13,7 +13,7 @@ from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import widths
 from warpbots.numerics import real
 from warpbots.numerics.parameters import ANY, NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric, shared
-from warpbots.scene import RigidBody, Scene, SoftBody
+from warpbots.scene import RigidBody, Scene, SoftBody, unnamed_pairs
 from warpbots.scene.motion_checks import moves
 from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.robot import ArticulatedRobot
@@ -35,7 +35,7 @@ from warpbots.solvers.parameters import (
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, immovable, never_in_contact
 from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
-from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
+from warpbots.solvers.projective.contact.node_contact import APART, ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, MARGIN, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
@@ -314,17 +314,24 @@ class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]
         obstacles.across = wp.array(topology.across, dtype=wp.float64, device=self.device)
         obstacles.angular = constant_array(topology.angular, int, self.device)
         obstacles.edge = topology.contact_edge
-        of_point = body_of(self.scene, self.mesh, topology.bone_surfaces)
-        of_point = of_point[np.append(topology.candidates, topology.samples.node[:, 0])]
-        movers = len(self.scene.soft) + len(topology.bone_surfaces.bones)
-        obstacles.laws, obstacles.law_friction = len(self.scene.contacts), self.contact_friction.flatten()
-        obstacles.law = constant_array(self._laws[of_point, movers:].reshape(-1), int, self.device)
+        of_point, soft = body_of(self.scene, self.mesh, topology.bone_surfaces), len(self.scene.soft)
+        movers = soft + len(topology.bone_surfaces.bones)
+        obstacles.laws, obstacles.law_friction = len(self.scene.laws), self.contact_friction.flatten()
+        laws = self._laws[:movers, movers:].copy()
+        laws[soft:][self._unnamed_obstacles] = APART
+        obstacles.body = constant_array(of_point, int, self.device)
+        obstacles.law = constant_array(laws.reshape(-1), int, self.device)
         return obstacles
 
     @functools.cached_property
     def _laws(self) -> np.ndarray:
         """Index of the contact law of every pair of bodies and obstacles, shape (n, n), int."""
         return laws_of_pairs(self.scene, self.topology.bone_surfaces.bones)
+
+    @functools.cached_property
+    def _unnamed_obstacles(self) -> np.ndarray:
+        """Which bones with a surface touch which obstacles not, for want of a law, shape (bones, obstacles), bool."""
+        return unnamed_pairs(self.scene)[self.topology.bone_surfaces.bones, len(self.scene.rigid) :]
 
     def grown(self) -> Self | None:
         """The model with room for all pairs in contact, at least doubled up to a limit; None if room sufficed."""
@@ -356,9 +363,10 @@ class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]
         attached = never_in_contact(self.scene, self.mesh, surfaces)
         pairs.soft, pairs.movers, obstacles = len(self.scene.soft), len(attached), len(self.scene.obstacles)
         pairs.bodies = sizes.bodies
-        still = [not moves(o, self.scene.actuators) for o in self.scene.obstacles]
+        still = np.array([not moves(o, self.scene.actuators) for o in self.scene.obstacles], dtype=bool)
         standing = np.append(np.zeros(len(self.scene.soft), dtype=bool), immovable(self.scene)[surfaces.bones])
         both = np.outer(standing, still)
+        both[pairs.soft :] |= self._unnamed_obstacles
         attached = np.block([[attached, both], [both.T, np.ones((obstacles, obstacles), dtype=bool)]])
         numbers = body_of(self.scene, self.mesh, surfaces)
         numbers = np.append(numbers, pairs.movers + self.topology.obstacle_edges.obstacle)
@@ -367,7 +375,7 @@ class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]
         )
         pairs.friction, pairs.obstacle_friction = self.body_friction.flatten(), self.friction.flatten()
         pairs.condition, pairs.extra = self.condition, self.extra
-        pairs.laws, pairs.law_friction = len(self.scene.contacts), self.contact_friction.flatten()
+        pairs.laws, pairs.law_friction = len(self.scene.laws), self.contact_friction.flatten()
         pairs.law = constant_array(self._laws.reshape(-1), int, self.device)
         pairs.solid = constant_array(np.searchsorted(self.obstacle.numpy(), np.arange(obstacles)), int, self.device)
         for name in ("vertex", "face", "edge", "flat"):

@@ -62,9 +62,9 @@ class ProjectiveDynamics:
     others from the start. Joints, springs, limits and motors are those of `Articulated` with implicit Euler. Joints may
     start anywhere; soft bodies are given in their places at the start. The surface of a rigid body outside its soft
     body touches obstacles and other bodies, with edges of about `cell_size` and friction as `RigidBody` describes.
-    Bones never collide with their own soft body, and with their joint neighbours only if a `Contact` law names both. In
-    a scene with `Contact` laws, only rigid bodies that a law names together touch one another, and the friction of a
-    law replaces the coefficients of the pairs that it names, which may include obstacles and soft bodies. If several
+    Bones never collide with their own soft body, and with their joint neighbours only if a `Contact` law names both. If
+    `Scene.contacts` is given, rigid bodies touch one another and obstacles only where a law names both, and the
+    friction of a law replaces the coefficients of the pair, which may include a soft body. If several
     contacts hold the same matter (between soft surfaces, at rigid bodies, and in corners of obstacles), each contact
     has a compliance of up to a hundredth of the compliance of a node, or of a rigid body by its inertia; the weight of
     a body compresses a contact by at most a thousandth of an edge. A scene needs no soft body.

@@ -73,7 +73,7 @@ class _Laws(NamedTuple):
 def add_contact(
     bodies: list[BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], grown: list[Branch],
     found: Inventory, obstacles: list[Obstacle], points: int, frame: StageUnits,
-) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
+) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...] | None]:  # fmt: skip
     """Add contact points, surfaces and contact laws for bodies whose prims do not define contact.
 
     Args:
@@ -87,12 +87,14 @@ def add_contact(
         frame: Units and axes of the stage.
 
     Returns:
-        `posed` with points and surfaces, and the laws.
+        `posed` with points and surfaces, and the laws; None instead of laws if no prim implies contact of bodies.
     """
+    for body in (b for b in bodies if RIGID_API in schemas(b.prim)):
+        mark_read(body.prim, "physics:filteredPairs")  # its laws say the same
     others = [b for b in bodies if RIGID_API not in schemas(b.prim) and b.parts]
     if not others or not points or found.contacts:
         _overrule_surfaces([p for b in bodies for p, _ in b.parts])
-        return posed, ()
+        return posed, () if others and not found.contacts else None
     prims = {o.name: found.obstacles[o.name] for o in obstacles}
     _note_surfaces(others, prims, frame, found.note)
     _note_sunk(others, obstacles, found.note)
@@ -116,7 +118,8 @@ def add_contact(
     colliders = {b.name: [p for p, _ in b.parts] for b in others} | {name: [prim] for name, prim in prims.items()}
     paths = {b.name: b.path for b in touching}, {name: prim.GetPath() for name, prim in prims.items()}
     apart = separated_by_groups(colliders, list(found.groups.values()), found.note)
-    apart |= filtered_pairs(*paths, found.filters.values())
+    soft = [prim.GetPath() for name, prim in found.bodies.items() if name not in found.rigid]
+    apart |= filtered_pairs(*paths, soft, found.filters.values(), found.note)
     roots = [root.GetPath() for root in found.roots.values() if not has_self_contact(root)]
     silent = {b.robot for b in touching for root in roots if b.path.HasPrefix(root) or b.robot.HasPrefix(root)}
     excess = _excess(touching, points, found.note)

@@ -49,7 +49,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     if isinstance(body.points, Cloud):
         store_exact(prim, "cloud:positions", body.points.positions)
         store_exact(prim, "cloud:areas", body.points.areas)
-    laws = [c for c in scene.contacts if {c.points, c.solid} & {body.name, body.surface}]
+    laws = [c for c in scene.laws if {c.points, c.solid} & {body.name, body.surface}]
     if laws:
         path, bounces = f"{prim.GetPath()}/PhysicsMaterial", [c.restitution for c in laws if c.restitution is not None]
         material = write_surface(stage, path, laws[0].friction, None, next(iter(bounces), None), frame)

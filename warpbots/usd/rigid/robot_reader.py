@@ -44,14 +44,15 @@ class Robots(NamedTuple):
         joints: The joints.
         motors: Motors for the drives of the file that do not belong to one of `actuators`.
         actuators: Actuators that have a prim in the file, updated with the values of their drives.
-        contacts: Laws of contact that follow from the colliders of the file, without a prim for the law.
+        contacts: Laws of contact that follow from the colliders of the file, without a prim for the law; None if no
+            colliders imply contact, or its absence.
     """
 
     bodies: dict[str, tuple[RigidBody, ...]]
     joints: tuple[Joint, ...]
     motors: tuple[Torque | Servo, ...]
     actuators: tuple
-    contacts: tuple[Contact, ...]
+    contacts: tuple[Contact, ...] | None
 
 
 def read_robots(

@@ -61,7 +61,7 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
     if old and read is not None and _unchanged(scene, found, read):
         motors = frozenset(m.name for m in read.motors)
         paths = {prim.GetPath(): name for name, prim in old.items()}
-        return RigidPrims(paths, motors, frozenset(c.name for c in read.contacts))
+        return RigidPrims(paths, motors, frozenset(c.name for c in read.contacts or ()))
     foreign = [prim for prim in old.values() if RIGID_API not in schemas(prim)]
     if foreign:
         raise LocatedError(
@@ -87,12 +87,12 @@ def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | 
 def _unchanged(scene: Scene, found: Inventory, read: Robots) -> bool:
     bodies = [b for name in found.bodies for b in read.bodies.get(name, ())]
     motors = {m.name: m for m in read.motors}
-    contacts = {c.name: c for c in read.contacts}
+    contacts = {c.name: c for c in read.contacts or ()}
     return (
         bodies == list(scene.rigid)
         and read.joints == scene.joints
         and motors == {a.name: a for a in scene.actuators if a.name in motors}
-        and contacts == {c.name: c for c in scene.contacts if c.name in contacts}
+        and contacts == {c.name: c for c in scene.laws if c.name in contacts}
     )
 
 

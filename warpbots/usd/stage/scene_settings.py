@@ -1,4 +1,4 @@
-"""Settings of the whole scene on the `PhysicsScene` prim: gravity, domain, dimension, fluid and task."""
+"""Settings of the whole scene on the `PhysicsScene` prim: gravity, domain, dimension, contact, fluid and task."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.schema import OWN, attributes_of, rows
 from warpbots.usd.stage.units import StageUnits
 
-__all__ = ["read_dimension", "read_settings", "write_settings"]
+__all__ = ["is_contactless", "read_dimension", "read_settings", "write_settings"]
 
 _DIRECTION, _MAGNITUDE = (rows(f"Scene.gravity {part}")[0].name for part in ("direction", "magnitude"))
 _EARTH = 9.81
@@ -26,6 +26,11 @@ def read_dimension(scene_prim: Usd.Prim | None) -> int:
     if not scene_prim or not authored(scene_prim, name):
         return 3
     return int(value_of(scene_prim, name))
+
+
+def is_contactless(scene_prim: Usd.Prim | None, frame: StageUnits) -> bool:
+    """Whether the file says that rigid bodies touch only under contact laws, of which it has none; False by default."""
+    return bool(scene_prim and get(scene_prim, "contactless", frame))
 
 
 def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> dict[str, Any]:
@@ -92,11 +97,12 @@ def _read_fluid(prim: Usd.Prim | None, frame: StageUnits) -> Fluid | None:
 
 
 def write_settings(prim: Usd.Prim, scene: Scene, frame: StageUnits) -> None:
-    """Author gravity, domain, dimension, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
+    """Author gravity, domain, dimension, contact, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
     put(prim, "dimension", scene.dim, frame)
     if not same(_read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
         _write_gravity(prim, scene.gravity, frame)
     put(prim, "Scene.domain", scene.domain, frame)
+    put(prim, "contactless", True if scene.contacts == () else None, frame)
     for field, sets in _FLUID.items():
         put(prim, sets, scene.fluid and getattr(scene.fluid, field), frame)
     task = scene.task

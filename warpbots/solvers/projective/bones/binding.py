@@ -305,11 +305,11 @@ def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
 
 def _warn_of_laws(scene: Scene) -> None:
     """Warn that contact laws only select pairs here and give their friction."""
-    if scene.contacts:
+    if scene.laws:
         warn_user(
-            "ProjectiveDynamics: Contact laws select which rigid bodies touch one another, and give the friction of "
-            "the pairs that they name; their stiffness, damping, viscosity and restitution have no effect, because "
-            "contact is rigid and does not bounce"
+            "ProjectiveDynamics: Contact laws select which rigid bodies touch one another and obstacles, and give the "
+            "friction of the pairs that they name; their stiffness, damping, viscosity and restitution have no effect, "
+            "because contact is rigid and does not bounce"
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.meshing.fitted import fitted_surface, samples
 from warpbots.meshing.self_intersection import crossings
-from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, whole_bodies
+from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, unnamed_pairs, whole_bodies
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.projective.contact.contact_laws import names_both
 
@@ -173,8 +173,8 @@ def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) ->
 
     These pairs are: two soft bodies that are attached to one another; a bone and itself; a bone and a soft body with
         nodes bound to this bone; two bones that a joint connects, directly or through bodies without a shape, where
-        bones fixed to one another count as one, unless a `Contact` law names both; two bones that cannot move; and, in
-        a scene with `Contact` laws, two rigid bodies for which there is none.
+        bones fixed to one another count as one, unless a `Contact` law names both; two bones that cannot move; and two
+        rigid bodies that no `Contact` law names, unless `Scene.contacts` is None.
 
     Args:
         scene: The scene with the bodies.
@@ -187,25 +187,15 @@ def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) ->
     for part in scene.attachments:
         table[names.index(part.first), names.index(part.second)] = True
     inside, joined, standing = _inside(scene, mesh), _joined(scene), immovable(scene)
+    unnamed = unnamed_pairs(scene)[:, : len(scene.rigid)]
     for k in bones:
         table[number[k], inside[k]] = True
         name = scene.rigid[k].name
         apart = {j for j in joined[k] if not names_both(scene, name, scene.rigid[j].name)}
-        apart |= {k} | _lawless(scene, k)
+        apart |= {k} | set(np.flatnonzero(unnamed[k]).tolist())
         apart |= set(np.flatnonzero(standing).tolist()) if standing[k] else set()
         table[number[k], [number[j] for j in bones if j in apart]] = True
     return table | table.T
-
-
-def _lawless(scene: Scene, k: int) -> set[int]:
-    """Rigid bodies that have no contact law with body k; none in a scene without laws."""
-    if not scene.contacts:
-        return set()
-    names = [{b.name, b.surface} for b in scene.rigid]
-    laws = [(c.points, c.solid) for c in scene.contacts]
-    pairs = [*laws, *((b, a) for a, b in laws)]
-    touched = {b for a, b in pairs if a in names[k]}
-    return {j for j, own in enumerate(names) if not own & touched}
 
 
 def body_of(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:

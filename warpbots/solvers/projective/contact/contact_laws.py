@@ -1,12 +1,12 @@
-"""Which contact law names which pair of bodies: its friction is the friction of the pair."""
+"""Which contact law names which pair of bodies: its friction is the friction of the pair. Who touches without one."""
 
 import itertools
 
 import numpy as np
 
-from warpbots.scene import Scene, SceneError
+from warpbots.scene import Scene, SceneError, unnamed_pairs
 
-__all__ = ["laws_of_pairs", "names_both"]
+__all__ = ["laws_of_pairs", "names_both", "unnamed_obstacles"]
 
 
 def laws_of_pairs(scene: Scene, bones: np.ndarray) -> np.ndarray:
@@ -24,10 +24,10 @@ def laws_of_pairs(scene: Scene, bones: np.ndarray) -> np.ndarray:
     rigid = [{scene.rigid[k].name, scene.rigid[k].surface} for k in bones]
     names = [*({b.name} for b in scene.soft), *rigid, *({o.name} for o in scene.obstacles)]
     table = np.full((len(names),) * 2, -1)
-    for law, contact in enumerate(scene.contacts):
+    for law, contact in enumerate(scene.laws):
         sides = [[i for i, own in enumerate(names) if name in own] for name in (contact.points, contact.solid)]
         for i, j in itertools.product(*sides):
-            first = scene.contacts[table[i, j]]
+            first = scene.laws[table[i, j]]
             if table[i, j] < 0:
                 table[i, j] = table[j, i] = law
             elif first.friction != contact.friction:
@@ -39,6 +39,25 @@ def laws_of_pairs(scene: Scene, bones: np.ndarray) -> np.ndarray:
     return table
 
 
+def unnamed_obstacles(scene: Scene, bodies: np.ndarray) -> str | None:
+    """A warning that names an obstacle that no rigid body touches for want of a law, and two remedies; None without.
+
+    Args:
+        scene: The scene.
+        bodies: Indices of the rigid bodies that move and have a surface outside of soft bodies, shape (n,), int.
+    """
+    unnamed = unnamed_pairs(scene)[bodies, len(scene.rigid) :].all(axis=0)
+    if not len(bodies) or not unnamed.any():
+        return None
+    first, more = scene.obstacles[int(unnamed.argmax())], int(unnamed.sum()) - 1
+    others = f", nor {more} more obstacles" if more else ""
+    return (
+        f"Obstacle {first.name!r}: rigid bodies pass through it, because Scene.contacts is given and no Contact in it "
+        f"names this obstacle{others}; add wb.Contact({scene.rigid[bodies[0]].name!r}, {first.name!r}, 1e8, 1e9, "
+        f"friction=0.5, viscosity=1e7), or give contacts=None, so that all bodies touch"
+    )
+
+
 def names_both(scene: Scene, one: str, other: str) -> bool:
     """Whether a contact law names both of two bodies: then they touch even if they are neighbours at a joint."""
-    return any({c.points, c.solid} == {one, other} for c in scene.contacts)
+    return any({c.points, c.solid} == {one, other} for c in scene.laws)

@@ -4,7 +4,7 @@ import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to, start_of
+from warpbots.solvers.projective.contact.node_contact import APART, ObstacleArrays, distance_to, start_of
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands, island_of
@@ -97,7 +97,8 @@ def find_embedded_kernel(
     first = w * points
     row = w * stride
     for s in range(obstacles.solids):
-        if obstacles.thinnest[s] > _ZERO:
+        law = obstacles.law[obstacles.body[i[0]] * obstacles.obstacles + obstacles.obstacle[s]]
+        if obstacles.thinnest[s] > _ZERO and law != APART:
             a = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[0]])))
             b = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[1]])))
             c = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[2]])))

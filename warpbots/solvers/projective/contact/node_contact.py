@@ -15,6 +15,7 @@ from warpbots.solvers.projective.contact.surface_samples import THIN
 from warpbots.solvers.projective.elements.element import at
 
 __all__ = [
+    "APART",
     "ObstacleArrays",
     "begin_obstacles_kernel",
     "distance_to",
@@ -30,6 +31,8 @@ _THIN = wp.constant(wp.float64(THIN))
 _FAR = wp.constant(real(2.0))  # spacings above which a path is examined
 _ENTERED = wp.constant(real(0.1))  # depth at which a path has entered a solid [spacings]
 _OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
+APART = wp.constant(-2)
+"""Stands in place of a contact law for a body and an obstacle that are never in contact."""
 
 
 @wp.struct
@@ -44,9 +47,10 @@ class ObstacleArrays:
     condition: Code of the contact condition of an obstacle (`warpbots.contact.CODES`), shape (obstacles,).
     extra: Coefficient of static friction minus coefficient of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
+    body: Body of each node and vertex: soft bodies, then bones with a surface, shape (nodes + vertices,).
     laws: Number of contact laws.
-    law: Contact law of each node, vertex or surface sample that may be in contact with solids, with each obstacle, -1
-        for none, shape (contact points * obstacles,).
+    law: Contact law of each body with each obstacle, -1 for none, `APART` for two that are never in contact, shape
+        (bodies * obstacles,).
     law_friction: Coulomb coefficient of a contact law [1], shape (worlds * laws,).
     thinnest: Smallest width of a solid [m], 0 for a half-space, shape (solids,).
     across: Second smallest width of a solid that surface samples may detect [m], 0 for other solids, shape (solids,).
@@ -63,6 +67,7 @@ class ObstacleArrays:
     condition: wp.array[int]
     extra: wp.array[real]
     friction: wp.array[real]
+    body: wp.array[int]
     laws: int
     law: wp.array[int]
     law_friction: wp.array[real]
@@ -179,7 +184,7 @@ def begin_obstacles_kernel(
 
     A solid is near if the point is near it at the start of the step or after free flight. Surface samples are in
     contact with thin solids only, and distribute their force to the corners of their face. A solid and a body that
-    both stay in their places are not in contact.
+    both stay in their places are not in contact, nor are those that the laws of the scene keep apart.
     """
     w, p = wp.tid()
     if where[w] == 0:
@@ -210,7 +215,8 @@ def begin_obstacles_kernel(
         contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
         contacts_out.node[k] = node
         thin = wp.float64(0.0) < obstacles.across[s] and obstacles.across[s] < _THIN * obstacles.edge[p]
-        if (sample and not thin) or (topology.standing[p] == 1 and obstacles.frame[s] < 0):
+        law = obstacles.law[obstacles.body[node[0]] * obstacles.obstacles + o]
+        if (sample and not thin) or (topology.standing[p] == 1 and obstacles.frame[s] < 0) or law == APART:
             contacts_out.node[k] = wp.vec4i(-1, -1, -1, -1)
         contacts_out.weight[k] = share
         contacts_out.obstacle[k] = o
@@ -218,11 +224,9 @@ def begin_obstacles_kernel(
         contacts_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
         contacts_out.changes[k] = 0
         contacts_out.law[k] = -1
-        if obstacles.laws > 0:
-            law = obstacles.law[p * obstacles.obstacles + o]
-            if law >= 0:
-                contacts_out.law[k] = law
-                contacts_out.friction[k] = obstacles.law_friction[w * obstacles.laws + law]
+        if law >= 0:
+            contacts_out.law[k] = law
+            contacts_out.friction[k] = obstacles.law_friction[w * obstacles.laws + law]
     for s in range(obstacles.solids):
         if sample:
             contacts_out.shared[first + s] = 1
