@@ -7,9 +7,11 @@ import warp as wp
 from warpbots.numerics import Launch, clear_gradients, launch, launch_all, parallel
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.implicit_integrators import LAST_STAGE
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
+from warpbots.solvers.coupled.bound_points import correction_of
 from warpbots.solvers.coupled.impossible_motions import find_impossible
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.touching_gradients import (
@@ -71,7 +73,7 @@ class BodyStep:
         self._place_solids()
         inputs = [
             self._count, model.solids.kind, model.solids.reach, model.solids, len(model.matter), self.lanes,
-            x, radius, work.axes, work.origin,
+            model.bound.body, x, radius, work.axes, work.origin,
         ]  # fmt: skip
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
         inputs, outputs = [self._count, len(model.matter), work.body], [exchange.points, exchange.particle]
@@ -89,8 +91,9 @@ class BodyStep:
         """
         model, work, exchange = self.model, self.model.workspace, self.exchange
         inputs = [
-            self._count, model.solids, work.soft_body, model.body_friction, len(model.matter), self.lanes, x,
-            scalar(self.dt), scalar(rate), radius, work.axes, work.origin, work.body, exchange.particle,
+            self._count, model.solids, work.soft_body, model.body_friction, len(model.matter), self.lanes,
+            *self._bound, x, scalar(self.dt), scalar(rate), self._correction, radius, work.axes, work.origin,
+            work.body, exchange.particle,
         ]  # fmt: skip
         launch(surface_kernel, self.threads, inputs, [exchange.points], model.device)
         self.solver.advance(model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
@@ -136,8 +139,8 @@ class BodyStep:
         launch_all(start, model.device)
         self._place_solids()
         inputs = [
-            self._count, model.solids, work.soft_body, x, scalar(self.dt), scalar(rate), radius, work.axes, work.origin,
-            exchange.particle, exchange.points, exchange.gradients,
+            self._count, model.solids, work.soft_body, len(model.matter), *self._bound, x, scalar(self.dt),
+            scalar(rate), self._correction, radius, work.axes, work.origin, exchange.particle, exchange.points, exchange.gradients,
         ]  # fmt: skip
         outputs = [x_adj, links.body_position.grad, links.body_rotation.grad, work.friction_adj, work.no_samples]
         launch(pose_gradients_kernel, self._bodies, inputs, outputs, model.device)
@@ -157,6 +160,19 @@ class BodyStep:
         model, work = self.model, self.model.workspace
         inputs = [self._count, model.solids, model.rigid.workspace.links]
         launch(place_solids_kernel, work.origin.size, inputs, [work.axes, work.origin], model.device)
+
+    @property
+    def last_stage(self) -> float:
+        """Length of the last stage of the bodies, in which impulses act on them [steps]."""
+        return LAST_STAGE[self.solver.integrator]
+
+    @property
+    def _bound(self) -> list[wp.array]:
+        return [self.model.bound.body, self.model.bound.place]
+
+    @property
+    def _correction(self) -> scalar:
+        return scalar(correction_of(self.last_stage))
 
     @property
     def _count(self) -> int:

@@ -47,11 +47,15 @@ def pose_gradients_kernel(
     bodies: int,
     solids: Solids,
     soft: wp.array[int],
+    matter: int,
+    bound: wp.array[int],
+    bound_place: wp.array[vec3],
     # state
     x: wp.array[_vec],
     # step
     h: scalar,
     rate: scalar,
+    correction: scalar,
     # work
     radius: wp.array[scalar],
     axes: wp.array[mat33],
@@ -66,7 +70,7 @@ def pose_gradients_kernel(
     friction_adj_out: wp.array2d[scalar],
     samples_adj_out: wp.array2d[scalar],
 ):
-    """Add the gradients of normals and distances to those of positions of points and poses of bodies.
+    """Add the gradients of normals, distances and corrections to those of positions of points and poses of bodies.
 
     Also write the gradient by the coefficient of friction of each rigid body with each soft body.
     """
@@ -80,20 +84,27 @@ def pose_gradients_kernel(
     for s in range(friction_adj_out.shape[1] // bodies):
         friction_adj_out[w, pair + s] = scalar(0.0)
     for i in range(points.first[k], points.first[k] + points.count[k]):
-        n = points.normal[i]
-        y = in_space(x[particle[i]])
-        d, slope = solid_distance(solids, 0, b, R, p, y)
+        r = particle[i]
         v_adj = gradients.velocity[i]
-        n_adj = gradients.normal[i] - rate * (radius[particle[i]] - d) / h * v_adj
-        d_adj = rate * wp.dot(v_adj, n) / h
-        if solids.kind[b] >= LINEAR:
-            n_adj = (n_adj - wp.dot(n_adj, n) * n) / wp.length(slope)
-        x_adj, own_adj = solid_distance_adjoint(solids, 0, b, R, p, y, d_adj, n_adj, samples_adj_out)
-        x_adj_out[i] = x_adj_out[i] + x_adj
-        p_adj -= x_adj
-        R_adj += own_adj
-        s = soft[particle[i]]
-        friction_adj_out[w, pair + s] = friction_adj_out[w, pair + s] + gradients.friction[i]
+        if bound[r - w * matter] >= 0:
+            away_adj = correction / h * v_adj
+            x_adj_out[i] = x_adj_out[i] + away_adj
+            p_adj -= away_adj
+            R_adj -= wp.outer(away_adj, bound_place[r - w * matter])
+        else:
+            n = points.normal[i]
+            y = in_space(x[r])
+            d, slope = solid_distance(solids, 0, b, R, p, y)
+            n_adj = gradients.normal[i] - rate * (radius[r] - d) / h * v_adj
+            d_adj = rate * wp.dot(v_adj, n) / h
+            if solids.kind[b] >= LINEAR:
+                n_adj = (n_adj - wp.dot(n_adj, n) * n) / wp.length(slope)
+            x_adj, own_adj = solid_distance_adjoint(solids, 0, b, R, p, y, d_adj, n_adj, samples_adj_out)
+            x_adj_out[i] = x_adj_out[i] + x_adj
+            p_adj -= x_adj
+            R_adj += own_adj
+            s = soft[r]
+            friction_adj_out[w, pair + s] = friction_adj_out[w, pair + s] + gradients.friction[i]
     position_adj_out[k] = position_adj_out[k] + p_adj
     rotation_adj_out[k] = (
         rotation_adj_out[k] + R_adj @ wp.transpose(solids.rotation[b]) + wp.outer(p_adj, solids.position[b])
