@@ -36,17 +36,14 @@ class MassExchange:
 
     def place(self, shares: StepShares, X_out: wp.array) -> None:
         """Move bound masses to the places at which the forces of their springs act."""
-        _, own = self._times(shares, 0)
-        if len(self.bodies.model.bound) and own != shares.start:
-            inputs = [len(self._soft.matter), self._bound, real(own), *self._start]
+        if self._later(shares):
+            inputs = [len(self._soft.matter), self._bound, real(self._own(shares).start), *self._start]
             launch(place_masses_kernel, self._soft.all_masses, inputs, [X_out], self._soft.device)
 
     def adj_place(self, shares: StepShares, X_adj: wp.array) -> None:
         """Adjoint of `place`, after the adjoint of the stage."""
-        _, own = self._times(shares, 0)
-        if len(self.bodies.model.bound) and own != shares.start:
-            inputs = [len(self._soft.matter), self._bound, real(own - shares.start), X_adj]
-            outputs = self.matter.motion_adj()[1:]
+        if more := self._later(shares):
+            inputs, outputs = [len(self._soft.matter), self._bound, real(more), X_adj], self.matter.motion_adj()[1:]
             launch(adj_place_masses_kernel, self._soft.all_masses, inputs, outputs, self._soft.device)
 
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
@@ -80,13 +77,20 @@ class MassExchange:
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
         self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
 
+    def _own(self, shares: StepShares) -> StepShares:
+        """Times with the velocities at the start and at the end of the step, of bound masses [s]."""
+        if self.bodies.force is not None:
+            return shares
+        h, last = self.bodies.dt, self.bodies.last_stage
+        return StepShares((1.0 - last) * h, last * h)
+
+    def _later(self, shares: StepShares) -> float:
+        """Time by which forces on bound masses act later than those on others [s]; 0 without bound masses."""
+        return self._own(shares).start - shares.start if len(self.bodies.model.bound) else 0.0
+
     def _times(self, shares: StepShares, end: int) -> list[scalar]:
-        """Time with the velocities at the start, or at the end, of masses that touch and of bound masses [s]."""
-        own = shares
-        if self.bodies.force is None:
-            h, last = self.bodies.dt, self.bodies.last_stage
-            own = StepShares((1.0 - last) * h, last * h)
-        return [scalar(shares[end]), scalar(own[end])]
+        """Time with the velocity at the start, or at the end, of masses that touch and of bound masses [s]."""
+        return [scalar(shares[end]), scalar(self._own(shares)[end])]
 
     @property
     def _bound(self) -> wp.array:
