@@ -48,9 +48,9 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     gravity = tiled(scene.gravity, worlds, device, vec3, requires_grad=True)
     rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
     points = composition.points(matter, soft)
-    warn_of_thin_links(scene.rigid, points)
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
     bound = _bound(scene, composition, points, soft, measured_bodies(bodies, rigid), solids)
+    warn_of_thin_links(scene.rigid, points)
     if len(bound):
         rigid = thrown_with(rigid, bound, soft.matter.velocity)
         soft = with_bound(soft, bound, measured_bodies(bodies, rigid))
@@ -123,8 +123,8 @@ def _bound(
     Raises:
         SceneError: The composition does not bind points, or the points cannot be bound.
     """
-    x, of, pairs = soft.matter.position, soft.matter.body, itertools.product(range(len(scene.rigid)), range(len(scene.soft)))
-    most = _DEPTH * points.size
+    x, of, most = soft.matter.position, soft.matter.body, _DEPTH * points.size
+    pairs = itertools.product(range(len(scene.rigid)), range(len(scene.soft)))
     reaching = [(k, s) for k, s in pairs if reaches(scene.rigid[k], at, k, scene.soft[s], x[of == s], most)]
     if reaching and not composition.binds:
         body, around = scene.rigid[reaching[0][0]], scene.soft[reaching[0][1]]
