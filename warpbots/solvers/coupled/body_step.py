@@ -140,7 +140,8 @@ class BodyStep:
         self._place_solids()
         inputs = [
             self._count, model.solids, work.soft_body, len(model.matter), *self._bound, x, scalar(self.dt),
-            scalar(rate), self._correction, radius, work.axes, work.origin, exchange.particle, exchange.points, exchange.gradients,
+            scalar(rate), self._correction, radius, work.axes, work.origin, exchange.particle, exchange.points,
+            exchange.gradients,
         ]  # fmt: skip
         outputs = [x_adj, links.body_position.grad, links.body_rotation.grad, work.friction_adj, work.no_samples]
         launch(pose_gradients_kernel, self._bodies, inputs, outputs, model.device)

@@ -116,7 +116,7 @@ def reaches(body: RigidBody, at: MeasuredBodies, k: int, soft_body: object, x: n
 
 
 def with_bound(soft: MassSpringModel, bound: BoundPoints, at: MeasuredBodies) -> MassSpringModel:
-    """The matter with bound points that move with their bodies at the start, and touch no obstacles: their bodies do."""
+    """The matter with bound points that move with their bodies at the start and do not touch obstacles."""
     velocity, contact = np.array(soft.matter.velocity), soft.contact.numpy().copy()
     for i in np.flatnonzero(bound.of >= 0):
         velocity[i] = at.velocity_at(0, bound.of[i], soft.matter.position[i])

@@ -50,7 +50,7 @@ class MassExchange:
         """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
         work, x = self._work, self._start[0]
         self.bodies.find(x, work.radius)
-        inputs = [*self._masses, work.weight, self._bound, *self._times(shares, 0), *self._start, self._particle, free_v]
+        inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._particle, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
         self.bodies.advance(x, work.radius, 0.0)
         self.apply_again(shares, ended)
@@ -58,7 +58,7 @@ class MassExchange:
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
         """Subtract the impulses of this step from the masses, whose motion without bodies was computed again."""
         exchange = self.bodies.exchange
-        inputs = [*self._masses, self._bound, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
         self._launch(move_masses_kernel, inputs, ended)
 
     def adjoint(
@@ -66,12 +66,12 @@ class MassExchange:
     ) -> None:
         """Adjoint of `apply`; `ended_adj` is changed in place."""
         work, exchange = self._work, self.bodies.exchange
-        inputs = [*self._masses, self._bound, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
         self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj)
         inputs = [
-            *self._masses[:-1], work.weight, self._bound, *self._times(shares, 0), self._particle, exchange.points,
+            *self._masses[:-1], work.weight, *self._times(shares, 0), self._particle, exchange.points,
             exchange.gradients, work.moved_adj,
         ]  # fmt: skip
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
@@ -88,9 +88,9 @@ class MassExchange:
         """Time by which forces on bound masses act later than those on others [s]; 0 without bound masses."""
         return self._own(shares).start - shares.start if len(self.bodies.model.bound) else 0.0
 
-    def _times(self, shares: StepShares, end: int) -> list[scalar]:
-        """Time with the velocity at the start, or at the end, of masses that touch and of bound masses [s]."""
-        return [scalar(shares[end]), scalar(self._own(shares)[end])]
+    def _times(self, shares: StepShares, end: int) -> list:
+        """The bound masses, and the time with the velocity at the start, or at the end, of others and of these [s]."""
+        return [self._bound, scalar(shares[end]), scalar(self._own(shares)[end])]
 
     @property
     def _bound(self) -> wp.array:

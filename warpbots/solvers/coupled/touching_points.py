@@ -7,10 +7,10 @@ Matter that cannot follow each of its points may leave an overlap. Contact can d
 acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
 steps.
 
-A point that is bound to a body sticks to it. Its velocity at the end of the step is the velocity of the body, with which
-the point moves along a tangent where the body turns. With the correction beta, contact therefore acts on its velocity
-plus beta r / h, where r is its displacement from its place in the body at the start. The impulse acts at one point on
-both, so that this changes neither momentum nor angular momentum.
+A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
+a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where r
+is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this changes
+neither momentum nor angular momentum.
 """
 
 import warp as wp
@@ -88,8 +88,8 @@ def find_touching_kernel(
 ):
     """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
 
-    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies a struct at each call, so the loop over bodies reads the
-    fields `kind` and `reach` of `solids`.
+    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies a struct at each
+    call, so the loop over bodies reads the fields `kind` and `reach` of `solids`.
     """
     w, lane = wp.tid()
     for r in range(w * points + lane, (w + 1) * points, lanes):
