@@ -37,7 +37,7 @@ class MassExchange:
     def place(self, shares: StepShares, X_out: wp.array) -> None:
         """Move bound masses to the places at which the forces of their springs act."""
         if self._later(shares):
-            inputs = [len(self._soft.matter), self._bound, real(self._own(shares).start), *self._start]
+            inputs = [len(self._soft.matter), self._bound, real(self._own.start), *self._start]
             launch(place_masses_kernel, self._soft.all_masses, inputs, [X_out], self._soft.device)
 
     def adj_place(self, shares: StepShares, X_adj: wp.array) -> None:
@@ -77,20 +77,19 @@ class MassExchange:
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
         self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
 
-    def _own(self, shares: StepShares) -> StepShares:
+    @property
+    def _own(self) -> StepShares:
         """Times with the velocities at the start and at the end of the step, of bound masses [s]."""
-        if self.bodies.force is not None:
-            return shares
         h, last = self.bodies.dt, self.bodies.last_stage
         return StepShares((1.0 - last) * h, last * h)
 
     def _later(self, shares: StepShares) -> float:
         """Time by which forces on bound masses act later than those on others [s]; 0 without bound masses."""
-        return self._own(shares).start - shares.start if len(self.bodies.model.bound) else 0.0
+        return self._own.start - shares.start if len(self.bodies.model.bound) else 0.0
 
     def _times(self, shares: StepShares, end: int) -> list:
         """The bound masses, and the time with the velocity at the start, or at the end, of others and of these [s]."""
-        return [self._bound, scalar(shares[end]), scalar(self._own(shares)[end])]
+        return [self._bound, scalar(shares[end]), scalar(self._own[end])]
 
     @property
     def _bound(self) -> wp.array:

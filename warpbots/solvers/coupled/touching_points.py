@@ -8,9 +8,9 @@ acts on the velocity of a point minus the velocity at which the surface would le
 steps.
 
 A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
-a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where r
-is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this changes
-neither momentum nor angular momentum.
+a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where
+r is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this
+changes neither momentum nor angular momentum.
 """
 
 import warp as wp
