@@ -110,7 +110,7 @@ def test_a_bar_between_plates_has_the_stiffness_of_a_beam(axis, spacing, off):
     expected = force / tension if axis[0] else force / bending + force / shear
     assert end.q.item() == pytest.approx(expected, rel=off)
     on = sim.sense(end, torch.ones(1, 1)).matter_force[0].double() @ torch.tensor(axis).double()
-    assert on.tolist() == pytest.approx([force, -force], rel=0.01)
+    assert on.tolist() == pytest.approx([force, -force], rel=0.03)
 
 
 def test_a_lump_inside_a_body_swings_as_a_part_of_it():
