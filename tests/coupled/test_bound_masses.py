@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from hybrid_scenes import flail
 from scipy.special import ellipk
 
 import warpbots as wb
@@ -111,6 +112,50 @@ def test_a_bar_between_plates_has_the_stiffness_of_a_beam(axis, spacing, off):
     assert end.q.item() == pytest.approx(expected, rel=off)
     on = sim.sense(end, torch.ones(1, 1)).matter_force[0].double() @ torch.tensor(axis).double()
     assert on.tolist() == pytest.approx([force, -force], rel=0.03)
+
+
+@INTEGRATORS
+def test_the_force_on_a_body_that_turns_is_that_on_its_circle(integrators):
+    """m omega^2 R outward, in steps of another length than the interval in which forces are measured."""
+    lump = wb.SoftBody("lump", S.Box((0.1, -0.02, -0.02), (0.14, 0.02, 0.02)), RUBBER)
+    case = wb.RigidBody("case", CUBE, position=(0.12, 0, 0))
+    hinge = wb.Joint("hinge", "revolute", None, "case", axis=(0, 1, 0), start_velocity=(10.0,))
+    sim = simulation([lump, case], 1e-3, integrators, substeps=3, joints=[hinge])
+    with torch.no_grad():
+        read = sim.sense(sim.rollout(None, 50).final, STILL)
+    outward = read.matter_force[0, 0].double() @ read.center[0, 0].double() / 0.12
+    spin = float(read.angular_velocity[0, 0, 1])
+    assert float(outward) == pytest.approx(float(sim.parameter("mass").sum()) * spin**2 * 0.12, rel=2e-3)
+    assert spin == pytest.approx(10.0, rel=2e-3)
+
+
+@pytest.mark.verification
+@INTEGRATORS
+def test_gradients_of_forces_on_bodies_are_those_of_differences(integrators):
+    matter = wb.MassSpring(0.0125, integrator=integrators[0], damping=1e-3)
+    sim = wb.Simulation(flail(), wb.Coupled(matter, wb.Articulated(integrators[1], tolerance=1e-13)), 1e-3, 1)
+    rng, start = np.random.default_rng(2), sim.state()
+    control = torch.full((1, 2), 0.3, dtype=torch.float64)
+    weights = torch.tensor(rng.normal(size=(2, 1, 3, 3)))
+    moving = {n: getattr(start, n) + 1e-3 * torch.tensor(rng.normal(size=tuple(getattr(start, n).shape)))
+              for n in ("position", "velocity", "qd")}  # fmt: skip
+    values = {n: sim.parameter(n) for n in ("mass", "youngs_modulus", "body_mass", "joint_position", "gravity")}
+    leaves = {n: v.clone().requires_grad_(True) for n, v in {**moving, **values}.items()}
+
+    def loss(given):
+        state = sim.state(**{n: given[n] for n in moving})
+        read = sim.sense(state, control, **{n: given[n] for n in values})
+        return (weights[0] * read.matter_force).sum() + 10.0 * (weights[1] * read.matter_torque).sum()
+
+    gradients = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
+    leaves = {n: v.detach() for n, v in leaves.items()}
+    for name, value in leaves.items():
+        direction = torch.tensor(rng.normal(size=tuple(value.shape))) * value.abs().max()
+        e = 1e-7
+        with torch.no_grad():
+            pair = [loss(leaves | {name: value + s * e * direction}) for s in (1.0, -1.0)]
+        difference = float(pair[0] - pair[1]) / (2.0 * e)
+        assert float((gradients[name] * direction).sum()) == pytest.approx(difference, rel=1e-5, abs=1e-6), name
 
 
 def test_a_lump_inside_a_body_swings_as_a_part_of_it():

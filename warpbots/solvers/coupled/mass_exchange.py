@@ -52,7 +52,7 @@ class MassExchange:
         self.bodies.find(x, work.radius)
         inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._particle, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
-        self.bodies.advance(x, work.radius, 0.0)
+        self.bodies.advance(x, work.radius, 0.0, self._start[1] if self._measures else None)
         self.apply_again(shares, ended)
 
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
@@ -69,13 +69,18 @@ class MassExchange:
         inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
-        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj)
+        v_adj = self.matter.motion_adj()[1] if self._measures else None
+        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj, v_adj)
         inputs = [
             *self._masses[:-1], work.weight, *self._times(shares, 0), self._particle, exchange.points,
             exchange.gradients, work.moved_adj,
         ]  # fmt: skip
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
         self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
+
+    @property
+    def _measures(self) -> bool:
+        return self.bodies.force is not None
 
     @property
     def _own(self) -> StepShares:

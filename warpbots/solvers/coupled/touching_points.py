@@ -10,7 +10,8 @@ steps.
 A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
 a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where
 r is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this
-changes neither momentum nor angular momentum.
+changes neither momentum nor angular momentum. Where forces are measured, the point has the velocity of the body
+instead, because its own velocity and r depend on the length of the last step.
 """
 
 import warp as wp
@@ -19,8 +20,10 @@ from warpbots.contact import CODES
 from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
 from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import real, vector
+from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+from warpbots.solvers.articulated.robot_arrays import JointTree
+from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
 __all__ = [
@@ -157,6 +160,7 @@ def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int)
 def surface_kernel(
     # model
     bodies: int,
+    tree: JointTree,
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
@@ -166,11 +170,13 @@ def surface_kernel(
     bound_place: wp.array[vec3],
     # state
     x: wp.array[_vec],
+    v: wp.array[_vec],
     # step
     h: scalar,
     rate: scalar,
     correction: scalar,
     # work
+    twist: wp.array[Twist],
     radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
@@ -181,7 +187,7 @@ def surface_kernel(
 ):
     """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap.
 
-    Add the velocity of its correction to the velocity of a bound point.
+    Add the velocity of its correction to the velocity of a bound point or, with an array `v`, that of its body minus v.
     """
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
@@ -190,8 +196,10 @@ def surface_kernel(
         k = w * bodies + b
         p = r - w * particles
         if bound[p] >= 0:
-            away = in_space(x[r]) - origin[k] - axes[k] @ bound_place[p]
-            points_out.velocity[i] = points_out.velocity[i] + correction / h * away
+            change = correction / h * (in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
+            if v:
+                change = velocity_at(twist[w * tree.elements + tree.element[b]], in_space(x[r])) - in_space(v[r])
+            points_out.velocity[i] = points_out.velocity[i] + change
             points_out.normal[i] = vec3()
             points_out.condition[i] = _STICKY
             points_out.friction[i] = _ZERO
