@@ -7,9 +7,12 @@ import torch
 import warp as wp
 
 from warpbots.gradients.finite_checks import within_of
-from warpbots.numerics import Launch, launch_all
+from warpbots.numerics import Launch, launch_all, parallel
 
 __all__ = ["SettledWorlds"]
+
+_LENGTH = 64
+"""Entries per thread on a GPU."""
 
 
 class SettledWorlds:
@@ -68,7 +71,9 @@ class SettledWorlds:
         launch_all([*self._pass, *self._clear], self._device)
 
     def _launches(self, kernel_of, pairs, outputs: Sequence[wp.array] = ()) -> list[Launch]:
-        """List the launches of a kernel over (arrays, worlds): one launch for each precision of the arrays.
+        """List the launches of a kernel over (arrays, worlds, threads): one launch for each precision of the arrays.
+
+        On a GPU, several threads share the entries of a world.
 
         Args:
             kernel_of: Function that makes the kernel for a precision.
@@ -84,15 +89,14 @@ class SettledWorlds:
                 row.size = flat[0].numel() // len(self._kept)
                 row.most = torch.finfo(flat[0].dtype).max
                 tables.setdefault(row.source.dtype, []).append(row)
-        return [
-            (
-                kernel_of(scalar),
-                (len(table), len(self._kept)),
-                [wp.array(table, dtype=_row(scalar), device=self._device), *([] if outputs else [self._kept])],
-                [*outputs],
-            )
-            for scalar, table in tables.items()
-        ]
+        launches = []
+        for scalar, table in tables.items():
+            longest = max(row.size for row in table)
+            threads = -(-longest // _LENGTH) if parallel(self._device) else 1
+            inputs = [wp.array(table, dtype=_row(scalar), device=self._device), threads]
+            inputs += [] if outputs else [self._kept]
+            launches.append((kernel_of(scalar), (len(table), len(self._kept), threads), inputs, [*outputs]))
+        return launches
 
 
 def _module(scalar: type) -> wp.Module:
@@ -134,15 +138,15 @@ def _begin_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _find_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds) that flags worlds with a number that is not finite."""
+    """Kernel over (arrays, worlds, threads) that flags worlds with a number that is not finite."""
     SettledRow, within = _row(scalar), within_of(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
-    def find(table: wp.array[SettledRow], kept_out: wp.array[int]):
+    def find(table: wp.array[SettledRow], threads: int, kept_out: wp.array[int]):
         """Set `kept_out` to 1 for each world in which an entry of a source array is infinite or NaN."""
-        r, w = wp.tid()
+        r, w, t = wp.tid()
         row = table[r]
-        if not within(row.source, row.most, w * row.size, (w + 1) * row.size, 1):
+        if not within(row.source, row.most, w * row.size + t, (w + 1) * row.size, threads):
             kept_out[w] = 1
 
     return find
@@ -164,16 +168,16 @@ def _mark_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _copy_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds) that copies the entries of flagged worlds."""
+    """Kernel over (arrays, worlds, threads) that copies the entries of flagged worlds."""
     SettledRow = _row(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
-    def copy_rows(table: wp.array[SettledRow], kept: wp.array[int]):
+    def copy_rows(table: wp.array[SettledRow], threads: int, kept: wp.array[int]):
         """target = source, for all entries of the worlds with kept = 1."""
-        r, w = wp.tid()
+        r, w, t = wp.tid()
         if kept[w] == 1:
             row = table[r]
-            for i in range(w * row.size, (w + 1) * row.size):
+            for i in range(w * row.size + t, (w + 1) * row.size, threads):
                 row.target[i] = row.source[i]
 
     return copy_rows
@@ -181,16 +185,16 @@ def _copy_kernel(scalar: type) -> wp.Kernel:
 
 @functools.cache
 def _clear_kernel(scalar: type) -> wp.Kernel:
-    """Kernel over (arrays, worlds) that clears the entries of flagged worlds."""
+    """Kernel over (arrays, worlds, threads) that clears the entries of flagged worlds."""
     SettledRow = _row(scalar)
 
     @wp.kernel(module=_module(scalar), enable_backward=False)
-    def clear_rows(table: wp.array[SettledRow], kept: wp.array[int]):
+    def clear_rows(table: wp.array[SettledRow], threads: int, kept: wp.array[int]):
         """target = 0, for all entries of the worlds with kept = 1."""
-        r, w = wp.tid()
+        r, w, t = wp.tid()
         if kept[w] == 1:
             row = table[r]
-            for i in range(w * row.size, (w + 1) * row.size):
+            for i in range(w * row.size + t, (w + 1) * row.size, threads):
                 row.target[i] = scalar(0.0)
 
     return clear_rows
