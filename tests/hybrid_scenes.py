@@ -54,7 +54,7 @@ def flail() -> wb.Scene:
     arm = wb.RigidBody("arm", wb.shapes.Box((-0.03, -0.02, -0.02), (0.03, 0.02, 0.02)), 500.0,
                        position=(-0.012, 0.011, 0.008), friction=0.5)  # fmt: skip
     weight = wb.RigidBody("weight", wb.shapes.Box((-0.02,) * 3, (0.02,) * 3), 2000.0, position=(0.1, 0.012, 0.007))
-    ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.02), 500.0, position=(0.052, 0.013, 0.0324), friction=0.4)
+    ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.02), 500.0, position=(0.052, 0.013, 0.0321), friction=0.4)
     joints = [
         wb.Joint("shoulder", "revolute", None, "arm", position=(-0.05, 0.01, 0.012), axis=(0.1, 1, 0.2),
                  start=(0.3,), start_velocity=(3.0,), damping=0.02),
