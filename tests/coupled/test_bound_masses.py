@@ -225,6 +225,18 @@ def test_bound_masses_do_not_touch_obstacles_but_their_body_does():
     assert read.contact_force.abs().max() == 0.0
 
 
+def test_a_body_that_its_matter_bears_is_not_said_to_fall():
+    """No law between it and the floor is needed, and no warning is given: warnings are errors here."""
+    block = wb.SoftBody("block", S.Box((-0.04, -0.04, 0.0), (0.04, 0.04, 0.08)), wb.Material(2e5, 0.25, 1000.0))
+    on = dataclasses.replace(LEFT, position=(0, 0, 0.09))
+    sim = simulation([block, on], 5e-3, obstacles=[wb.floor()], gravity=(0, 0, -9.81), drag=30.0)
+    with torch.no_grad():
+        read = sim.sense(sim.rollout(None, 120).final, STILL)
+    assert read.position[0, 0, 2] == pytest.approx(0.09, abs=1e-3)
+    weight = 9.81 * float(sim.parameter("mass").sum() + sim.parameter("body_mass").sum())
+    assert float(read.contact_force[0, 0, 2]) == pytest.approx(-weight, rel=0.01)
+
+
 def test_links_that_overlap_share_masses_by_depth_and_truss_ends_are_ball_joints():
     near = dataclasses.replace(RIGHT, position=(-0.06, 0, 0))
     of = simulation([BAR, LEFT, near]).model.bound.of
