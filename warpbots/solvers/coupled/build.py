@@ -121,7 +121,7 @@ def _bound(
     """Bind the points of matter in the rigid bodies that reach into it.
 
     Raises:
-        SceneError: The composition does not bind points, or the points cannot be bound.
+        SceneError: A body reaches into matter, but the composition does not bind points, or they cannot be bound.
     """
     x, of, most = soft.matter.position, soft.matter.body, _DEPTH * points.size
     pairs = itertools.product(range(len(scene.rigid)), range(len(scene.soft)))
