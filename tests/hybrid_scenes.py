@@ -46,6 +46,23 @@ def splash() -> wb.Scene:
     return wb.Scene([pool, hull, weight], [motor], [wb.floor(0.0, friction=0.4)], joints=joints, domain=domain)
 
 
+def flail() -> wb.Scene:
+    """An arm with a motor, into whose end a soft strap reaches; the strap binds a weight, and a free ball lies on it."""
+    material = wb.Material(1e4, 0.25, 1000.0)
+    strap = wb.SoftBody("strap", wb.shapes.Box((0, 0, 0), (0.1, 0.025, 0.0125)), material, friction=0.3,
+                        regions={"middle": wb.shapes.Box((0.03, 0, 0), (0.07, 0.025, 0.0125))})  # fmt: skip
+    arm = wb.RigidBody("arm", wb.shapes.Box((-0.03, -0.02, -0.02), (0.03, 0.02, 0.02)), 500.0,
+                       position=(-0.012, 0.011, 0.008), friction=0.5)  # fmt: skip
+    weight = wb.RigidBody("weight", wb.shapes.Box((-0.02,) * 3, (0.02,) * 3), 2000.0, position=(0.1, 0.012, 0.007))
+    ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.02), 500.0, position=(0.052, 0.013, 0.0321), friction=0.4)
+    joints = [
+        wb.Joint("shoulder", "revolute", None, "arm", position=(-0.05, 0.01, 0.012), axis=(0.1, 1, 0.2),
+                 start=(0.3,), start_velocity=(3.0,), damping=0.02),
+    ]  # fmt: skip
+    motors = [wb.actuators.Muscle("muscle", "middle", (1, 0, 0), 1e3), wb.actuators.Torque("motor", "shoulder", 0.3)]
+    return wb.Scene([strap, arm, weight, ball], motors, [wb.floor(0.002, friction=0.4)], joints=joints)
+
+
 def ball_and_jelly(density: float = 1000.0, friction: float = 0.5) -> wb.Scene:
     """A ball beside a cube of jelly, without gravity."""
     jelly = wb.SoftBody("jelly", wb.shapes.Box((0, 0, 0), (0.1, 0.1, 0.1)), JELLY, friction=friction)

@@ -38,6 +38,7 @@ TASKS = {
     "ball": "float32",
     "clay": "float32",
     "float": "float32",
+    "legs": "float32",
     "pour": "float32",
     "scoop": "float32",
 }
@@ -47,6 +48,7 @@ LONG = {
     "ball",
     "clay",
     "float",
+    "legs",
     "pour",
     "scoop",
     "chainqueen_arm_length",

@@ -46,6 +46,7 @@ SCENES = (
     "lifted",
     "pounded",
     "hammered",
+    "flung",
 )
 """Scenes of `in_orders`, which together launch every kernel that a step has."""
 

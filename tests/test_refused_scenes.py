@@ -34,7 +34,6 @@ def soft(**material) -> wb.SoftBody:
 
 
 SCENES = {
-    "yielding cube and bone": wb.Scene([soft(yield_strain=0.1), BONE]),
     "sand and bone": wb.Scene([soft(law="hencky", plasticity=wb.materials.VonMises(1e3)), BONE]),
     "sand and cloth": wb.Scene([soft(law="hencky", plasticity=wb.materials.VonMises(1e3)), CLOTH], **ROOM),
     "springs that break in a fluid": wb.Scene([soft(breaking_strain=0.2)], fluid=wb.Fluid(1000.0)),
@@ -59,13 +58,14 @@ TAKEN = {
     "soft cube and floating ball": (wb.Scene([CUBE, BALL]), {"ProjectiveDynamics", COUPLED, COUPLED_SPRINGS}),
     "yielding cube and ball": (wb.Scene([soft(yield_strain=0.1), BALL]), {COUPLED_SPRINGS}),
     "cloth and hinge": (wb.Scene([CLOTH, BALL], joints=[HINGE]), {"ProjectiveDynamics"}),
-    "bone": (wb.Scene([CUBE, BONE]), {"ProjectiveDynamics"}),
+    "bone": (wb.Scene([CUBE, BONE]), {"ProjectiveDynamics", COUPLED_SPRINGS}),
+    "yielding cube and bone": (wb.Scene([soft(yield_strain=0.1), BONE]), {COUPLED_SPRINGS}),
     "bones in contact": (
         wb.Scene(
             [CUBE, dataclasses.replace(BONE, points=20)], obstacles=[wb.floor(-0.1)],
             contacts=[wb.Contact("bone", "floor", 1e6)],
         ),
-        {"ProjectiveDynamics"},
+        {"ProjectiveDynamics", COUPLED_SPRINGS},
     ),
     "cube": (wb.Scene([CUBE], **ROOM), {"MPM", "MassSpring", "ProjectiveDynamics"}),
     "cloth": (wb.Scene([CLOTH]), {"ProjectiveDynamics"}),
@@ -88,7 +88,7 @@ TAKEN = {
 SOLVERS = {
     "MPM": wb.MPM(0.02), "MassSpring": wb.MassSpring(0.05), "ProjectiveDynamics": wb.ProjectiveDynamics(0.03),
     "Articulated": wb.Articulated(), COUPLED: wb.Coupled(wb.MPM(0.02), wb.Articulated()),
-    COUPLED_SPRINGS: wb.Coupled(wb.MassSpring(0.05), wb.Articulated()),
+    COUPLED_SPRINGS: wb.Coupled(wb.MassSpring(0.02), wb.Articulated()),
 }  # fmt: skip
 
 

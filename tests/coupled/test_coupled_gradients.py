@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hybrid_scenes import MATTER, ball_and_jelly, hammer, splash
+from hybrid_scenes import MATTER, ball_and_jelly, flail, hammer, splash
 
 import warpbots as wb
 
@@ -16,9 +16,10 @@ SOFT = {
 }  # fmt: skip
 """Solvers of matter."""
 CASES = [(hammer, matter, integrator) for matter in SOFT for integrator in ("sdirk2", "bdf1")]
+BOUND = [(flail, matter, integrator) for matter in ("euler", "verlet") for integrator in ("sdirk2", "bdf1")]
 
 
-@pytest.mark.parametrize(("scene", "matter", "integrator"), [*CASES, (splash, "mpm", "sdirk2")])
+@pytest.mark.parametrize(("scene", "matter", "integrator"), [*CASES, *BOUND, (splash, "mpm", "sdirk2")])
 def test_gradients_are_those_of_differences(scene, matter, integrator):
     """By the state, the controls and every parameter, of both sides and of the contact."""
     solver = wb.Coupled(SOFT[matter], wb.Articulated(integrator, tolerance=1e-13))

@@ -159,6 +159,16 @@ def hammered() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(moving(hammer(), 0.001), solver, 1e-3, 2, worlds=2))
 
 
+def flung() -> dict[str, np.ndarray]:
+    """An arm that flings a strap which is bound to it and to a weight."""
+    from hybrid_scenes import flail
+
+    import warpbots as wb
+
+    solver = wb.Coupled(wb.MassSpring(0.0125, integrator="verlet"), wb.Articulated(tolerance=1e-13))
+    return moved(wb.Simulation(flail(), solver, 1e-3, 2, worlds=2))
+
+
 def drawn() -> dict[str, np.ndarray]:
     """Springs on a belt that is lifted and runs, held by a rail that moves."""
     import warpbots as wb

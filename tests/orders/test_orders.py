@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parents[1]
 GATHERED = (
     "springs", "machine", "cubes", "bricks", "winged", "turning", "driven", "breathing", "tied", "factored", "sled",
     "loose", "draped", "hand", "tumbling", "lifted", "drawn", "pressed",
-    "hammered",
+    "hammered", "flung",
 )  # fmt: skip
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
 TOUCHING = dict.fromkeys(

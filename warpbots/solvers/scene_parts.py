@@ -135,7 +135,7 @@ _PARTS = (
     _ScenePart(
         "rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)
     ),
-    _ScenePart(IN_MATTER, _embedded, (PROJECTIVE, ARTICULATED)),
+    _ScenePart(IN_MATTER, _embedded, (PROJECTIVE, ARTICULATED, COUPLED_SPRINGS)),
     _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("Contact laws", lambda s: bool(s.laws), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),

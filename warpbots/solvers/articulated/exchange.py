@@ -35,6 +35,7 @@ __all__ = [
     "point_gradients_kernel",
     "sum_exchange",
     "touches_matter",
+    "velocity_at",
 ]
 
 _constrain = constrain(3, scalar)

@@ -28,6 +28,7 @@ __all__ = [
     "BDF1",
     "GAMMA",
     "INTEGRATORS",
+    "LAST_STAGE",
     "SDIRK2",
     "Past",
     "finish",
@@ -44,6 +45,9 @@ INTEGRATORS = {"sdirk2": SDIRK2, "bdf1": BDF1}
 
 GAMMA = 1.0 - math.sqrt(0.5)
 """Length of the first stage of SDIRK2 divided by the length of the step [1]."""
+
+LAST_STAGE = {"sdirk2": GAMMA, "bdf1": 1.0}
+"""Length of the last stage of each integrator divided by the length of the step [1]."""
 
 _GAMMA = wp.constant(scalar(GAMMA))
 _KAPPA = wp.constant(scalar(1.0 / (1.0 - math.sqrt(0.5)) - 1.0))

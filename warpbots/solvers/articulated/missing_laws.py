@@ -7,6 +7,7 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
+from warpbots.solvers.scene_parts import is_in
 
 __all__ = ["missing_law"]
 
@@ -24,7 +25,7 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
     """A warning that names a body that nothing holds above an obstacle, and the line that adds the law; None without.
 
     Only bodies that fall for certain are named: no joint connects them to the world, no law makes them touch an
-    obstacle or bodies that are not connected to them, and there is no matter below them.
+    obstacle or bodies that are not connected to them, no matter is bound to them, and there is none below them.
 
     Args:
         scene: Scene of rigid bodies.
@@ -34,7 +35,8 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
         return None
     falls = []
     for tree in _floating(scene):
-        if not _touches(scene, tree):
+        bound = any(is_in(body, soft) for body in tree if body.shape is not None for soft in matter)
+        if not (bound or _touches(scene, tree)):
             landed = [(*_landing(scene, body, matter), body) for body in tree if body.shape is not None]
             if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
                 falls += [(way, solid, body) for way, solid, body in landed if solid is not None]

@@ -7,9 +7,11 @@ import warp as wp
 from warpbots.numerics import Launch, clear_gradients, launch, launch_all, parallel
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.implicit_integrators import LAST_STAGE
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
+from warpbots.solvers.coupled.bound_points import correction_of
 from warpbots.solvers.coupled.impossible_motions import find_impossible
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.touching_gradients import (
@@ -71,7 +73,7 @@ class BodyStep:
         self._place_solids()
         inputs = [
             self._count, model.solids.kind, model.solids.reach, model.solids, len(model.matter), self.lanes,
-            x, radius, work.axes, work.origin,
+            model.bound.body, x, radius, work.axes, work.origin,
         ]  # fmt: skip
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
         inputs, outputs = [self._count, len(model.matter), work.body], [exchange.points, exchange.particle]
@@ -79,18 +81,20 @@ class BodyStep:
         if self.force is None:
             find_impossible(model, x, exchange, self.lanes, self.dt)
 
-    def advance(self, x: wp.array, radius: wp.array, rate: float) -> None:
+    def advance(self, x: wp.array, radius: wp.array, rate: float, v: wp.array | None = None) -> None:
         """Move the bodies, and find the impulses of the points.
 
         Args:
             x: As for `find`.
             radius: As for `find`.
             rate: Share of an overlap that contact removes in a step [1].
+            v: Velocities of the points at the start [m/s], shape (worlds * n_points,), vector, to measure forces.
         """
         model, work, exchange = self.model, self.model.workspace, self.exchange
         inputs = [
-            self._count, model.solids, work.soft_body, model.body_friction, len(model.matter), self.lanes, x,
-            scalar(self.dt), scalar(rate), radius, work.axes, work.origin, work.body, exchange.particle,
+            self._count, model.rigid.tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
+            self.lanes, *self._bound, x, v, scalar(self.dt), scalar(rate), self._correction,
+            model.rigid.workspace.links.twist, radius, work.axes, work.origin, work.body, exchange.particle,
         ]  # fmt: skip
         launch(surface_kernel, self.threads, inputs, [exchange.points], model.device)
         self.solver.advance(model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
@@ -108,18 +112,21 @@ class BodyStep:
         """Number of worlds, and `lanes`."""
         return self.model.worlds, self.lanes
 
-    def adjoint(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array) -> None:
+    def adjoint(
+        self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array, v_adj: wp.array | None = None
+    ) -> None:
         """Adjoint of `find` and `advance`, from the gradients by the impulses and by the state at the end.
 
         Writes the gradients by the points to the arrays of the exchange, and adds to those by friction. The gradients
         by the positions at which the points met the surfaces are added to `x_adj`, shape (worlds * n_points,), in the
-        order of the points of the exchange.
+        order of the points of the exchange. Where forces are measured, the gradients by the velocities of the points
+        at the start are added to `v_adj`, in the order of the matter.
         """
         exchange = self.exchange
         self._adj_wrenches([exchange.impulse_adj, None])
         self.solver.advance_adjoint(self.model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
         self._adj_wrenches([None, exchange.gradients.place])
-        self._adj_poses(x, radius, rate, x_adj)
+        self._adj_poses(x, radius, rate, x_adj, v_adj)
         self._add_friction_gradients()
 
     def _adj_wrenches(self, outputs: list) -> None:
@@ -128,7 +135,7 @@ class BodyStep:
             inputs = [*self._sizes, self.exchange.points, self.exchange.impulse, self.force.grad, self.torque.grad]
             launch(adj_wrench_kernel, self._bodies, inputs, outputs, self.model.device)
 
-    def _adj_poses(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array) -> None:
+    def _adj_poses(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array, v_adj: wp.array | None) -> None:
         """Add the gradients by the poses of the bodies at the start, from the gradients by normals and distances."""
         model, rigid, exchange, start = self.model, self.model.rigid, self.exchange, self._start_poses()
         links, work = rigid.workspace.links, model.workspace
@@ -136,10 +143,14 @@ class BodyStep:
         launch_all(start, model.device)
         self._place_solids()
         inputs = [
-            self._count, model.solids, work.soft_body, x, scalar(self.dt), scalar(rate), radius, work.axes, work.origin,
-            exchange.particle, exchange.points, exchange.gradients,
+            self._count, rigid.tree, model.solids, work.soft_body, len(model.matter), *self._bound, x, scalar(self.dt),
+            scalar(rate), self._correction, links.twist, radius, work.axes, work.origin, exchange.particle,
+            exchange.points, exchange.gradients,
         ]  # fmt: skip
-        outputs = [x_adj, links.body_position.grad, links.body_rotation.grad, work.friction_adj, work.no_samples]
+        outputs = [
+            x_adj, v_adj, links.twist.grad, links.body_position.grad, links.body_rotation.grad, work.friction_adj,
+            work.no_samples,
+        ]  # fmt: skip
         launch(pose_gradients_kernel, self._bodies, inputs, outputs, model.device)
         adjoints(start, model.device)
 
@@ -157,6 +168,19 @@ class BodyStep:
         model, work = self.model, self.model.workspace
         inputs = [self._count, model.solids, model.rigid.workspace.links]
         launch(place_solids_kernel, work.origin.size, inputs, [work.axes, work.origin], model.device)
+
+    @property
+    def last_stage(self) -> float:
+        """Length of the last stage of the bodies, in which impulses act on them [steps]."""
+        return LAST_STAGE[self.solver.integrator]
+
+    @property
+    def _bound(self) -> list[wp.array]:
+        return [self.model.bound.body, self.model.bound.place]
+
+    @property
+    def _correction(self) -> scalar:
+        return scalar(correction_of(self.last_stage))
 
     @property
     def _count(self) -> int:

@@ -1,11 +1,12 @@
 """Conversion of a scene with matter and rigid bodies into a `CoupledModel`."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import warp as wp
 
-from warpbots.contact import signed_distance
+from warpbots.contact.solid import Solids
 from warpbots.numerics import real
 from warpbots.scene import Scene, SceneError
 from warpbots.solvers.articulated import Articulated
@@ -13,8 +14,9 @@ from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.coupled.body_solids import body_solids
+from warpbots.solvers.coupled.bound_points import BoundPoints, bound_points, reaches, thrown_with, with_bound
 from warpbots.solvers.coupled.compositions import CoupledMatter, composition_of
-from warpbots.solvers.coupled.measured_bodies import measured_bodies
+from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel, CoupledWorkspace, MatterPoints, with_motions_of
 from warpbots.solvers.coupled.scene_parts import matter_channels, matter_of, robot_channels, robots_of
 from warpbots.solvers.coupled.thin_links import warn_of_thin_links
@@ -23,9 +25,12 @@ from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.mpm.model import MPMModel
-from warpbots.solvers.scene_parts import EMBEDDED, IN_MATTER, depth_in, is_in, lacking, remedy
+from warpbots.solvers.scene_parts import EMBEDDED, IN_MATTER, lacking, remedy
 
 __all__ = ["build"]
+
+_DEPTH = 0.25
+"""Depth up to which points of matter are inside bodies that are placed in contact [`MatterPoints.size`]."""
 
 
 def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: int, device: wp.Device) -> CoupledModel:
@@ -43,13 +48,16 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     gravity = tiled(scene.gravity, worlds, device, vec3, requires_grad=True)
     rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
     points = composition.points(matter, soft)
-    _refuse_overlaps(scene, composition, points, soft, bodies, rigid)
-    warn_of_thin_links(scene.rigid, points)
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
+    bound = _bound(scene, composition, points, soft, measured_bodies(bodies, rigid), solids)
+    warn_of_thin_links(scene.rigid, points)
+    if len(bound):
+        rigid = thrown_with(rigid, bound, soft.matter.velocity)
+        soft = with_bound(soft, bound, measured_bodies(bodies, rigid))
     friction = [body.friction for body in (*scene.soft, *scene.rigid)]
     return CoupledModel(
         scene=scene, worlds=worlds, device=device, soft=soft, rigid=rigid,
-        body_friction=tiled(friction, worlds, device, real), solids=solids, points=points,
+        body_friction=tiled(friction, worlds, device, real), solids=solids, points=points, bound=bound,
         exchanges=ExchangeWorkspace(rigid, worlds * len(soft.matter)),
         workspace=_workspace(scene, composition, soft, rigid, bodies.state(rigid, requires_grad=True)),
     )  # fmt: skip
@@ -106,30 +114,25 @@ def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> Non
         )
 
 
-def _refuse_overlaps(
+def _bound(
     scene: Scene, composition: CoupledMatter, points: MatterPoints, soft: MPMModel | MassSpringModel,
-    bodies: Articulated, rigid: ArticulatedModel,
-) -> None:  # fmt: skip
-    """Raise if a point of matter is inside a rigid body at the start, which would push it out or hold it.
+    at: MeasuredBodies, solids: Solids,
+) -> BoundPoints:  # fmt: skip
+    """Bind the points of matter in the rigid bodies that reach into it.
 
-    Points may be inside by a quarter of their distance, as of bodies that are placed in contact.
+    Raises:
+        SceneError: A body reaches into matter, but the composition does not bind points, or they cannot be bound.
     """
-    at, x, most = measured_bodies(bodies, rigid), soft.matter.position, -0.25 * points.size
-    for k, body in enumerate(scene.rigid):
-        p, R = at.position[0, k], at.rotation[0, k]
-        depth = np.inf if body.shape is None else signed_distance(body.shape, (x - p) @ R)
-        if np.min(depth) < most:
-            i = int(np.argmin(depth))
-            soft_body = scene.soft[soft.matter.body[i]].name
-            raise SceneError(
-                f"RigidBody {body.name!r}: SoftBody {soft_body!r} is {-depth[i]:.3g} m inside it at the start, at "
-                f"{x[i].round(4).tolist()} m, and may be {-most:.2g} m, a quarter of a {points.cell}; "
-                f"{remedy(scene, composition.name, 'move them apart')}"
-            )
-        placed = dataclasses.replace(body, position=p, rotation=R)
-        if around := next((b for b in scene.soft if is_in(placed, b, EMBEDDED)), None):
-            raise SceneError(
-                f"RigidBody {body.name!r}: it is {depth_in(placed, around):.3g} m deep in SoftBody {around.name!r} at "
-                f"the start, around {p.round(4).tolist()} m, and may be {EMBEDDED:.0%} of its extent; "
-                f"{remedy(scene, composition.name, 'move them apart')}"
-            )
+    x, of, most = soft.matter.position, soft.matter.body, _DEPTH * points.size
+    pairs = itertools.product(range(len(scene.rigid)), range(len(scene.soft)))
+    reaching = [(k, s) for k, s in pairs if reaches(scene.rigid[k], at, k, scene.soft[s], x[of == s], most)]
+    if reaching and not composition.binds:
+        body, around = scene.rigid[reaching[0][0]], scene.soft[reaching[0][1]]
+        raise SceneError(
+            f"RigidBody {body.name!r}: it reaches into SoftBody {around.name!r} at the start, around "
+            f"{at.position[0, reaching[0][0]].round(4).tolist()} m, deeper than bodies in contact ({most:.2g} m, a "
+            f"quarter of a {points.cell}, or {EMBEDDED:.0%} of its extent), and is not bound to its {points.name}s; "
+            f"{remedy(scene, composition.name, 'move them apart')}"
+        )
+    frames = solids.position.numpy(), solids.rotation.numpy()
+    return bound_points(scene, points.size, points.cell, soft, at, reaching, frames, soft.device)

@@ -87,6 +87,8 @@ def find_deep_kernel(
     lanes: int,
     solids: Solids,
     deepest: scalar,
+    bound: wp.array[int],
+    bound_place: wp.array[vec3],
     # state
     x: wp.array[_vec],
     # work
@@ -98,12 +100,20 @@ def find_deep_kernel(
     # out
     stopped_out: wp.array[int],
 ):
-    """Write, for each world, the index of a point that is deeper than `deepest` [m] in the body that it touches."""
+    """Write, for each world, the index of a point that is deeper than `deepest` [m] in the body that it touches.
+
+    A point that is bound to a body must be as near to its place in it.
+    """
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
         r = particle[i]
         k = w * bodies + body[r]
-        d, _n = surface_of(solids, body[r], axes[k], origin[k], in_space(x[r]))
+        p = r - w * particles
+        d = scalar(0.0)
+        if bound[p] >= 0:
+            d = -wp.length(in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
+        else:
+            d, _n = surface_of(solids, body[r], axes[k], origin[k], in_space(x[r]))
         if d < -deepest:
             wp.atomic_max(stopped_out, w, r - w * particles)
 
@@ -142,7 +152,8 @@ def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, la
     inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [rigid.tree.bodies, len(model.matter), lanes, solids, scalar(_DEEPEST * points.size), x]
+    inputs = [rigid.tree.bodies, len(model.matter), lanes, solids, scalar(_DEEPEST * points.size)]
+    inputs += [model.bound.body, model.bound.place, x]
     inputs += [work.axes, work.origin, work.body, exchange.particle, exchange.points]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
@@ -170,6 +181,12 @@ def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt
         return None
     w = int((stopped >= 0).argmax())
     p, bodies = int(stopped[w]), measured_bodies(solver, model.rigid, before["q"], before["qd"])
+    if model.bound.of[p] >= 0 and (away := _away(model, w, p, before)) > _DEEPEST * dx:
+        return (
+            f"{points.name} {p} of {model.scene.soft[model.matter.body[p]].name!r} in world {w} is {away:.3g} m away "
+            f"from its place in RigidBody {model.scene.rigid[model.bound.of[p]].name!r}, to which it is bound, and may "
+            f"be half a {points.cell} of {dx:g} m away: start it at its place, or use more substeps"
+        )
     k = int(work.body.numpy().reshape(model.worlds, -1)[w, p])
     depth = -bodies.distance(model.scene.rigid[k].shape, w, k, before["position"][w, p]) if k >= 0 else 0.0
     if depth <= _DEEPEST * dx:
@@ -212,6 +229,13 @@ def squeezed(model: CoupledModel, solver: Articulated, before: dict, after: dict
         if between := _between(model, bodies, before, int(w), int(p)):
             return f"; {model.points.name} {p} of {model.scene.soft[model.matter.body[p]].name!r}: {between}"
     return ""
+
+
+def _away(model: CoupledModel, w: int, p: int, before: dict) -> float:
+    """Distance of a bound point from its place in its body, whose pose is in the workspace [m]."""
+    work, k = model.workspace, w * len(model.scene.rigid) + model.bound.of[p]
+    place = work.origin.numpy()[k] + work.axes.numpy()[k] @ model.bound.place.numpy()[p]
+    return float(np.linalg.norm(before["position"][w, p] - place))
 
 
 def _fast(model: CoupledModel, bodies: MeasuredBodies, w: int, dt: float) -> str:

@@ -4,15 +4,17 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.numerics import launch
+from warpbots.numerics import launch, real
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.coupled.body_step import BodyStep
 from warpbots.solvers.coupled.exchange_arrays import MassArrays
 from warpbots.solvers.coupled.mass_points import (
     adj_gather_masses_kernel,
     adj_move_masses_kernel,
+    adj_place_masses_kernel,
     gather_masses_kernel,
     move_masses_kernel,
+    place_masses_kernel,
 )
 from warpbots.solvers.mass_spring.impulses import StepShares
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
@@ -32,19 +34,31 @@ class MassExchange:
     bodies: BodyStep
     matter: MassSpringState
 
+    def place(self, shares: StepShares, X_out: wp.array) -> None:
+        """Move bound masses to the places at which the forces of their springs act."""
+        if self._later(shares):
+            inputs = [len(self._soft.matter), self._bound, real(self._own.start), *self._start]
+            launch(place_masses_kernel, self._soft.all_masses, inputs, [X_out], self._soft.device)
+
+    def adj_place(self, shares: StepShares, X_adj: wp.array) -> None:
+        """Adjoint of `place`, after the adjoint of the stage."""
+        if more := self._later(shares):
+            inputs, outputs = [len(self._soft.matter), self._bound, real(more), X_adj], self.matter.motion_adj()[1:]
+            launch(adj_place_masses_kernel, self._soft.all_masses, inputs, outputs, self._soft.device)
+
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
         """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
         work, x = self._work, self._start[0]
         self.bodies.find(x, work.radius)
-        inputs = [*self._masses, work.weight, scalar(shares.start), *self._start, self._particle, free_v]
+        inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._particle, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
-        self.bodies.advance(x, work.radius, 0.0)
+        self.bodies.advance(x, work.radius, 0.0, self._start[1] if self._measures else None)
         self.apply_again(shares, ended)
 
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
         """Subtract the impulses of this step from the masses, whose motion without bodies was computed again."""
         exchange = self.bodies.exchange
-        inputs = [*self._masses, scalar(shares.end), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
         self._launch(move_masses_kernel, inputs, ended)
 
     def adjoint(
@@ -52,16 +66,39 @@ class MassExchange:
     ) -> None:
         """Adjoint of `apply`; `ended_adj` is changed in place."""
         work, exchange = self._work, self.bodies.exchange
-        inputs = [*self._masses, scalar(shares.end), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
-        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj)
+        v_adj = self.matter.motion_adj()[1] if self._measures else None
+        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj, v_adj)
         inputs = [
-            *self._masses[:-1], work.weight, scalar(shares.start), self._particle, exchange.points, exchange.gradients,
-            work.moved_adj,
+            *self._masses[:-1], work.weight, *self._times(shares, 0), self._particle, exchange.points,
+            exchange.gradients, work.moved_adj,
         ]  # fmt: skip
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
         self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
+
+    @property
+    def _measures(self) -> bool:
+        return self.bodies.force is not None
+
+    @property
+    def _own(self) -> StepShares:
+        """Times with the velocities at the start and at the end of the step, of bound masses [s]."""
+        h, last = self.bodies.dt, self.bodies.last_stage
+        return StepShares((1.0 - last) * h, last * h)
+
+    def _later(self, shares: StepShares) -> float:
+        """Time by which forces on bound masses act later than those on others [s]; 0 without bound masses."""
+        return self._own.start - shares.start if len(self.bodies.model.bound) else 0.0
+
+    def _times(self, shares: StepShares, end: int) -> list:
+        """The bound masses, and the time with the velocity at the start, or at the end, of others and of these [s]."""
+        return [self._bound, scalar(shares[end]), scalar(self._own[end])]
+
+    @property
+    def _bound(self) -> wp.array:
+        return self.bodies.model.bound.body
 
     @property
     def _soft(self) -> MassSpringModel:

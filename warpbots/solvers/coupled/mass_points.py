@@ -7,20 +7,79 @@ mass ends with
     v' = V - p / m,   x' = y + a v',   y = x + b v.
 
 So its angular momentum changes by exactly -y cross p, and the impulse acts on the body at y.
+
+A mass that is bound to a body takes a and b from the integrator of the body, in which the impulse acts in the last
+stage: a is the length of this stage. So the mass and its place in the body are moved alike, and no energy is gained or
+lost. The forces on a bound mass are those at y, too (`place_masses_kernel`).
 """
 
 import warp as wp
 
 from warpbots.contact.space_maps import space_maps
-from warpbots.numerics import real, vector
+from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.coupled.touching_points import end_of_points
 
-__all__ = ["adj_gather_masses_kernel", "adj_move_masses_kernel", "gather_masses_kernel", "move_masses_kernel"]
+__all__ = [
+    "adj_gather_masses_kernel",
+    "adj_move_masses_kernel",
+    "adj_place_masses_kernel",
+    "gather_masses_kernel",
+    "move_masses_kernel",
+    "place_masses_kernel",
+]
 
 _vec = vector(3)
 in_space, from_space = space_maps(3)
+
+
+@wp.func
+def time_of(bound: wp.array[int], i: int, touching: scalar, own: scalar):
+    """`own` for a bound mass, else `touching`."""
+    time = touching
+    if bound[i] >= 0:
+        time = own
+    return time
+
+
+@wp.kernel(enable_backward=False)
+def place_masses_kernel(
+    # model
+    particles: int,
+    bound: wp.array[int],
+    # step
+    b: real,
+    # state
+    x: wp.array[_vec],
+    v: wp.array[_vec],
+    # out
+    X_out: wp.array[NODE],
+):
+    """X = x + b v for each bound mass."""
+    r = wp.tid()
+    if bound[r % particles] >= 0:
+        X = x[r] + b * v[r]
+        X_out[r] = NODE(X[0], X[1], X[2], real(0.0))
+
+
+@wp.kernel(enable_backward=False)
+def adj_place_masses_kernel(
+    # model
+    particles: int,
+    bound: wp.array[int],
+    # step
+    more: real,
+    # work
+    X_adj: wp.array[NODE],
+    # out
+    v_adj_out: wp.array[_vec],
+):
+    """v* += (b - drift) X* for each bound mass; the adjoint of the stage has added drift X*."""
+    r = wp.tid()
+    if bound[r % particles] >= 0:
+        a = X_adj[r]
+        v_adj_out[r] = v_adj_out[r] + more * _vec(a[0], a[1], a[2])
 
 
 @wp.kernel(enable_backward=False)
@@ -31,8 +90,10 @@ def gather_masses_kernel(
     lanes: int,
     mass: wp.array[real],
     weight: wp.array[scalar],
+    bound: wp.array[int],
     # step
     b: scalar,
+    b_bound: scalar,
     # state
     x: wp.array[_vec],
     v: wp.array[_vec],
@@ -46,7 +107,7 @@ def gather_masses_kernel(
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
         r = particle[i]
-        points_out.place[i] = in_space(x[r]) + b * in_space(v[r])
+        points_out.place[i] = in_space(x[r]) + time_of(bound, r % particles, b, b_bound) * in_space(v[r])
         points_out.mass[i] = weight[r % particles] * scalar(mass[r])
         points_out.velocity[i] = in_space(free_v[r])
 
@@ -58,8 +119,10 @@ def move_masses_kernel(
     particles: int,
     lanes: int,
     mass: wp.array[real],
+    bound: wp.array[int],
     # step
     a: scalar,
+    a_bound: scalar,
     # work
     particle: wp.array[int],
     points: Exchange,
@@ -75,7 +138,7 @@ def move_masses_kernel(
         v = in_space(v_out[r]) - impulse[i] / scalar(mass[r])
         v_out[r] = from_space(v)
         if x_out:
-            x_out[r] = from_space(points.place[i] + a * v)
+            x_out[r] = from_space(points.place[i] + time_of(bound, r % particles, a, a_bound) * v)
 
 
 @wp.kernel(enable_backward=False)
@@ -85,8 +148,10 @@ def adj_move_masses_kernel(
     particles: int,
     lanes: int,
     mass: wp.array[real],
+    bound: wp.array[int],
     # step
     a: scalar,
+    a_bound: scalar,
     # work
     particle: wp.array[int],
     points: Exchange,
@@ -106,7 +171,7 @@ def adj_move_masses_kernel(
         v_adj = in_space(v_adj_out[r])
         if x_adj_out:
             y_adj = in_space(x_adj_out[r])
-            v_adj += a * y_adj
+            v_adj += time_of(bound, r % particles, a, a_bound) * y_adj
             x_adj_out[r] = _vec()
             v_adj_out[r] = from_space(v_adj)
         m = scalar(mass[r])
@@ -123,8 +188,10 @@ def adj_gather_masses_kernel(
     particles: int,
     lanes: int,
     weight: wp.array[scalar],
+    bound: wp.array[int],
     # step
     b: scalar,
+    b_bound: scalar,
     # work
     particle: wp.array[int],
     points: Exchange,
@@ -144,6 +211,6 @@ def adj_gather_masses_kernel(
         y_adj = gradients.place[i] + moved_adj[i]
         free_v_adj_out[r] = free_v_adj_out[r] + from_space(gradients.velocity[i])
         x_adj_out[r] = x_adj_out[r] + from_space(y_adj + surface_adj[i])
-        v_adj_out[r] = v_adj_out[r] + from_space(b * y_adj)
+        v_adj_out[r] = v_adj_out[r] + from_space(time_of(bound, r % particles, b, b_bound) * y_adj)
         if mass_adj_out:
             mass_adj_out[r] = mass_adj_out[r] + real(weight[r % particles] * gradients.mass[i])

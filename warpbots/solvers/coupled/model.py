@@ -18,6 +18,7 @@ from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.coupled.bound_points import BoundPoints
 from warpbots.solvers.coupled.exchange_arrays import GridArrays, MassArrays
 from warpbots.solvers.coupled.scene_parts import merged
 from warpbots.solvers.coupled.states import CoupledState
@@ -174,6 +175,7 @@ class CoupledModel(ArrayModel):
         rigid: Model of the rigid bodies. Its gravity is a copy of the gravity of the matter in double precision.
         solids: Shapes of the rigid bodies, as a Warp struct.
         points: The points of the matter, in words and numbers.
+        bound: The points of the matter that are bound to rigid bodies.
         exchanges: Arrays for the points of matter that touch rigid bodies.
         workspace: Arrays that every step fills anew.
     """
@@ -189,6 +191,7 @@ class CoupledModel(ArrayModel):
     )  # fmt: skip
     solids: Solids
     points: MatterPoints
+    bound: BoundPoints
     exchanges: ExchangeWorkspace
     workspace: CoupledWorkspace
 
@@ -219,7 +222,8 @@ class CoupledModel(ArrayModel):
 
     def summary(self) -> str:
         """Numbers of points of matter and of rigid bodies, in words."""
-        return f"{self.soft.summary()}; {self.rigid.summary()}"
+        bound = f"; {len(self.bound)} masses bound to rigid bodies" if len(self.bound) else ""
+        return f"{self.soft.summary()}; {self.rigid.summary()}{bound}"
 
     @functools.cached_property
     def _of_rigid(self) -> dict[str, str]:

@@ -41,8 +41,12 @@ class Coupled:
     coefficient of friction is the mean of the coefficients of the soft and of the rigid body. Contacts of rigid bodies
     with each other and with obstacles are those of `Articulated`.
 
+    A rigid body that reaches into a lattice, deeper than bodies in contact, binds the masses in it: they move with the
+    body, and act on it with their inertia and the forces of their springs. Under MPM such a scene is refused.
+
     A world ends, with a sentence, in the step in which a rigid body moves more than a cell or the distance of masses, a
-    point of matter is half of that inside a rigid body, or obstacles meet at one.
+    point of matter is half of that inside a rigid body, or away from its place in the body to which it is bound, or
+    obstacles meet at a rigid body.
 
     Attributes:
         matter: Solver of the soft bodies.

@@ -1,4 +1,4 @@
-"""Points of matter that touch rigid bodies: which, where, and with which friction.
+"""Points of matter that touch rigid bodies or are bound to them: which, where, and with which friction.
 
 Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
 touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
@@ -6,6 +6,12 @@ touches a body if it reaches the surface of the body, and of several bodies it t
 Matter that cannot follow each of its points may leave an overlap. Contact can demand that it vanishes: with a rate, it
 acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
 steps.
+
+A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
+a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where
+r is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this
+changes neither momentum nor angular momentum. Where forces are measured, the point has the velocity of the body
+instead, because its own velocity and r depend on the length of the last step.
 """
 
 import warp as wp
@@ -14,8 +20,10 @@ from warpbots.contact import CODES
 from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
 from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import real, vector
+from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+from warpbots.solvers.articulated.robot_arrays import JointTree
+from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
 __all__ = [
@@ -30,7 +38,8 @@ __all__ = [
 
 _vec = vector(3)
 in_space, _ = space_maps(3)
-_FRICTION = wp.constant(CODES["friction"])
+_FRICTION, _STICKY = wp.constant(CODES["friction"]), wp.constant(CODES["sticky"])
+_ZERO = wp.constant(scalar(0.0))
 _HALF = wp.constant(scalar(0.5))
 
 
@@ -70,6 +79,7 @@ def find_touching_kernel(
     solids: Solids,
     points: int,
     lanes: int,
+    bound: wp.array[int],
     # state
     x: wp.array[_vec],
     # work
@@ -79,21 +89,21 @@ def find_touching_kernel(
     # out
     body_out: wp.array[int],
 ):
-    """Write the body that each of the points of matter in each world touches, -1 for none.
+    """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
 
-    A point with a negative radius touches nothing. Warp copies a struct at each call, so the loop over bodies reads the
-    fields `kind` and `reach` of `solids`.
+    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies a struct at each
+    call, so the loop over bodies reads the fields `kind` and `reach` of `solids`.
     """
     w, lane = wp.tid()
     for r in range(w * points + lane, (w + 1) * points, lanes):
         y = in_space(x[r])
         nearest = radius[r]
-        body = int(-1)
-        if nearest >= scalar(0.0):
+        body = bound[r - w * points]
+        if body < 0 and nearest >= _ZERO:
             for b in range(bodies):
                 k = w * bodies + b
                 near = reach[b] + nearest
-                if reach[b] > scalar(0.0) and (kind[b] == PLANE or wp.length_sq(y - origin[k]) <= near * near):
+                if reach[b] > _ZERO and (kind[b] == PLANE or wp.length_sq(y - origin[k]) <= near * near):
                     d, _n = surface_of(solids, b, axes[k], origin[k], y)
                     if d < nearest:
                         nearest = d
@@ -150,17 +160,23 @@ def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int)
 def surface_kernel(
     # model
     bodies: int,
+    tree: JointTree,
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
     particles: int,
     lanes: int,
+    bound: wp.array[int],
+    bound_place: wp.array[vec3],
     # state
     x: wp.array[_vec],
+    v: wp.array[_vec],
     # step
     h: scalar,
     rate: scalar,
+    correction: scalar,
     # work
+    twist: wp.array[Twist],
     radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
@@ -169,17 +185,30 @@ def surface_kernel(
     # out
     points_out: Exchange,
 ):
-    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap."""
+    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap.
+
+    Add the velocity of its correction to the velocity of a bound point or, with an array `v`, that of its body minus v.
+    """
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
         r = particle[i]
         b = body[r]
         k = w * bodies + b
-        d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
-        points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
-        points_out.normal[i] = n
-        points_out.condition[i] = _FRICTION
-        points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
+        p = r - w * particles
+        if bound[p] >= 0:
+            change = correction / h * (in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
+            if v:
+                change = velocity_at(twist[w * tree.elements + tree.element[b]], in_space(x[r])) - in_space(v[r])
+            points_out.velocity[i] = points_out.velocity[i] + change
+            points_out.normal[i] = vec3()
+            points_out.condition[i] = _STICKY
+            points_out.friction[i] = _ZERO
+        else:
+            d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
+            points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
+            points_out.normal[i] = n
+            points_out.condition[i] = _FRICTION
+            points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
 
 
 @wp.kernel(enable_backward=False)

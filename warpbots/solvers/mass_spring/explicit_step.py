@@ -134,6 +134,8 @@ class ExplicitStep:
                 ],
                 [mass_adj, drag_adj, load_adj, gravity_adj, *motion_adj, force_adj], model.device,
             )  # fmt: skip
+            if self.impulses is not None:
+                self.impulses.adj_place(self._shares, work.stage.x_adj)
         work.copies.collect("gravity", model.gravity)
         if model.scaled:
             model.scaled.adjoint()
@@ -148,6 +150,8 @@ class ExplicitStep:
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
         launch(stage_kernel(model.dim, stage), model.all_masses, inputs, [work.x, work.v, force_out], model.device)
+        if self.impulses is not None:
+            self.impulses.place(self._shares, work.x)
         if model.driven:
             drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 

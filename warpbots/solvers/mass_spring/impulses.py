@@ -22,6 +22,17 @@ class StepShares(NamedTuple):
 class MassImpulses(Protocol):
     """Impulses on masses from outside the solver in one step; they act before contact with obstacles."""
 
+    def place(self, shares: StepShares, X_out: wp.array) -> None:
+        """Change the places of masses at the only stage of a step, at which their forces act [m].
+
+        Args:
+            shares: Times with the velocities at the start and at the end of the step, of masses that touch.
+            X_out: Positions at the stage [m], padded with a zero, shape (worlds * n_masses,).
+        """
+
+    def adj_place(self, shares: StepShares, X_adj: wp.array) -> None:
+        """Adjoint of `place`: correct the gradients by the motion at the start after the adjoint of the stage."""
+
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
         """Change the motion of masses at the end of a step.
 

@@ -92,7 +92,8 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
             (n_masses,), int.
         direction: Unit vector of the constraint of each mass, along the line or normal to the plane in which the mass
             can move [1], shape (n_masses,), vector.
-        contact: Stiffness of the contact of each mass with obstacles [N/m], 0 for rigid obstacles, shape (n_masses,).
+        contact: Stiffness of the contact of each mass with obstacles [N/m], 0 for rigid obstacles, below 0 for masses
+            that touch no obstacle, shape (n_masses,).
         constraint: Index of the constraint of each mass, -1 for other masses, shape (n_masses,), int.
         carried: Index of the frame of each mass whose constraint moves, -1 for other masses, shape (n_masses,), int.
         rest: Positions of the masses at rest, in 3D [m], double precision, shape (n_masses,), vector.

@@ -56,7 +56,7 @@ def contact_with_obstacle(dim: int) -> wp.Function:
     surface is rigid. With a stiffness K its pressure is K d (1 - a v . n), with the depth d, the outward normal n, the
     damping a and the velocity v relative to the surface. This is the law of Hunt and Crossley (1975) with an exponent
     of 1: the pressure is continuous as contact begins, and never negative. Without contact the depth is 0 or less, and
-    v' = v.
+    v' = v. A mass with a negative stiffness touches nothing.
     """
     vec, surface, constrain_velocity, (in_space, from_space) = (
         vector(dim),
@@ -76,7 +76,7 @@ def contact_with_obstacle(dim: int) -> wp.Function:
         """
         d, n = surface(solids, o, poses.rotation[w, o], poses.position[w, o], x)
         allowed = v
-        if d < real(0.0):
+        if d < real(0.0) and stiffness >= real(0.0):
             moving = from_space(surface_velocity(poses, w, o, in_space(x), in_space(n)))
             against = v - moving
             push = -wp.dot(against, n)

@@ -26,7 +26,7 @@ def largest_step(model: MassSpringModel, scheme: Scheme, enough: float = math.in
 def _bound(model: MassSpringModel, scheme: Scheme, omega: float, ratio: float) -> float:
     """Stability bound [s] for springs with the highest angular frequency `omega` [rad/s] and damping `ratio` [1]."""
     mass = model.mass.numpy()
-    stiffest = float((model.contact.numpy() / mass).max()) if model.scene.obstacles else 0.0
+    stiffest = float((model.contact.numpy() / mass).max(initial=0.0)) if model.scene.obstacles else 0.0
     if model.cables.stiffness.size:  # both parts of a cable pull a mass between them, and both neighbours move
         stiffest += 4.0 * float(model.cables.stiffness.numpy().max() / mass.min())
     if model.self_contact:  # from two sides at once

@@ -1,0 +1,160 @@
+"""Four soft legs with motors on a rigid body, after Cronos figure 1c: does it go alike under two couplings?
+
+    python benchmarks/tasks/legs.py [--command straight] [--usd USD] [--film FILM]
+
+A leg is a soft cross, which is bound to a rigid hub inside it; a motor turns the hub. The same scene runs under masses
+and springs beside articulated bodies, and under projective dynamics, in three commands; the straight ones run also in
+steps of half the length, and the slow one in smaller cells. Prints how far the body has gone and turned, how high it
+hops, and how fast the legs turn.
+"""
+
+import dataclasses
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from common import options, show, sized
+
+import warpbots as wb
+
+INTERVAL, DURATION = 0.01, sized(1.0, 0.02)
+"""Control interval, and duration of a run [s]."""
+CELL = 0.01
+"""Distance of masses, and size of tetrahedra [m]."""
+TORQUE, SPEED = 0.1, 12.0
+"""Torque at rest [N m] and speed without load [rad/s] of a motor, whose torque falls linearly with its speed."""
+HEIGHT, REACH, HALF = 0.052, 0.05, 0.01
+"""Height of the axles, length of an arm of a leg from its axle, and half of its width [m]."""
+PLACES = {
+    f"{end}_{side}": (x, y)
+    for end, x in (("front", 0.07), ("hind", -0.07))
+    for side, y in (("left", 0.06), ("right", -0.06))
+}
+"""Places of the axles [m]."""
+COMMANDS = {
+    "slowly": (0.35, 0.35, 0.35, 0.35),
+    "slowly to the left": (0.15, 0.35, 0.15, 0.35),
+    "at full voltage": (1.0, 1.0, 1.0, 1.0),
+}
+"""Voltages of the motors, in the order of `PLACES` [1]."""
+
+
+def robot() -> wb.Scene:
+    """The robot above a floor, each leg with one arm pointing down."""
+    Box, Union = wb.shapes.Box, wb.shapes.Union
+    rubber = wb.Material(1e5, 0.25, 1000.0, damping=5e-4)
+    size = np.array([0.1, 0.04, 0.01])
+    body = wb.RigidBody("body", Box(-size, size), 800.0, position=(0, 0, HEIGHT), color=(0.45, 0.47, 0.50))
+    legs, hubs, joints = [], [], []
+    for name, (x, y) in PLACES.items():
+        axle = np.array([x, y, HEIGHT])
+        long, wide = np.array([REACH, HALF, HALF]), np.array([HALF, HALF, REACH])
+        cross = Union((Box(axle - long, axle + long), Box(axle - wide, axle + wide)))
+        hub = Box((-HALF,) * 3, (HALF,) * 3)
+        legs.append(wb.SoftBody(f"{name}_leg", cross, rubber, friction=0.8, color=(0.90, 0.45, 0.20)))
+        hubs.append(wb.RigidBody(f"{name}_hub", hub, 2700.0, position=axle, color=(0.25, 0.25, 0.3)))
+        joints.append(
+            wb.Joint(name, "revolute", "body", f"{name}_hub", position=axle, axis=(0, 1, 0), damping=TORQUE / SPEED)
+        )
+    motors = [wb.actuators.Torque(name, name, TORQUE) for name in PLACES]
+    return wb.Scene([*legs, body, *hubs], motors, [wb.floor(0.0, friction=0.8)], joints=joints, name="hybrid_legs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Coupling:
+    """A solver of the robot, and steps that it takes in a control interval."""
+
+    name: str
+    solver: object
+    substeps: int | None
+
+
+def couplings(cell: float, halves: int) -> list[Coupling]:
+    """Both couplings.
+
+    Args:
+        cell: Distance of masses, and size of tetrahedra [m].
+        halves: Divisor of the length of the steps.
+    """
+    springs = wb.Coupled(wb.MassSpring(cell, contact_stiffness=1e7), wb.Articulated("bdf1"))
+    safe = wb.Simulation(robot(), springs, INTERVAL).substeps
+    return [
+        Coupling("springs", springs, halves * safe),
+        Coupling("tetrahedra", wb.ProjectiveDynamics(cell), halves * 4),
+    ]
+
+
+def run(coupling: Coupling, command: str) -> tuple[wb.Simulation, wb.Trajectory, float]:
+    """Simulation, motion and computing time [s] of a command."""
+    sim = wb.Simulation(robot(), coupling.solver, INTERVAL, coupling.substeps)
+    steps = round(DURATION / INTERVAL)
+    control = torch.tensor(COMMANDS[command]).expand(steps, -1)
+    start = time.perf_counter()
+    with torch.no_grad():
+        motion = sim.rollout(control, steps, observe=lambda state: torch.cat([state.q, state.qd], dim=-1))
+    return sim, motion, time.perf_counter() - start
+
+
+@dataclasses.dataclass(frozen=True)
+class Gait:
+    """What counts in a motion.
+
+    Attributes:
+        path: Positions of the body [m], shape (steps, 3).
+        turn: Final heading of the body, to the left [degrees].
+        hop: Standard deviation of the height of the body in the second half [m].
+        speed: Mean speed of the legs in the second half [rad/s], shape (4,).
+    """
+
+    path: np.ndarray
+    turn: float
+    hop: float
+    speed: np.ndarray
+
+
+def judged(sim: wb.Simulation, motion: wb.Trajectory) -> Gait:
+    """The gait of a motion."""
+    at = sim.model.robot
+    seen, n = motion.observation[0].double().numpy(), len(at.start)
+    root = at.joints[at.body("body")].name
+    pose, half = seen[:, at.coordinates[root]], len(seen) // 2
+    i, j, k, w = pose[-1, 3:7]
+    turn = np.degrees(np.arctan2(2.0 * (i * j + k * w), 1.0 - 2.0 * (j * j + k * k)))
+    speed = np.array([seen[half:, n + at.velocities[name].start].mean() for name in PLACES])
+    return Gait(pose[:, :3] - pose[0, :3], turn, pose[half:, 2].std(), speed)
+
+
+def main() -> None:
+    """Run the commands under both couplings, print the results and draw."""
+    parser = options(__doc__)
+    parser.add_argument("--command", choices=COMMANDS, default="slowly", help="the command that is drawn")
+    asked = parser.parse_args()
+    runs = [(command, "as given", CELL, 1) for command in COMMANDS]
+    runs += [(command, "half the step", CELL, 2) for command in ("slowly", "at full voltage")]
+    runs += [("slowly", "finer", 2 / 3 * CELL, 1)]
+    if asked.play:
+        runs = [(asked.command, "as given", CELL, 1)]
+    drawn = []
+    for command, variant, cell, halves in runs:
+        for coupling in couplings(cell, halves):
+            sim, motion, seconds = run(coupling, command)
+            gait = judged(sim, motion)
+            legs = np.abs(gait.speed)
+            print(
+                f"{command}, {variant}, {coupling.name}: {1e3 * gait.path[-1, 0]:.0f} mm ahead, "
+                f"{1e3 * gait.path[-1, 1]:.0f} mm aside, turned {gait.turn:.1f} degrees, hops {1e3 * gait.hop:.2f} mm, "
+                f"legs {legs.min():.2f} to {legs.max():.2f} rad/s; {sim.substeps} steps, {seconds:.0f} s",
+                flush=True,
+            )
+            if (command, variant) == (asked.command, "as given"):
+                drawn.append(motion)
+    show(asked, drawn[0], *drawn)
+
+
+if __name__ == "__main__":
+    main()
