@@ -7,6 +7,7 @@ from warpbots.numerics.lanes import largest_of_lanes, sum_of_lanes
 from warpbots.numerics.launch import (
     Launch,
     clear_gradients,
+    dividing,
     if_then,
     launch,
     launch_adjoint,
@@ -14,6 +15,7 @@ from warpbots.numerics.launch import (
     launch_all,
     launch_lanes,
     launch_own_adjoint,
+    launch_slices,
     preparing,
     rarely,
     struct_of,
@@ -23,6 +25,7 @@ from warpbots.numerics.launch import (
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
 from warpbots.numerics.signatures import wrong_arguments
+from warpbots.numerics.slices import Edges, Slice, Slices, within
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
@@ -31,11 +34,15 @@ __all__ = [
     "NODE",
     "ROUNDING",
     "Copies",
+    "Edges",
     "Launch",
+    "Slice",
+    "Slices",
     "clear_gradients",
     "cofactor",
     "cofactor_differential",
     "copy",
+    "dividing",
     "eigen",
     "exp_differential",
     "exp_symmetric",
@@ -48,6 +55,7 @@ __all__ = [
     "launch_all",
     "launch_lanes",
     "launch_own_adjoint",
+    "launch_slices",
     "log_differential",
     "log_symmetric",
     "matrix",
@@ -69,5 +77,6 @@ __all__ = [
     "vector",
     "warp_device",
     "while_loop",
+    "within",
     "wrong_arguments",
 ]

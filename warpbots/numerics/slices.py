@@ -1,0 +1,211 @@
+"""Slices of launches, by which several threads of a CPU share the work on one body.
+
+A launch of Warp on a CPU is one thread. A kernel over many items, such as the masses of a lattice, can be launched in
+slices: its first argument is a `Slice`, and an item is ``part.start + wp.tid()``. In a capture with `Slices` each
+thread gets a graph of its own. The graph of the first thread has all launches; of a divided launch it has the first
+slice. The graphs of the other threads have only their slices. All threads meet before and after each divided launch,
+so that they see what the launches before have written; the first thread alone does all other work meanwhile.
+
+A slice writes only to its own items. Where items of a kernel add to later items, too, each slice also visits the items
+before it that add to its own ones, and leaves out what is added outside of it (`Edges`). So each item receives its
+terms in the order in which one thread would add them, and results do not depend on the number of slices.
+"""
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics.warp_settings import with_own_settings
+
+__all__ = ["Edges", "Slice", "Slices", "launch_slice", "within"]
+
+_LEAST = 4096
+"""Items of a launch from which on it is divided."""
+
+
+@wp.struct
+class Slice:
+    """Consecutive items of a launch, and the items that the launch visits, which may be others.
+
+    start: First item that the launch visits.
+    first: First item of the slice.
+    end: First item after the slice.
+    """
+
+    start: int
+    first: int
+    end: int
+
+
+@functools.cache
+def within(edge: bool) -> wp.Function:
+    """Warp function within(part, i): whether item i belongs to a slice; always true unless `edge` is true."""
+    if edge:
+
+        @wp.func
+        def belongs(part: Slice, i: int):
+            """Whether item i belongs to a slice."""
+            return i >= part.first and i < part.end
+
+    else:
+
+        @wp.func
+        def belongs(part: Slice, i: int):
+            """True, for items that add only to items of their slice."""
+            return True
+
+    return belongs
+
+
+class Edges(NamedTuple):
+    """The edges of slices, for a kernel whose items also add to later items.
+
+    Attributes:
+        kernel: The kernel for items at an edge. It adds only to items of the slice (`within`).
+        bounds: Function of the first item of a slice and of the first item after it. The first result is the first
+            item that adds to items of the slice; the second one is the first item that adds to items after the slice.
+    """
+
+    kernel: wp.Kernel
+    bounds: Callable[[int, int], tuple[int, int]]
+
+
+def _address_of_yield() -> int:
+    """Address of the function of the system by which a thread offers its core to others; 0 if there is none."""
+    try:
+        library = ctypes.CDLL(None) if os.name == "posix" else ctypes.WinDLL("kernel32")
+        function = library.sched_yield if os.name == "posix" else library.SwitchToThread
+    except (OSError, AttributeError):
+        return 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+_YIELD = _address_of_yield()
+
+
+# Threads rarely wait for long if each has a core. If not, waiting threads must not keep the others from their work.
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    const uint64_t goal = (__atomic_fetch_add(&meeting.data[0], uint64_t(1), __ATOMIC_ACQ_REL) / threads + 1) * threads;
+    for (int i = 1; __atomic_load_n(&meeting.data[0], __ATOMIC_ACQUIRE) < goal; i++) {
+        if (__atomic_load_n(&meeting.data[1], __ATOMIC_RELAXED))
+            break;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+        if (offer_core && i % 256 == 0)
+            reinterpret_cast<void (*)()>(offer_core)();
+    }
+#endif
+""")
+def _meet(meeting: wp.array[wp.uint64], threads: int, offer_core: wp.uint64):
+    """Wait until all threads have arrived, or until the meeting is off; then their writes are visible."""
+
+
+@wp.kernel(module=wp.get_module("warpbots.slices"), enable_backward=False)
+def meet_kernel(threads: int, offer_core: wp.uint64, meeting_out: wp.array[wp.uint64]):
+    """Wait until all threads run this kernel.
+
+    The first entry of `meeting_out` counts the arrivals; the second one is 1 if nobody is to wait. `offer_core` is the
+    address of a function that offers the core to other threads, or 0.
+    """
+    _meet(meeting_out, threads, offer_core)
+
+
+def launch_slice(
+    kernel: wp.Kernel,
+    visited: tuple[int, int],
+    part: tuple[int, int],
+    inputs: list,
+    outputs: list,
+    device: wp.Device,
+    loads: bool = False,
+) -> None:
+    """Launch a kernel for one slice.
+
+    Args:
+        kernel: A kernel whose first argument is a `Slice`.
+        visited: First item that the launch visits, and first item after them.
+        part: First item of the slice, and first item after it.
+        inputs: Inputs of the kernel, without the slice.
+        outputs: Outputs of the kernel.
+        device: Device of the arrays.
+        loads: Whether the kernel is loaded only, and not run.
+    """
+    own = Slice()
+    (own.start, stop), (own.first, own.end) = visited, part
+    with_own_settings(
+        wp.launch, kernel, stop - own.start, [own, *inputs], outputs, device=device, record_tape=False,
+        record_cmd=loads,
+    )  # fmt: skip
+
+
+class Slices:
+    """The divided launches of one capture, and the place where its threads meet.
+
+    Attributes:
+        threads: Number of threads.
+    """
+
+    def __init__(self, threads: int, device: wp.Device):
+        self.threads, self._device = threads, device
+        self._launches: list[tuple] = []
+        self._meeting = wp.zeros(2, dtype=wp.uint64, device=device)
+        self._state: np.ndarray = self._meeting.numpy()
+
+    def __len__(self) -> int:
+        """Number of launches that were divided."""
+        return len(self._launches)
+
+    def divide(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list, edges: Edges | None) -> bool:
+        """Launch the slice of the first thread, and keep the slices of the others; returns whether it did.
+
+        The arguments are those of `launch_slices`.
+        """
+        if count < _LEAST:
+            return False
+        ends = [count * k // self.threads for k in range(self.threads + 1)]
+        parts = list(zip(ends, ends[1:], strict=False))
+        self._launches.append(([_launches_of(kernel, part, edges) for part in parts], inputs, outputs))
+        self._launch(0, *self._launches[-1])
+        return True
+
+    def launch(self, thread: int) -> None:
+        """Launch all slices of a thread."""
+        for launches in self._launches:
+            self._launch(thread, *launches)
+
+    def _launch(self, thread: int, slices: list[list[tuple]], inputs: list, outputs: list) -> None:
+        self._meet()
+        for kernel, visited, part in slices[thread]:
+            launch_slice(kernel, visited, part, inputs, outputs, self._device)
+        self._meet()
+
+    def _meet(self) -> None:
+        with_own_settings(
+            wp.launch, meet_kernel, 1, [self.threads, _YIELD], [self._meeting], device=self._device, record_tape=False
+        )
+
+    def convene(self) -> None:
+        """Prepare a replay in which the threads meet; none of them may be running."""
+        self._state[:] = 0
+
+    def call_off(self) -> None:
+        """Let threads pass from now on without meeting, because one of them does not come; results are invalid."""
+        self._state[1] = 1
+
+
+def _launches_of(kernel: wp.Kernel, part: tuple[int, int], edges: Edges | None) -> list[tuple]:
+    """The launches of a slice, in their order: each as a kernel, the ends of the visited items, and the slice."""
+    first, end = part
+    if edges is None:
+        return [(kernel, part, part)]
+    start, inner = edges.bounds(first, end)
+    inner = max(first, inner)
+    launches = [(edges.kernel, (start, first), part), (kernel, (first, inner), part), (edges.kernel, (inner, end), part)]
+    return [one for one in launches if one[1][0] < one[1][1]]
