@@ -115,9 +115,9 @@ class Captured:
         own = own_stream(self._device) if self._device.is_cuda else None
         self._slices = Slices(self._threads, self._device)
         try:
-            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture:
-                with dividing(self._slices if self._threads > 1 else None):
-                    self._work()
+            divided = dividing(self._slices if self._threads > 1 else None)
+            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture, divided:
+                self._work()
         finally:
             if own is not None:
                 leave_capture(own)

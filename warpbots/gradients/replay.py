@@ -81,9 +81,7 @@ class Replay:
             self._in, self._out = _tensors(inputs.values()), _tensors(outputs.values())
             self._seeds, self._results = _tensors(seeds), _tensors(results)
         self._forward = Captured(device, lambda: self._work(None), self._record, "kernels", share.threads)
-        self._backward = Captured(
-            device, self._adjoint, self._adjoint, "kernels of the gradient", share.threads
-        )
+        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient", share.threads)
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,8 @@ __all__ = ["at_once", "together"]
 T = TypeVar("T")
 _team: list[ThreadPoolExecutor] = []
 _meeting: list[ThreadPoolExecutor] = []
-_room = threading.Lock()
+_room = [threading.Lock()]
+"""Lock of the threads of `together`."""
 
 
 def at_once(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -39,7 +40,7 @@ def together(tasks: Sequence[Callable[[], T]], call_off: Callable[[], None]) -> 
             call_off()
             raise
 
-    with _room:
+    with _room[0]:
         if not _meeting or _meeting[0]._max_workers < len(tasks) - 1:
             _meeting[:] = [_threads(len(tasks) - 1)]
         return _run(_meeting[0], [lambda task=task: guarded(task) for task in tasks], call_off)
@@ -64,8 +65,7 @@ def _run(team: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], call_off: C
 
 def _begin_again() -> None:
     """Forget threads and locks of the process of which this one is a copy."""
-    global _room
-    _room = threading.Lock()
+    _room[:] = [threading.Lock()]
     _team.clear()
     _meeting.clear()
 

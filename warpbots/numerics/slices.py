@@ -207,5 +207,5 @@ def _launches_of(kernel: wp.Kernel, part: tuple[int, int], edges: Edges | None) 
         return [(kernel, part, part)]
     start, inner = edges.bounds(first, end)
     inner = max(first, inner)
-    launches = [(edges.kernel, (start, first), part), (kernel, (first, inner), part), (edges.kernel, (inner, end), part)]
-    return [one for one in launches if one[1][0] < one[1][1]]
+    visits = [(edges.kernel, (start, first)), (kernel, (first, inner)), (edges.kernel, (inner, end))]
+    return [(kernel, visited, part) for kernel, visited in visits if visited[0] < visited[1]]

@@ -148,7 +148,8 @@ class ExplicitStep:
         model, work = self.model, self.model.workspace.stage
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
-        launch_slices(stage_kernel(model.dim, stage), model.all_masses, inputs, [work.x, work.v, force_out], model.device)
+        outputs = [work.x, work.v, force_out]
+        launch_slices(stage_kernel(model.dim, stage), model.all_masses, inputs, outputs, model.device)
         if model.driven:
             drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
 
