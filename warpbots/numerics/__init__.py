@@ -18,6 +18,7 @@ from warpbots.numerics.launch import (
     launch_slices,
     preparing,
     rarely,
+    shared,
     struct_of,
     while_loop,
     without_rare_bodies,
@@ -25,19 +26,22 @@ from warpbots.numerics.launch import (
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
 from warpbots.numerics.signatures import wrong_arguments
-from warpbots.numerics.slices import Edges, Slice, Slices, within
+from warpbots.numerics.slices import CHUNKS, Edges, Places, Slice, Slices, chunk_length, within
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
 
 __all__ = [
+    "CHUNKS",
     "NODE",
     "ROUNDING",
     "Copies",
     "Edges",
     "Launch",
+    "Places",
     "Slice",
     "Slices",
+    "chunk_length",
     "clear_gradients",
     "cofactor",
     "cofactor_differential",
@@ -71,6 +75,7 @@ __all__ = [
     "recording",
     "rotation",
     "rotation_differential",
+    "shared",
     "without_rare_bodies",
     "struct_of",
     "sum_of_lanes",

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import warp as wp
 
-from warpbots.numerics.slices import Edges, Slices, launch_slice
+from warpbots.numerics.slices import Edges, Places, Slices, launch_slice
 from warpbots.numerics.warp_settings import with_own_settings
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "launch_slices",
     "preparing",
     "rarely",
+    "shared",
     "without_rare_bodies",
     "struct_of",
     "while_loop",
@@ -172,27 +173,33 @@ def launch(
 
 def launch_slices(
     kernel: wp.Kernel,
-    count: int,
+    dim: int | tuple,
     inputs: list,
     outputs: list,
     device: wp.Device,
-    edges: Edges | None = None,
+    division: Edges | Places | None = None,
     alone: bool = False,
 ) -> None:
-    """Launch a kernel over `count` items, whose first argument is a `Slice`; threads of a CPU may share the items.
+    """Launch a kernel whose first argument is a `Slice`; threads of a CPU may share its items.
 
     Args:
-        kernel: The kernel. Each item writes only to itself, unless there are `edges`.
-        count: Number of items.
+        kernel: The kernel. Each item writes only to itself, unless there is a `division`.
+        dim: Number of items, and numbers of threads along further axes.
         inputs: Inputs of the kernel, without the slice.
         outputs: Outputs of the kernel.
         device: Device of the arrays.
-        edges: How slices are divided if items add to other items, too.
+        division: How slices are divided if items add to other items or places.
         alone: Whether one thread must visit all items, because they add to one place.
     """
+    slices, (count, *lanes) = _slices.get(), (dim,) if isinstance(dim, int) else dim
+    if alone or slices is None or not slices.divide(kernel, (count, *lanes), inputs, outputs, division):
+        launch_slice(kernel, (0, count), (0, count), lanes, inputs, outputs, device, _loading.get())
+
+
+def shared(count: int) -> bool:
+    """Whether `launch_slices` divides launches of `count` items here."""
     slices = _slices.get()
-    if alone or slices is None or not slices.divide(kernel, count, inputs, outputs, edges):
-        launch_slice(kernel, (0, count), (0, count), inputs, outputs, device, _loading.get())
+    return slices is not None and slices.divides(count)
 
 
 def launch_lanes(

@@ -14,7 +14,7 @@ terms in the order in which one thread would add them, and results do not depend
 import ctypes
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +22,9 @@ import warp as wp
 
 from warpbots.numerics.warp_settings import with_own_settings
 
-__all__ = ["Edges", "Slice", "Slices", "launch_slice", "within"]
+__all__ = ["CHUNKS", "Edges", "Places", "Slice", "Slices", "chunk_length", "launch_slice", "within"]
 
-_LEAST = 4096
+_LEAST = 2048
 """Items of a launch from which on it is divided."""
 
 
@@ -74,6 +74,59 @@ class Edges(NamedTuple):
     kernel: wp.Kernel
     bounds: Callable[[int, int], tuple[int, int]]
 
+    def launches(self, kernel: wp.Kernel, count: int, k: int, n: int) -> list["_Launch"]:
+        """The launches of slice k of n, in their order; `kernel` has `count` items."""
+        first, end = part = _part(count, k, n)
+        start, inner = self.bounds(first, end)
+        inner = max(first, inner)
+        return [
+            (self.kernel, (start, first), part),
+            (kernel, (first, inner), part),
+            (self.kernel, (inner, end), part),
+        ]
+
+
+class Places(NamedTuple):
+    """A division of places, for a kernel whose items add to places that are not known before it runs.
+
+    Each slice visits all items, and adds only to places of its own; the `Slice` numbers parts of the places.
+
+    Attributes:
+        kernel: The kernel for a slice. Without slices there is another one, which adds to all places.
+        parts: Number of parts of the places.
+    """
+
+    kernel: wp.Kernel
+    parts: int
+
+    def launches(self, kernel: wp.Kernel, count: int, k: int, n: int) -> list["_Launch"]:
+        """The launches of slice k of n, in their order; the kernels have `count` items."""
+        return [(self.kernel, (0, count), _part(self.parts, k, n))]
+
+
+_Launch = tuple[wp.Kernel, tuple[int, int], tuple[int, int]]
+"""A kernel, the items that it visits from the first one to the one after the last, and its slice."""
+
+CHUNKS = 64
+"""Number of chunks of consecutive items, of which a slice of independent items consists."""
+
+
+def chunk_length(count: int) -> int:
+    """Length of the chunks of `count` items; the last chunks may be shorter, or empty."""
+    return -(-count // CHUNKS)
+
+
+def _part(count: int, k: int, n: int) -> tuple[int, int]:
+    """First item of slice k of n, and first item after it."""
+    return count * k // n, count * (k + 1) // n
+
+
+def _launches_of(kernel: wp.Kernel, count: int, k: int, n: int) -> list[_Launch]:
+    """The launch of slice k of n of independent items."""
+    length = chunk_length(count)
+    part = tuple(min(count, length * chunk) for chunk in _part(CHUNKS, k, n))
+    return [(kernel, part, part)]
+
 
 def _address_of_yield() -> int:
     """Address of the function of the system by which a thread offers its core to others; 0 if there is none."""
@@ -121,6 +174,7 @@ def launch_slice(
     kernel: wp.Kernel,
     visited: tuple[int, int],
     part: tuple[int, int],
+    lanes: Sequence[int],
     inputs: list,
     outputs: list,
     device: wp.Device,
@@ -132,6 +186,7 @@ def launch_slice(
         kernel: A kernel whose first argument is a `Slice`.
         visited: First item that the launch visits, and first item after them.
         part: First item of the slice, and first item after it.
+        lanes: Numbers of threads along further axes, for each item.
         inputs: Inputs of the kernel, without the slice.
         outputs: Outputs of the kernel.
         device: Device of the arrays.
@@ -140,7 +195,7 @@ def launch_slice(
     own = Slice()
     (own.start, stop), (own.first, own.end) = visited, part
     with_own_settings(
-        wp.launch, kernel, stop - own.start, [own, *inputs], outputs, device=device, record_tape=False,
+        wp.launch, kernel, (stop - own.start, *lanes), [own, *inputs], outputs, device=device, record_tape=False,
         record_cmd=loads,
     )  # fmt: skip
 
@@ -162,16 +217,22 @@ class Slices:
         """Number of launches that were divided."""
         return len(self._launches)
 
-    def divide(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list, edges: Edges | None) -> bool:
+    def divides(self, count: int) -> bool:
+        """Whether launches of `count` items are divided."""
+        return count >= _LEAST
+
+    def divide(
+        self, kernel: wp.Kernel, dim: Sequence[int], inputs: list, outputs: list, division: Edges | Places | None
+    ) -> bool:
         """Launch the slice of the first thread, and keep the slices of the others; returns whether it did.
 
         The arguments are those of `launch_slices`.
         """
-        if count < _LEAST:
+        if not self.divides(dim[0]):
             return False
-        ends = [count * k // self.threads for k in range(self.threads + 1)]
-        parts = list(zip(ends, ends[1:], strict=False))
-        self._launches.append(([_launches_of(kernel, part, edges) for part in parts], inputs, outputs))
+        launches = division.launches if division else _launches_of
+        each = [launches(kernel, dim[0], k, self.threads) for k in range(self.threads)]
+        self._launches.append((each, dim[1:], inputs, outputs))
         self._launch(0, *self._launches[-1])
         return True
 
@@ -180,10 +241,13 @@ class Slices:
         for launches in self._launches:
             self._launch(thread, *launches)
 
-    def _launch(self, thread: int, slices: list[list[tuple]], inputs: list, outputs: list) -> None:
+    def _launch(
+        self, thread: int, each: list[list[_Launch]], lanes: Sequence[int], inputs: list, outputs: list
+    ) -> None:
         self._meet()
-        for kernel, visited, part in slices[thread]:
-            launch_slice(kernel, visited, part, inputs, outputs, self._device)
+        for kernel, (start, stop), part in each[thread]:
+            if start < stop:
+                launch_slice(kernel, (start, stop), part, lanes, inputs, outputs, self._device)
         self._meet()
 
     def _meet(self) -> None:
@@ -198,14 +262,3 @@ class Slices:
     def call_off(self) -> None:
         """Let threads pass from now on without meeting, because one of them does not come; results are invalid."""
         self._state[1] = 1
-
-
-def _launches_of(kernel: wp.Kernel, part: tuple[int, int], edges: Edges | None) -> list[tuple]:
-    """The launches of a slice, in their order: each as a kernel, the ends of the visited items, and the slice."""
-    first, end = part
-    if edges is None:
-        return [(kernel, part, part)]
-    start, inner = edges.bounds(first, end)
-    inner = max(first, inner)
-    visits = [(edges.kernel, (start, first)), (kernel, (first, inner)), (edges.kernel, (inner, end))]
-    return [(kernel, visited, part) for kernel, visited in visits if visited[0] < visited[1]]

@@ -180,7 +180,7 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
 
     @functools.cached_property
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest masses that springs join to others, see `edges_of`: two arrays of shape (n_masses,), int."""
+        """Lowest and highest masses that springs join to others (`edges_of`), two arrays of shape (n_masses,), int."""
         return edges_of(self.lattice.ends, len(self.lattice))
 
     @property

@@ -46,7 +46,7 @@ from warpbots.solvers.mpm.moving_constraints import (
     pose_gradients,
     space_direction,
 )
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.projection import projection
 
 __all__ = ["adj_hold", "hold"]
