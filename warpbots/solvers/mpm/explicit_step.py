@@ -152,11 +152,10 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
 
 def _divide_planes(model: MPMModel, state: MPMState) -> None:
     """Divide the grid by the places of the particles, if threads are to share it."""
-    if shared(len(model.matter)):
-        count = model.workspace.particles_of_plane
-        launch(
-            planes_kernel(model.dim), 1, [model.geometry, state.motion, count], [model.workspace.planes], model.device
-        )
+    if shared(state.position.size):
+        work = model.workspace
+        inputs = [model.geometry, state.motion, work.particles_of_plane]
+        launch(planes_kernel(model.dim), 1, inputs, [work.planes], model.device)
 
 
 def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
