@@ -26,7 +26,7 @@ from warpbots.numerics.launch import (
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
 from warpbots.numerics.signatures import wrong_arguments
-from warpbots.numerics.slices import CHUNKS, Edges, Places, Slice, Slices, chunk_length, within
+from warpbots.numerics.slices import CHUNKS, Edges, Slice, Slices, Targets, chunk_length, within
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
@@ -38,7 +38,7 @@ __all__ = [
     "Copies",
     "Edges",
     "Launch",
-    "Places",
+    "Targets",
     "Slice",
     "Slices",
     "chunk_length",

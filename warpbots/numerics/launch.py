@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import warp as wp
 
-from warpbots.numerics.slices import Edges, Places, Slices, launch_slice
+from warpbots.numerics.slices import Edges, Slices, Targets, launch_slice
 from warpbots.numerics.warp_settings import with_own_settings
 
 __all__ = [
@@ -177,7 +177,7 @@ def launch_slices(
     inputs: list,
     outputs: list,
     device: wp.Device,
-    division: Edges | Places | None = None,
+    division: Edges | Targets | None = None,
     alone: bool = False,
 ) -> None:
     """Launch a kernel whose first argument is a `Slice`; threads of a CPU may share its items.

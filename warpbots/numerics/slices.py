@@ -22,7 +22,7 @@ import warp as wp
 
 from warpbots.numerics.warp_settings import with_own_settings
 
-__all__ = ["CHUNKS", "Edges", "Places", "Slice", "Slices", "chunk_length", "launch_slice", "within"]
+__all__ = ["CHUNKS", "Edges", "Targets", "Slice", "Slices", "chunk_length", "launch_slice", "within"]
 
 _LEAST = 2048
 """Items of a launch from which on it is divided."""
@@ -86,7 +86,7 @@ class Edges(NamedTuple):
         ]
 
 
-class Places(NamedTuple):
+class Targets(NamedTuple):
     """A division of places, for a kernel whose items add to places that are not known before it runs.
 
     Each slice visits all items, and adds only to places of its own; the `Slice` numbers parts of the places.
@@ -222,7 +222,7 @@ class Slices:
         return count >= _LEAST
 
     def divide(
-        self, kernel: wp.Kernel, dim: Sequence[int], inputs: list, outputs: list, division: Edges | Places | None
+        self, kernel: wp.Kernel, dim: Sequence[int], inputs: list, outputs: list, division: Edges | Targets | None
     ) -> bool:
         """Launch the slice of the first thread, and keep the slices of the others; returns whether it did.
 

@@ -136,6 +136,7 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool, edge: bool = False) ->
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{variant}"), enable_backward=False)
     def pull(
+        # launch
         part: Slice,
         # model
         rows: RowArrays,
@@ -201,6 +202,7 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool, e
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{variant}"), enable_backward=False)
     def adj_pull(
+        # launch
         part: Slice,
         # model
         rows: RowArrays,

@@ -71,6 +71,7 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stage_{dim}d_{number}"), enable_backward=False)
     def stage(
+        # launch
         part: Slice,
         # model
         mass: wp.array[real],
@@ -121,6 +122,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_stage_{dim}d_{number}"), enable_backward=False)
     def adj_stage(
+        # launch
         part: Slice,
         # model
         mass: wp.array[real],
@@ -190,6 +192,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.end_{dim}d_{stages}"), enable_backward=False)
     def end(
+        # launch
         part: Slice,
         # model
         mass: wp.array[real],
@@ -240,6 +243,7 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_end_{dim}d_{stages}"), enable_backward=False)
     def adj_end(
+        # launch
         part: Slice,
         # model
         mass: wp.array[real],

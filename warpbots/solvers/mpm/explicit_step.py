@@ -5,8 +5,8 @@ from typing import Protocol
 import warp as wp
 
 from warpbots.numerics import (
-    Places,
     Slice,
+    Targets,
     chunk_length,
     clear_gradients,
     launch,
@@ -112,7 +112,7 @@ def step_adjoint(
         adj_move_kernel(model.dim), state.position.size,
         [model.geometry, state.motion, moved.motion, workspace.velocity, moved_adj, workspace.planes, real(dt)],
         [state.motion_adj, workspace.velocity_adj], model.device,
-        Places(adj_move_kernel(model.dim, shared=True), PARTS),
+        Targets(adj_move_kernel(model.dim, shared=True), PARTS),
     )  # fmt: skip
     for c in model.constraints:
         (adj_hold_particles if c.frame < 0 else adj_carry_particles)(model, c, state, moved, moved_adj, dt)
@@ -143,7 +143,7 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
                 model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
                 model.workspace.planes, real(dt),
             ],
-            [gathered.active, gathered.momentum], model.device, Places(p2g_kernel(kind, shared=True), PARTS),
+            [gathered.active, gathered.momentum], model.device, Targets(p2g_kernel(kind, shared=True), PARTS),
         )  # fmt: skip
     for particle, force in _forces(model):
         inputs = [particle, model.geometry, state.motion, force, real(dt)]
@@ -154,8 +154,8 @@ def _divide_planes(model: MPMModel, state: MPMState) -> None:
     """Divide the grid by the places of the particles, if threads are to share it."""
     if shared(state.position.size):
         work = model.workspace
-        inputs = [model.geometry, state.motion, work.particles_of_plane]
-        launch(planes_kernel(model.dim), 1, inputs, [work.planes], model.device)
+        outputs = [work.particles_of_plane, work.planes]
+        launch(planes_kernel(model.dim), 1, [model.geometry, state.motion], outputs, model.device)
 
 
 def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:

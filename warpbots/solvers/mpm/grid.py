@@ -207,6 +207,7 @@ def clear_kernel() -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module("warpbots.mpm.clear"), enable_backward=False)
     def clear(
+        # launch
         part: Slice,
         # model
         length: int,
@@ -259,6 +260,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.grid_{dim}d"))
     def move_grid(
+        # launch
         part: Slice,
         # model
         contact: wp.array[wp.vec3i],

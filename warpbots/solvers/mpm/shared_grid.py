@@ -114,30 +114,29 @@ def planes_kernel(dim: int) -> wp.Kernel:
         grid: GridGeometry,
         # state
         motion: MotionArrays,
-        # work
-        count: wp.array[int],
         # out
+        count_out: wp.array[int],
         planes_out: wp.array[int],
     ):
         """planes_out[k] is the first plane before which a share of at least k / PARTS of the sampled particles lies."""
         total = int(0)
-        for i in range(count.shape[0]):
-            count[i] = 0
+        for i in range(count_out.shape[0]):
+            count_out[i] = 0
         for r in range(0, motion.x.shape[0], motion.x.shape[0] // wp.static(_SAMPLES) + 1):
             x = (motion.x[r] - grid.lower) * grid.inv_dx
             if s.reach(x, grid.resolution):
                 plane = grid.world[r] * grid.resolution[0] + s.origin(x)[0] + 1  # the middle of the stencil
-                count[plane] = count[plane] + 1
+                count_out[plane] = count_out[plane] + 1
                 total += 1
         before = int(0)
         k = int(0)
-        for i in range(count.shape[0]):
+        for i in range(count_out.shape[0]):
             while k < wp.static(PARTS) and before * wp.static(PARTS) >= k * total:
                 planes_out[k] = i
                 k += 1
-            before += count[i]
+            before += count_out[i]
         while k <= wp.static(PARTS):
-            planes_out[k] = count.shape[0]
+            planes_out[k] = count_out.shape[0]
             k += 1
         planes_out[0] = 0
 

@@ -75,6 +75,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.{'shared_' * shared}{kind.module}"), enable_backward=False)
     def p2g(
+        # launch
         part: Slice,
         # model
         material: ConstitutionArrays,
@@ -125,6 +126,7 @@ def move_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
     def move(
+        # launch
         part: Slice,
         # model
         grid: GridGeometry,

@@ -47,6 +47,7 @@ def adj_move_kernel(dim: int, shared: bool = False) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.{'shared_' * shared}adjoint_{dim}d"), enable_backward=False)
     def adj_move(
+        # launch
         part: Slice,
         # model
         grid: GridGeometry,
@@ -107,6 +108,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)
     def adj_p2g(
+        # launch
         part: Slice,
         # model
         material: ConstitutionArrays,
