@@ -151,7 +151,7 @@ def root_of(target):
     return (target.id if isinstance(target, ast.Name) else None), chain
 
 
-WRITES_NATIVELY = {"deposit": {0}, "fetch": set(), "index": set(), "item": set(), "within": set()}
+WRITES_NATIVELY = {"_meet": {0}, "deposit": {0}, "fetch": set(), "index": set(), "item": set(), "within": set()}
 """Functions in C++ that take arrays, by name: the arguments that they write."""
 
 CALLED_OTHERWISE = {"active": "active_stress_of", "_active": "active_stress_of", "by_others": "by_law"}
