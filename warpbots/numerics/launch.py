@@ -179,6 +179,7 @@ def launch_slices(
     device: wp.Device,
     division: Edges | Targets | None = None,
     alone: bool = False,
+    gradients: tuple[list, list] | None = None,
 ) -> None:
     """Launch a kernel whose first argument is a `Slice`; threads of a CPU may share its items.
 
@@ -190,10 +191,11 @@ def launch_slices(
         device: Device of the arrays.
         division: How slices are divided if items add to other items or places.
         alone: Whether one thread must visit all items, because they add to one place.
+        gradients: Gradients of the inputs and of the outputs, to launch the adjoint that Warp generated instead.
     """
     slices, (count, *lanes) = _slices.get(), (dim,) if isinstance(dim, int) else dim
-    if alone or slices is None or not slices.divide(kernel, (count, *lanes), inputs, outputs, division):
-        launch_slice(kernel, (0, count), (0, count), lanes, inputs, outputs, device, _loading.get())
+    if alone or slices is None or not slices.divide(kernel, (count, *lanes), inputs, outputs, division, gradients):
+        launch_slice(kernel, (0, count), (0, count), lanes, inputs, outputs, device, _loading.get(), gradients)
 
 
 def shared(count: int) -> bool:

@@ -179,8 +179,9 @@ def launch_slice(
     outputs: list,
     device: wp.Device,
     loads: bool = False,
+    gradients: tuple[list, list] | None = None,
 ) -> None:
-    """Launch a kernel for one slice.
+    """Launch a kernel for one slice, or its adjoint if there are `gradients`.
 
     Args:
         kernel: A kernel whose first argument is a `Slice`.
@@ -191,12 +192,15 @@ def launch_slice(
         outputs: Outputs of the kernel.
         device: Device of the arrays.
         loads: Whether the kernel is loaded only, and not run.
+        gradients: Gradients of the inputs and of the outputs; None for the kernel itself.
     """
     own = Slice()
     (own.start, stop), (own.first, own.end) = visited, part
+    of_inputs, of_outputs = gradients or ([], [])
     with_own_settings(
-        wp.launch, kernel, (stop - own.start, *lanes), [own, *inputs], outputs, device=device, record_tape=False,
-        record_cmd=loads,
+        wp.launch, kernel, (stop - own.start, *lanes), [own, *inputs], outputs,
+        [Slice(), *of_inputs] if gradients else [], of_outputs, device=device, adjoint=gradients is not None,
+        record_tape=False, record_cmd=loads,
     )  # fmt: skip
 
 
@@ -222,7 +226,13 @@ class Slices:
         return count >= _LEAST
 
     def divide(
-        self, kernel: wp.Kernel, dim: Sequence[int], inputs: list, outputs: list, division: Edges | Targets | None
+        self,
+        kernel: wp.Kernel,
+        dim: Sequence[int],
+        inputs: list,
+        outputs: list,
+        division: Edges | Targets | None,
+        gradients: tuple[list, list] | None,
     ) -> bool:
         """Launch the slice of the first thread, and keep the slices of the others; returns whether it did.
 
@@ -232,7 +242,7 @@ class Slices:
             return False
         launches = division.launches if division else _launches_of
         each = [launches(kernel, dim[0], k, self.threads) for k in range(self.threads)]
-        self._launches.append((each, dim[1:], inputs, outputs))
+        self._launches.append((each, dim[1:], inputs, outputs, gradients))
         self._launch(0, *self._launches[-1])
         return True
 
@@ -242,12 +252,18 @@ class Slices:
             self._launch(thread, *launches)
 
     def _launch(
-        self, thread: int, each: list[list[_Launch]], lanes: Sequence[int], inputs: list, outputs: list
+        self,
+        thread: int,
+        each: list[list[_Launch]],
+        lanes: Sequence[int],
+        inputs: list,
+        outputs: list,
+        gradients: tuple[list, list] | None,
     ) -> None:
         self._meet()
         for kernel, (start, stop), part in each[thread]:
             if start < stop:
-                launch_slice(kernel, (start, stop), part, lanes, inputs, outputs, self._device)
+                launch_slice(kernel, (start, stop), part, lanes, inputs, outputs, self._device, gradients=gradients)
         self._meet()
 
     def _meet(self) -> None:

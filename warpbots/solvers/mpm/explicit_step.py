@@ -5,12 +5,10 @@ from typing import Protocol
 import warp as wp
 
 from warpbots.numerics import (
-    Slice,
     Targets,
     chunk_length,
     clear_gradients,
     launch,
-    launch_adjoint,
     launch_adjoints,
     launch_all,
     launch_slices,
@@ -284,11 +282,10 @@ def adj_free_velocities(model: MPMModel, gathered: Gathered, dt: float) -> None:
     copies = work.copies.wanted(*shared.values())
     values = [copies.values(name, array) for name, array in shared.items()]
     gradients = [copies.gradient(name, array) for name, array in shared.items()]
-    launch_adjoint(
-        grid_kernel(model.dim), grid_threads(model),
-        [Slice(), *_grid_inputs(model, *values, copies.count, gathered, dt)], [work.velocity],
-        [Slice()] + [None] * 5 + gradients + [None] * 5 + [work.momentum_adj, None],
-        [work.velocity_adj], model.device,
+    launch_slices(
+        grid_kernel(model.dim), grid_threads(model), _grid_inputs(model, *values, copies.count, gathered, dt),
+        [work.velocity], model.device, alone=any(g is not None for g in gradients),
+        gradients=([None] * 5 + gradients + [None] * 5 + [work.momentum_adj, None], [work.velocity_adj]),
     )  # fmt: skip
     for name, array in shared.items():
         copies.collect(name, array)

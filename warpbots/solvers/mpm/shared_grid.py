@@ -36,12 +36,12 @@ class GridPart(NamedTuple):
         meets: meets(part, planes, grid, w, x): whether a particle at x [cells] in world w adds to nodes of the part.
         owns: owns(part, planes, grid, w, x): whether the first node of its stencil is in the part, which is true for
             the part of one thread only.
-        scatter: scatter(part, planes, grid, w, x, q, m, A, values): `scatter` to the nodes of the part.
+        scatter_to_part: scatter_to_part(part, planes, grid, w, x, q, m, A, values): `scatter` to the nodes of the part.
     """
 
     meets: wp.Function
     owns: wp.Function
-    scatter: wp.Function
+    scatter_to_part: wp.Function
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def grid_part(dim: int, shared: bool) -> GridPart:
             return plane >= planes[part.first] and plane < planes[part.end]
 
         @wp.func
-        def scatter(
+        def scatter_to_part(
             part: Slice, planes: wp.array[int], grid: GridGeometry, w: int, x: vec, q: vec, m: real, A: mat,
             values: wp.array[NODE],
         ):  # fmt: skip
@@ -93,14 +93,14 @@ def grid_part(dim: int, shared: bool) -> GridPart:
             return True
 
         @wp.func
-        def scatter(
+        def scatter_to_part(
             part: Slice, planes: wp.array[int], grid: GridGeometry, w: int, x: vec, q: vec, m: real, A: mat,
             values: wp.array[NODE],
         ):  # fmt: skip
             """Add to all nodes."""
             s.scatter(values, w * grid.pencils, grid.resolution, x, q, m, A)
 
-    return GridPart(meets, owns, scatter)
+    return GridPart(meets, owns, scatter_to_part)
 
 
 @functools.cache

@@ -111,7 +111,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
             tau += added[r]
         A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
         s.mark(active_out, w * grid.pencils, grid.resolution, x)
-        own.scatter(part, planes, grid, w, x, m * motion.v[r], m, A, momentum_out)
+        own.scatter_to_part(part, planes, grid, w, x, m * motion.v[r], m, A, momentum_out)
 
     return p2g
 

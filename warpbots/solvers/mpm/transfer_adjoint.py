@@ -71,7 +71,7 @@ def adj_move_kernel(dim: int, shared: bool = False) -> wp.Kernel:
             x_adj = moved_adj.x[r]
             A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
             q = moved_adj.v[r] + dt * x_adj
-            own.scatter(part, planes, grid, w, x, q, real(0.0), A, velocity_adj_out)
+            own.scatter_to_part(part, planes, grid, w, x, q, real(0.0), A, velocity_adj_out)
             if own.owns(part, planes, grid, w, x):
                 slope = s.slope(velocity, w * grid.pencils, grid.resolution, x, q, real(0.0), A)
                 slope -= wp.transpose(A) @ moved.v[r]
