@@ -173,14 +173,16 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
     control_adj = copies.gradient("control", control)
     clear_load_gradients(model)
     for group in model.groups:
-        chunk = 1 if parallel(model.device) else chunk_length(len(group.rows))
+        count = len(group.rows) // model.worlds
+        chunk = 1 if parallel(model.device) else chunk_length(count)
         launch_slices(
             adj_p2g_kernel(model.kind(group)), len(group.rows),
             [
                 model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
-                workspace.momentum_adj, real(dt), copies.count, chunk,
+                workspace.momentum_adj, real(dt), copies.count, count, chunk,
             ],
             [state.motion_adj, model.material_adj, model.added_stress_adj, control_adj], model.device,
+            alone=control_adj is not None and model.worlds > 1,
         )  # fmt: skip
     adj_load_constituents(model, state)
     copies.collect("control", control)

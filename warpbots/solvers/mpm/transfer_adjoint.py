@@ -122,6 +122,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         momentum_adj: wp.array[NODE],
         dt: real,
         copies: int,
+        of_world: int,
         chunk: int,
         # out
         motion_adj_out: MotionArrays,
@@ -165,7 +166,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         driven = actuation.start[p] < actuation.start[p + 1]
         if driven:
             S_adj = wp.transpose(F) @ tau_adj @ F
-            row = w * copies + ((item // chunk) & (copies - 1))
+            row = w * copies + (((item - w * of_world) // chunk) & (copies - 1))
             for k in range(actuation.start[p], actuation.start[p + 1]):
                 actuator = actuation.actuator[k]
                 channel = actuation.channel[actuator]
