@@ -46,7 +46,8 @@ class Captured:
         """
         self._device, self._work, self._first, self._what = device, work, first, what
         self._graph: wp.Graph | None = None
-        self._threads, self._others, self._slices = threads, list[wp.Graph](), Slices(1, device)
+        self._threads, self._others = threads, list[wp.Graph]()
+        self._slices: Slices | None = None
         self._capturable = True
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
         self.seconds = 0.0
@@ -74,7 +75,7 @@ class Captured:
             self(fill, stream)
 
     def _replay(self, stream: wp.Stream | None) -> None:
-        if not self._others:
+        if self._slices is None:
             wp.capture_launch(self._graph, stream)
             return
         self._slices.convene()
@@ -95,8 +96,9 @@ class Captured:
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
         """Run the kernels for the first time, capture them, and return the list that `preparing` yields."""
         text = f"first run of {self._what} (compiled once, then cached)"
-        with contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed):
-            with said_when_slow(text), preparing() as left:
+        rare = contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed)
+        with rare, said_when_slow(text):
+            with preparing() as left:
                 self._first()
             self._or_give_up(self._capture, fill)
         return left
@@ -113,19 +115,18 @@ class Captured:
 
     def _capture(self) -> None:
         own = own_stream(self._device) if self._device.is_cuda else None
-        self._slices = Slices(self._threads, self._device)
+        slices = Slices(self._threads, self._device) if self._threads > 1 else None
         try:
-            divided = dividing(self._slices if self._threads > 1 else None)
-            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture, divided:
+            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture, dividing(slices):
                 self._work()
         finally:
             if own is not None:
                 leave_capture(own)
-        self._others = []
-        for thread in range(1, self._threads if len(self._slices) else 1):
-            with wp.ScopedCapture(self._device) as slices:
-                self._slices.launch(thread)
-            self._others.append(slices.graph)
+        self._slices, self._others = slices or None, []  # without a divided launch, there is nothing to share
+        for thread in range(1, self._threads if slices else 1):
+            with wp.ScopedCapture(self._device) as capture_of_slices:
+                slices.launch(thread)
+            self._others.append(capture_of_slices.graph)
         self._graph = capture.graph
 
 
