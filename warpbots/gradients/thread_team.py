@@ -10,7 +10,9 @@ __all__ = ["at_once", "together"]
 
 T = TypeVar("T")
 _team: list[ThreadPoolExecutor] = []
-_meeting: list[ThreadPoolExecutor] = []
+_meeting: dict[int, ThreadPoolExecutor] = {}
+"""Threads of `together`, by their number."""
+
 _room = [threading.Lock()]
 """Lock of the threads of `together`."""
 
@@ -41,9 +43,10 @@ def together(tasks: Sequence[Callable[[], T]], call_off: Callable[[], None]) -> 
             raise
 
     with _room[0]:
-        if not _meeting or _meeting[0]._max_workers < len(tasks) - 1:
-            _meeting[:] = [_threads(len(tasks) - 1)]
-        return _run(_meeting[0], [lambda task=task: guarded(task) for task in tasks], call_off)
+        others = len(tasks) - 1
+        if others not in _meeting:
+            _meeting[others] = _threads(others)
+        return _run(_meeting[others], [lambda task=task: guarded(task) for task in tasks], call_off)
 
 
 def _threads(count: int) -> ThreadPoolExecutor:
