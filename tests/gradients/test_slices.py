@@ -14,7 +14,7 @@ from warpbots.gradients.thread_team import together
 from warpbots.numerics import slices
 from warpbots.scene import Box, Material, Muscle, Scene, SoftBody
 from warpbots.simulation import Simulation, SimulationError
-from warpbots.solvers import MassSpring
+from warpbots.solvers import MPM, MassSpring
 
 EXPLICIT = [n for n in DESIGNS if n.startswith(("springs", "mpm", "coupled"))]
 SPRINGS = {"stage", "pull", "end", "adj_end", "adj_pull"}
@@ -75,12 +75,12 @@ def test_bits_do_not_depend_on_the_number_of_threads(name, parameters, divided):
     assert "springs" not in name or ("adj_stage" in divided) != parameters  # gradient by gravity: one sum
 
 
-def lattice(threads: int = 1, **options) -> Simulation:
-    """A damped block with a muscle."""
+def lattice(threads: int = 1, solver: type = MassSpring, **options) -> Simulation:
+    """A damped block with a muscle, as a lattice or by another solver."""
     box = Box((0.0, 0.0), (0.5, 0.3))
     body = SoftBody("block", box, Material(1e4, 0.25, damping=1e-3), regions={"all": box})
     scene = Scene([body], [Muscle("muscle", "all", (1.0, 0.0), 500.0)])
-    return Simulation(scene, MassSpring(0.05, **options), 4e-3, 10, threads=threads)
+    return Simulation(scene, solver(0.05, **options), 4e-3, 10, threads=threads)
 
 
 @pytest.mark.parametrize("options", [{"lattice": "random"}, {"integrator": "rk4"}, {"integrator": "verlet"}], ids=str)
@@ -90,6 +90,15 @@ def test_bits_of_other_lattices(options):
     for threads in (2, 50):
         shared = everything(lattice(threads, **options), leaves_of(lattice(), False))
         assert not [n for n, t in alone.items() if not torch.equal(t, shared[n])], threads
+
+
+def test_bits_of_particles(divided):
+    """Planes of the grid, of which some threads have none; control signals of all particles in one sum."""
+    alone = everything(lattice(solver=MPM), leaves_of(lattice(), False))
+    for threads in (2, 3, 50):
+        shared = everything(lattice(threads, MPM), leaves_of(lattice(), False))
+        assert not [n for n, t in alone.items() if not torch.equal(t, shared[n])], threads
+    assert set(divided) >= PARTICLES
 
 
 def test_bits_of_several_worlds(divided):
