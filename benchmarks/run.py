@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help="Warp device (%(default)s)")
     parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
     parser.add_argument("--json", action="store_true", help="one JSON object per scene on a line of its own")
+    parser.add_argument("--threads", type=int, default=1, help="threads that share one body (%(default)s)")
     parser.add_argument("--memory", action="store_true", help="peak memory against steps for each checkpoint schedule")
     parser.add_argument("--repeats", type=int, default=9, help="timed runs of each kind (%(default)s)")
     parser.add_argument("--peer-python", default=sys.executable, help="interpreter that has taichi")
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
     """Measurements of one scene, from a separate process with an empty kernel cache."""
     words = [sys.executable, __file__, "--child", name, "--device", options.device, "--repeats", str(options.repeats)]
+    words += ["--threads", str(options.threads)]
     words += ["--precision", options.precision, "--peer-python", options.peer_python, *extra]
     words += ["--memory"] * options.memory + ["--no-peer"] * options.no_peer
     with tempfile.TemporaryDirectory() as cache:
@@ -100,7 +102,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     import warp as wp
     from scenes import make, method
 
-    from warpbots.gradients import interval
+    from warpbots.gradients import Share, interval
 
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)
@@ -126,8 +128,9 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         synchronize()
         return time.perf_counter() - start
 
-    forward_only = interval(solver, model, dt, steps, frozenset(), frozenset())
-    with_gradient = interval(solver, model, dt, steps, frozenset(), names)
+    share = Share(threads=options.threads)
+    forward_only = interval(solver, model, dt, steps, frozenset(), frozenset(), share=share)
+    with_gradient = interval(solver, model, dt, steps, frozenset(), names, share=share)
     outputs = {}
 
     def forward() -> None:
@@ -147,7 +150,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
     row = {
         "name": benchmark["name"], "solver": type(solver).__name__, "device": str(model.device),
-        "precision": "float64" if item == "link" else options.precision, "item": item, "items": items,
+        "precision": "float64" if item == "link" else options.precision, "threads": options.threads,
+        "item": item, "items": items,
         "forward_items_per_s": items / f, "gradient_items_per_s": items / g,
         "backward_over_forward": (g - f) / f, "compile_s": compile_s, "peak_memory_mb": _peak_memory(model),
         "peer": None, "peer_forward_ratio": None, "peer_gradient_ratio": None, "roofline_fraction": None,

@@ -1,6 +1,7 @@
 """Kernel launches that are captured once as a graph and then replayed."""
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +10,8 @@ import warp as wp
 
 from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import launching, leave_capture, own_stream
-from warpbots.numerics import parallel, preparing, without_rare_bodies
+from warpbots.gradients.thread_team import together
+from warpbots.numerics import Slices, dividing, parallel, preparing, without_rare_bodies
 from warpbots.user_warning import warn_user
 
 __all__ = ["Captured"]
@@ -24,11 +26,15 @@ class Captured:
     captured again. On a GPU the graph contains these kernels from the start, because the host does not wait for the
     device.
 
+    Several threads of a CPU share the launches that `launch_slices` divides, with the same result. Each has a graph.
+
     Attributes:
         seconds: Time in which the last call replayed the graph [s]; 0 if it launched the kernels.
     """
 
-    def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
+    def __init__(
+        self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str, threads: int = 1
+    ):
         """Store the functions; nothing runs yet.
 
         Args:
@@ -36,9 +42,12 @@ class Captured:
             work: Function that launches the kernels.
             first: Function that launches the same kernels; it is called instead of `work` at the first call.
             what: Name of the kernels in the message about slow compilation.
+            threads: Number of threads that share large launches.
         """
         self._device, self._work, self._first, self._what = device, work, first, what
         self._graph: wp.Graph | None = None
+        self._threads, self._others = threads, list[wp.Graph]()
+        self._slices: Slices | None = None
         self._capturable = True
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
         self.seconds = 0.0
@@ -59,11 +68,19 @@ class Captured:
             if not captured:
                 return
         begun = time.perf_counter()
-        self._or_give_up(lambda: wp.capture_launch(self._graph, stream), fill)
+        self._or_give_up(lambda: self._replay(stream), fill)
         self.seconds = time.perf_counter() - begun
         if self._missed is not None and self._missed.numpy()[0]:
             self._missed, self._graph = None, None
             self(fill, stream)
+
+    def _replay(self, stream: wp.Stream | None) -> None:
+        if self._slices is None:
+            wp.capture_launch(self._graph, stream)
+            return
+        self._slices.convene()
+        graphs = [self._graph, *self._others]
+        together([functools.partial(wp.capture_launch, graph) for graph in graphs], self._slices.call_off)
 
     def _launched(self, fill: Callable[[], object]) -> bool:
         """Launch the kernels, and capture them if they can be captured; returns whether the graph must be replayed."""
@@ -79,8 +96,9 @@ class Captured:
     def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
         """Run the kernels for the first time, capture them, and return the list that `preparing` yields."""
         text = f"first run of {self._what} (compiled once, then cached)"
-        with contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed):
-            with said_when_slow(text), preparing() as left:
+        rare = contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed)
+        with rare, said_when_slow(text):
+            with preparing() as left:
                 self._first()
             self._or_give_up(self._capture, fill)
         return left
@@ -97,12 +115,18 @@ class Captured:
 
     def _capture(self) -> None:
         own = own_stream(self._device) if self._device.is_cuda else None
+        slices = Slices(self._threads, self._device) if self._threads > 1 else None
         try:
-            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture:
+            with wp.ScopedStream(own), wp.ScopedCapture(self._device, own) as capture, dividing(slices):
                 self._work()
         finally:
             if own is not None:
                 leave_capture(own)
+        self._slices, self._others = slices or None, []  # without a divided launch, there is nothing to share
+        for thread in range(1, self._threads if slices else 1):
+            with wp.ScopedCapture(self._device) as capture_of_slices:
+                slices.launch(thread)
+            self._others.append(capture_of_slices.graph)
         self._graph = capture.graph
 
 

@@ -26,10 +26,12 @@ class Share:
 
     Attributes:
         first: Index of the first of these worlds in the simulation.
+        threads: Number of threads that share the launches over many items of these worlds.
         alone: Lock of the arrays of the model, which all its replays use.
     """
 
     first: int = 0
+    threads: int = 1
     alone: threading.RLock = dataclasses.field(default_factory=threading.RLock)
 
 
@@ -78,8 +80,8 @@ class Replay:
             self._gradient_marks = Marks(device, share.first, *watched_gradients)
             self._in, self._out = _tensors(inputs.values()), _tensors(outputs.values())
             self._seeds, self._results = _tensors(seeds), _tensors(results)
-        self._forward = Captured(device, lambda: self._work(None), self._record, "kernels")
-        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient")
+        self._forward = Captured(device, lambda: self._work(None), self._record, "kernels", share.threads)
+        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient", share.threads)
 
     @property
     def seconds(self) -> float:

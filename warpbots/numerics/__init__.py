@@ -7,6 +7,7 @@ from warpbots.numerics.lanes import largest_of_lanes, sum_of_lanes
 from warpbots.numerics.launch import (
     Launch,
     clear_gradients,
+    dividing,
     if_then,
     launch,
     launch_adjoint,
@@ -14,8 +15,10 @@ from warpbots.numerics.launch import (
     launch_all,
     launch_lanes,
     launch_own_adjoint,
+    launch_slices,
     preparing,
     rarely,
+    shared,
     struct_of,
     while_loop,
     without_rare_bodies,
@@ -23,19 +26,27 @@ from warpbots.numerics.launch import (
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
 from warpbots.numerics.signatures import wrong_arguments
+from warpbots.numerics.slices import CHUNKS, Edges, Slice, Slices, Targets, chunk_length, within
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
 
 __all__ = [
+    "CHUNKS",
     "NODE",
     "ROUNDING",
     "Copies",
+    "Edges",
     "Launch",
+    "Targets",
+    "Slice",
+    "Slices",
+    "chunk_length",
     "clear_gradients",
     "cofactor",
     "cofactor_differential",
     "copy",
+    "dividing",
     "eigen",
     "exp_differential",
     "exp_symmetric",
@@ -48,6 +59,7 @@ __all__ = [
     "launch_all",
     "launch_lanes",
     "launch_own_adjoint",
+    "launch_slices",
     "log_differential",
     "log_symmetric",
     "matrix",
@@ -63,11 +75,13 @@ __all__ = [
     "recording",
     "rotation",
     "rotation_differential",
+    "shared",
     "without_rare_bodies",
     "struct_of",
     "sum_of_lanes",
     "vector",
     "warp_device",
     "while_loop",
+    "within",
     "wrong_arguments",
 ]

@@ -9,11 +9,13 @@ from contextvars import ContextVar
 
 import warp as wp
 
+from warpbots.numerics.slices import Edges, Slices, Targets, launch_slice
 from warpbots.numerics.warp_settings import with_own_settings
 
 __all__ = [
     "Launch",
     "clear_gradients",
+    "dividing",
     "if_then",
     "launch",
     "launch_adjoint",
@@ -21,8 +23,10 @@ __all__ = [
     "launch_all",
     "launch_lanes",
     "launch_own_adjoint",
+    "launch_slices",
     "preparing",
     "rarely",
+    "shared",
     "without_rare_bodies",
     "struct_of",
     "while_loop",
@@ -36,6 +40,7 @@ _Body = Callable[[], None]
 _met: ContextVar[dict[object, _Body | None] | None] = ContextVar("met", default=None)
 _loading: ContextVar[bool] = ContextVar("loading", default=False)
 _missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
+_slices: ContextVar[Slices | None] = ContextVar("slices", default=None)
 
 
 @contextlib.contextmanager
@@ -123,7 +128,8 @@ def _enter(how: Callable, condition: wp.array, body: _Body) -> None:
     if _loading.get():
         body()
     elif met is None:
-        how(condition, body)
+        with _set(_slices, None):  # the other threads do not know how often the body runs
+            how(condition, body)
     else:
         met.setdefault(body.__code__, body)
 
@@ -132,6 +138,13 @@ def _enter(how: Callable, condition: wp.array, body: _Body) -> None:
             body()
 
         how(condition, entered)
+
+
+@contextlib.contextmanager
+def dividing(slices: Slices | None) -> Iterator[None]:
+    """Context of a capture in which `launch_slices` divides launches, unless `slices` is None."""
+    with _set(_slices, slices):
+        yield
 
 
 @contextlib.contextmanager
@@ -156,6 +169,39 @@ def launch(
         wp.launch, kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(),
         block_dim=block_dim,
     )  # fmt: skip
+
+
+def launch_slices(
+    kernel: wp.Kernel,
+    dim: int | tuple,
+    inputs: list,
+    outputs: list,
+    device: wp.Device,
+    division: Edges | Targets | None = None,
+    alone: bool = False,
+    gradients: tuple[list, list] | None = None,
+) -> None:
+    """Launch a kernel whose first argument is a `Slice`; threads of a CPU may share its items.
+
+    Args:
+        kernel: The kernel. Each item writes only to itself, unless there is a `division`.
+        dim: Number of items, and numbers of threads along further axes.
+        inputs: Inputs of the kernel, without the slice.
+        outputs: Outputs of the kernel.
+        device: Device of the arrays.
+        division: How slices are divided if items add to other items or places.
+        alone: Whether one thread must visit all items, because they add to one place.
+        gradients: Gradients of the inputs and of the outputs, to launch the adjoint that Warp generated instead.
+    """
+    slices, (count, *lanes) = _slices.get(), (dim,) if isinstance(dim, int) else dim
+    if alone or slices is None or not slices.divide(kernel, (count, *lanes), inputs, outputs, division, gradients):
+        launch_slice(kernel, (0, count), (0, count), lanes, inputs, outputs, device, _loading.get(), gradients)
+
+
+def shared(count: int) -> bool:
+    """Whether `launch_slices` divides launches of `count` items here."""
+    slices = _slices.get()
+    return slices is not None and slices.divides(count)
 
 
 def launch_lanes(

@@ -51,8 +51,9 @@ __all__ = ["Simulation"]
 class Simulation(Generic[TensorState_co]):
     """A scene simulated by a solver, in steps of one control interval.
 
-    On a CPU, threads simulate shares of the worlds at the same time. Threads of a program may use several simulations
-    at the same time, too; those that share one simulation run one after the other.
+    On a CPU, threads simulate shares of the worlds at the same time, or share the work on a single large world. Threads
+    of a program may use several simulations at the same time, too; those that share one simulation run one after the
+    other.
 
     A state is a dataclass of the solver with torch tensors as fields, each with the leading axis (worlds, ...).
 
@@ -102,9 +103,10 @@ class Simulation(Generic[TensorState_co]):
                 the stability bound. If `dt` is None as well, this number is multiplied by up to 128 if contacts of
                 rigid bodies need shorter steps.
             worlds: Number of independent copies of the scene.
-            threads: Number of threads of a CPU that simulate worlds at the same time, at most `worlds`; results do not
-                depend on it. None for one thread while a control interval takes less than 2 ms, and otherwise for the
-                cores that the process may use, or the number in the environment variable ``WARPBOTS_THREADS``.
+            threads: Largest number of threads of a CPU, at most `worlds` if there are several; results do not depend on
+                it. Threads simulate worlds at the same time, or share a single world of a solver that can divide it, if
+                it is large. None for the cores that the process may use, or the number in the environment variable
+                ``WARPBOTS_THREADS``; several worlds then have one thread while a control interval takes less than 2 ms.
             device: Warp device; None for the current one.
             checkpoints: Rule that says which states rollouts keep for the backward pass; None for `Checkpoints.sqrt`.
 
@@ -171,7 +173,7 @@ class Simulation(Generic[TensorState_co]):
 
     @property
     def threads(self) -> int:
-        """Largest number of threads that simulate worlds at the same time."""
+        """Largest number of threads that work at the same time."""
         return self._operations.shares.threads
 
     @property

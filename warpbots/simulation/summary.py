@@ -28,11 +28,12 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
         cost: The last measurement; None if there is none.
     """
     model, scene, bound = simulation.model, simulation.scene, simulation.max_time_step
+    threads = ("up to " if simulation.threads > 1 else "") + _count(simulation.threads, "thread")
     method = [
         ("solver", _method(simulation.solver)),
         ("elements", model.summary()),
         ("steps", f"{_interval(simulation)}, stable {f'up to {bound:.3g} s' if bound < 1e9 else 'for every step'}"),
-        ("worlds", f"{simulation.worlds} on {model.device.alias}, {_count(simulation.threads, 'thread')}"),
+        ("worlds", f"{simulation.worlds} on {model.device.alias}, {threads}"),
         ("cost", "not measured yet, see Simulation.cost" if cost is None else str(cost)),
     ]
     parameters = [

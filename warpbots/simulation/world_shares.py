@@ -1,4 +1,4 @@
-"""Division of the worlds of a simulation among threads."""
+"""Division of the worlds of a simulation, or of its only world, among threads."""
 
 import itertools
 import math
@@ -27,22 +27,23 @@ def threads_of(wanted: int | None, worlds: int, device: wp.Device) -> int:
     """Number of threads for a simulation.
 
     Args:
-        wanted: Number that the user asked for; None for the smaller of the numbers of worlds and of `usual_threads`.
+        wanted: Number that the user asked for; None for `usual_threads`, but not more than worlds if there are several.
         worlds: Number of worlds.
         device: Device of the simulation.
 
     Raises:
-        ValueError: `wanted` is not positive, above the number of worlds, or above 1 on a GPU.
+        ValueError: `wanted` is not positive, above a number of worlds that is not 1, or above 1 on a GPU.
     """
     alone = parallel(device)
     if wanted is None:
-        return 1 if alone else min(worlds, usual_threads())
+        usual = 1 if alone else usual_threads()
+        return usual if worlds == 1 else min(worlds, usual)
     if wanted < 1:
         raise ValueError(f"Simulation: threads must be at least 1, or None for all cores, got {wanted}")
-    if wanted > worlds:
+    if wanted > worlds > 1:
         raise ValueError(
             f"Simulation: threads must be at most the number of worlds, {worlds}, because each thread simulates whole "
-            f"worlds, got {wanted}"
+            f"worlds if there are several, got {wanted}"
         )
     if alone and wanted > 1:
         raise ValueError(f"Simulation: threads are for a CPU, and {device} simulates all worlds at once; got {wanted}")
@@ -79,7 +80,8 @@ def _quota() -> int:
 class WorldShares:
     """Shares of consecutive worlds, each with a model of its own, so that threads simulate them at the same time.
 
-    With one share, its model is the model of the simulation.
+    With one share, its model is the model of the simulation. If there is only one world, threads share its launches
+    (`Slices`).
 
     Attributes:
         threads: Largest number of threads.
@@ -92,17 +94,19 @@ class WorldShares:
         Args:
             solver: The solver.
             inputs: Has the model of all worlds.
-            threads: Largest number of shares, at most the number of worlds.
+            threads: Largest number of threads; at most the number of worlds if there are several.
             always: Whether to divide the worlds at once, not only when a pass turns out to take long.
             build: Builds the model of a number of worlds.
         """
         self._solver, self._inputs, self._build, self.threads = solver, inputs, build, threads
-        self._divide(threads if always else 1)
+        self._most = min(threads, inputs.model.worlds)
+        self._divide(self._most if always else 1)
 
     def _divide(self, count: int) -> None:
         worlds = self._inputs.model.worlds
         self.sizes = [worlds // count + (k < worlds % count) for k in range(count)]
-        self._shares = [Share(first) for first in itertools.accumulate(self.sizes[:-1], initial=0)]
+        each = self.threads if worlds == 1 else 1
+        self._shares = [Share(first, each) for first in itertools.accumulate(self.sizes[:-1], initial=0)]
         self._models: list[Model] = []
 
     def divided(self, seconds: float) -> bool:
@@ -111,9 +115,9 @@ class WorldShares:
         Args:
             seconds: Time that the kernels of a pass took [s].
         """
-        if seconds < _LONG or len(self.sizes) == self.threads:
+        if seconds < _LONG or len(self.sizes) == self._most:
             return False
-        self._divide(self.threads)
+        self._divide(self._most)
         return True
 
     @property

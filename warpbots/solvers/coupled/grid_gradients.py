@@ -8,7 +8,7 @@ from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradi
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.coupled.grid_points import RELAXATION, radius_of
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = [
     "add_gravity_gradient_kernel",

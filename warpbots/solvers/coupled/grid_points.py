@@ -17,7 +17,7 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = [
     "RELAXATION",

@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.contact.solid import Solids
-from warpbots.numerics import NODE, copy, launch, launch_adjoint, real
+from warpbots.numerics import NODE, copy, launch, launch_adjoint, launch_slices, real
 from warpbots.scene import HalfSpace
 from warpbots.solvers.mass_spring.constraints import adj_project_end_kernel, project_end_kernel
 from warpbots.solvers.mass_spring.explicit_integrators import Scheme
@@ -116,7 +116,7 @@ class ExplicitStep:
             ended_adj = self._adj_contact(ended_adj, force, mass_adj, motion_adj)
         if self.impulses is not None:
             ended_adj = self._adj_impulses(ended_adj, mass_adj)
-        launch(
+        launch_slices(
             adj_end_kernel(model.dim, self.scheme.stages), model.all_masses,
             [*self._end_weights(), force, *ended_adj, self.state_out.time.grad],
             [mass_adj, *motion_adj, state.time.grad, force_adj], model.device,
@@ -126,13 +126,14 @@ class ExplicitStep:
             copy(work.rest_length.broken_adj, self.state_out.broken.grad)
         for stage in reversed(range(self.scheme.stages)):
             self._adj_stage(stage, force, force_adj)
-            launch(
+            launch_slices(
                 adj_stage_kernel(model.dim, stage), model.all_masses,
                 [
                     *_flat([model.mass, model.drag, model.gravity]), len(model.lattice), work.copies.count,
                     *self._stage_weights(stage), work.stage.v, force, work.stage.x_adj, work.stage.v_adj,
                 ],
                 [mass_adj, drag_adj, load_adj, gravity_adj, *motion_adj, force_adj], model.device,
+                alone=gravity_adj is not None,
             )  # fmt: skip
             if self.impulses is not None:
                 self.impulses.adj_place(self._shares, work.stage.x_adj)
@@ -149,7 +150,8 @@ class ExplicitStep:
         model, work = self.model, self.model.workspace.stage
         masses = _flat([model.mass, model.drag, model.load, model.gravity])
         inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
-        launch(stage_kernel(model.dim, stage), model.all_masses, inputs, [work.x, work.v, force_out], model.device)
+        outputs = [work.x, work.v, force_out]
+        launch_slices(stage_kernel(model.dim, stage), model.all_masses, inputs, outputs, model.device)
         if self.impulses is not None:
             self.impulses.place(self._shares, work.x)
         if model.driven:
@@ -188,7 +190,7 @@ class ExplicitStep:
         model = self.model
         passed = model.frames.time_step(self.h)
         inputs = [*self._end_weights(), passed, *self.state.motion(), self.state.time, force]
-        launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
+        launch_slices(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
 
     def _end_again(self, ended: list[wp.array], force: wp.array) -> None:
         """Write the motion at the end of the step before contact with obstacles to `ended`, for the adjoint."""

@@ -16,7 +16,7 @@ from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice, LatticeConstants
 from warpbots.solvers.mass_spring.plasticity import NEVER
-from warpbots.solvers.mass_spring.springs import spring_arrays
+from warpbots.solvers.mass_spring.springs import edges_of, spring_arrays
 from warpbots.solvers.mass_spring.workspace import MassSpringWorkspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
 from warpbots.solvers.motion_parameters import MotionParameters, with_motions
@@ -165,6 +165,24 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
     def gather(self) -> bool:
         """Whether the row of a mass holds all its springs, or else only springs to masses of higher number."""
         return self.rows.spring.size > 0
+
+    def edges(self, first: int, end: int) -> tuple[int, int]:
+        """The masses of all worlds whose springs cross the ends of a slice of masses, see `Edges`.
+
+        Args:
+            first: First mass of the slice.
+            end: First mass after the slice.
+        """
+        masses, (lowest, highest) = len(self.lattice), self._edges
+        world, own = divmod(first, masses)
+        start = world * masses + int(lowest[own])
+        world, own = divmod(end, masses)
+        return start, world * masses + int(np.searchsorted(highest, own))
+
+    @functools.cached_property
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest masses that springs join to others (`edges_of`), two arrays of shape (n_masses,), int."""
+        return edges_of(self.lattice.ends, len(self.lattice))
 
     @property
     def contact_interval(self) -> float:

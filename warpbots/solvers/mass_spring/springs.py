@@ -14,10 +14,11 @@ and dL/dx_i = -dL/dx_j, dL/dv_i = -dL/dv_j. So the adjoint of a spring has the f
 spring exerts (1 - b) f, with b = 1 for a broken spring and b = 0 for any other; so m becomes (1 - b) m, and dL/db =
 -m . f.
 
-Both kernels run over rows; each mass has a row of springs. On a CPU, where a launch is one thread, a row holds only the
-springs to masses of higher index, and each spring is visited once and adds to both its ends. On a GPU a row holds all
-springs of its mass, and each spring is visited from both ends. So no two threads write to the same place: there are no
-atomics, and every run gives the same bits.
+Both kernels run over rows; each mass has a row of springs. On a CPU a row holds only the springs to masses of higher
+index, and each spring is visited once and adds to both its ends. If threads of a CPU share the rows, each thread visits
+the springs that lead into its slice, too, and adds only to masses of its slice. On a GPU a row holds all springs of its
+mass, and each spring is visited from both ends. So no two threads write to the same place: there are no atomics, and
+every run gives the same bits.
 """
 
 import functools
@@ -25,11 +26,11 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, real
+from warpbots.numerics import NODE, Slice, real, within
 from warpbots.numerics.simd import add, deposit, dot, fetch, index, item, multiply_add, scale, subtract
 from warpbots.solvers.device_arrays import device_array
 
-__all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
+__all__ = ["adj_pull_kernel", "edges_of", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
 
 
 @functools.cache
@@ -103,19 +104,40 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
     return rows
 
 
+def edges_of(ends: np.ndarray, masses: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the springs lead that join each mass and the masses after it to others, each of shape (masses,), int.
+
+    Args:
+        ends: Indices of the two masses that each spring joins, the lower index first, shape (n_springs, 2).
+        masses: Number of masses.
+
+    Returns:
+        For each mass m, the first mass with a spring to m or to a mass after m; and the last mass to which a spring
+        leads from m or from a mass before m. Without such a spring m itself counts.
+    """
+    first, last = np.arange(masses), np.arange(masses)
+    np.minimum.at(first, ends[:, 1], ends[:, 0])
+    np.maximum.at(last, ends[:, 0], ends[:, 1])
+    return np.minimum.accumulate(first[::-1])[::-1], np.maximum.accumulate(last)
+
+
 @functools.cache
-def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
+def pull_kernel(damped: bool, gather: bool, breaks: bool, edge: bool = False) -> wp.Kernel:
     """Kernel over the masses of all worlds: adds the forces of the springs to the forces on the masses.
 
     Args:
         damped: Whether springs have damping.
         gather: Whether the row of a mass holds all its springs (`rows_of`).
         breaks: Whether springs can be broken.
+        edge: Whether rows or their springs are partly outside of the slice (`Edges`).
     """
-    RowArrays, SpringArrays = row_arrays(), spring_arrays()
+    RowArrays, SpringArrays, belongs = row_arrays(), spring_arrays(), within(edge)
+    variant = f"{damped:d}{gather:d}{breaks:d}{edge:d}"
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{damped:d}{gather:d}{breaks:d}"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{variant}"), enable_backward=False)
     def pull(
+        # launch
+        part: Slice,
         # model
         rows: RowArrays,
         springs: SpringArrays,
@@ -130,7 +152,8 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
 
         If rows hold all springs of a mass, the kernel adds to f_i only.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
+        own = belongs(part, i)
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs
         mass = i - first
@@ -138,6 +161,9 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
         total = NODE()
         for e in range(rows.start[mass], rows.start[mass + 1]):
             j = first + index(rows.other, e)
+            into = belongs(part, j)
+            if not (own or into):
+                continue
             s = spring + e
             if wp.static(gather):
                 s = spring + rows.spring[e]
@@ -151,15 +177,17 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
             if wp.static(breaks):
                 q *= real(1.0) - item(broken, s)
             total = multiply_add(total, q, d)
-            if wp.static(not gather):
-                deposit(force_out, j, -q, d)
-        force_out[i] = add(force_out[i], total)
+            if wp.static(not gather):  # noqa: SIM102 (decides what is compiled)
+                if into:
+                    deposit(force_out, j, -q, d)
+        if own:
+            force_out[i] = add(force_out[i], total)
 
     return pull
 
 
 @functools.cache
-def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -> wp.Kernel:
+def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool, edge: bool = False) -> wp.Kernel:
     """Kernel over the masses of all worlds: adjoint of `pull_kernel`.
 
     Args:
@@ -167,12 +195,15 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         gather: Whether the row of a mass holds all its springs (`rows_of`).
         breaks: Whether springs can be broken.
         constants: Whether the kernel adds to the gradients with respect to the constants of the springs.
+        edge: Whether rows or their springs are partly outside of the slice (`Edges`).
     """
-    RowArrays, SpringArrays = row_arrays(), spring_arrays()
-    variant = f"{damped:d}{gather:d}{breaks:d}{constants:d}"
+    RowArrays, SpringArrays, belongs = row_arrays(), spring_arrays(), within(edge)
+    variant = f"{damped:d}{gather:d}{breaks:d}{constants:d}{edge:d}"
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{variant}"), enable_backward=False)
     def adj_pull(
+        # launch
+        part: Slice,
         # model
         rows: RowArrays,
         springs: SpringArrays,
@@ -194,7 +225,8 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         also adds to the gradients with respect to k, l0 and c, and with `breaks` to the gradient with respect to
         `broken`.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
+        own = belongs(part, i)
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs
         mass = i - first
@@ -205,6 +237,9 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         for e in range(rows.start[mass], rows.start[mass + 1]):
             other = index(rows.other, e)
             j = first + other
+            into = belongs(part, j)
+            if not (own or into):
+                continue
             s = spring + e
             if wp.static(gather):
                 s = spring + rows.spring[e]
@@ -230,26 +265,31 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
                 along_d -= real(2.0) * c * u * q * inverse
                 x_total = multiply_add(x_total, c * q, r)
                 v_total = multiply_add(v_total, c * q, d)
-                if wp.static(not gather):
-                    deposit(x_adj_out, j, c * q, r)
-                    deposit(v_adj_out, j, c * q, d)
+                if wp.static(not gather):  # noqa: SIM102
+                    if into:
+                        deposit(x_adj_out, j, c * q, r)
+                        deposit(v_adj_out, j, c * q, d)
             g = multiply_add(scale(along_m, m), along_d, d)
             x_total = add(x_total, g)
-            if wp.static(not gather):
-                deposit(x_adj_out, j, real(1.0), g)
+            if wp.static(not gather):  # noqa: SIM102
+                if into:
+                    deposit(x_adj_out, j, real(1.0), g)
+            once = own and other > mass
             if wp.static(constants):
-                if springs_adj_out.k and other > mass:
+                if springs_adj_out.k and once:
                     springs_adj_out.k[s] = springs_adj_out.k[s] + (real(1.0) - slack) * q / inverse
-                if springs_adj_out.l0 and other > mass:
+                if springs_adj_out.l0 and once:
                     springs_adj_out.l0[s] = springs_adj_out.l0[s] - k * q
             if wp.static(constants and damped):  # noqa: SIM102 (decides what is compiled)
-                if springs_adj_out.c and other > mass:
+                if springs_adj_out.c and once:
                     springs_adj_out.c[s] = springs_adj_out.c[s] + u * q
             if wp.static(breaks):  # noqa: SIM102
-                if other > mass:
+                if once:
                     broken_adj_out[s] = broken_adj_out[s] - along_m * along_whole
-        x_adj_out[i] = subtract(x_adj_out[i], x_total)
-        if wp.static(damped):
-            v_adj_out[i] = subtract(v_adj_out[i], v_total)
+        if own:
+            x_adj_out[i] = subtract(x_adj_out[i], x_total)
+        if wp.static(damped):  # noqa: SIM102
+            if own:
+                v_adj_out[i] = subtract(v_adj_out[i], v_total)
 
     return adj_pull

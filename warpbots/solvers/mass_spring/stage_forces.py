@@ -5,7 +5,7 @@ Weight, load and drag are computed in `stages`.
 
 import warp as wp
 
-from warpbots.numerics import launch
+from warpbots.numerics import Edges, launch, launch_slices
 from warpbots.solvers.mass_spring.cable_forces import add_cable_forces, adj_cable_forces
 from warpbots.solvers.mass_spring.constraints import project_forces_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
@@ -27,8 +27,9 @@ def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
     """
     work, stage = model.workspace, model.workspace.stage
     inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten()]
-    kernel = pull_kernel(model.damped, model.gather, model.inelastic)
-    launch(kernel, model.all_masses, inputs, [force], model.device)
+    kind = (model.damped, model.gather, model.inelastic)
+    edges = Edges(pull_kernel(*kind, edge=True), model.edges)
+    launch_slices(pull_kernel(*kind), model.all_masses, inputs, [force], model.device, edges)
     if model.self_contact:
         launch(contact_kernel(), model.all_masses, _near(model), [force], model.device)
     if model.torque.size:
@@ -48,11 +49,12 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
     """
     work, stage = model.workspace, model.workspace.stage
     constants = any(a.grad is not None for a in (*model.constants, model.length))
-    kernel = adj_pull_kernel(model.damped, model.gather, model.inelastic, constants)
+    kind = (model.damped, model.gather, model.inelastic, constants)
+    edges = Edges(adj_pull_kernel(*kind, edge=True), model.edges)
     inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten(), force_adj]
     broken_adj = work.rest_length.broken_adj.flatten() if model.inelastic else None
     outputs = [model.springs_adj(), broken_adj, stage.x_adj, stage.v_adj]
-    launch(kernel, model.all_masses, inputs, outputs, model.device)
+    launch_slices(adj_pull_kernel(*kind), model.all_masses, inputs, outputs, model.device, edges)
     if model.self_contact:
         launch(adj_contact_kernel(), model.all_masses, [*_near(model), force_adj], [stage.x_adj], model.device)
     if model.torque.size:

@@ -7,7 +7,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, Slice, real, vector
 
 __all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "stage_kernel"]
 
@@ -71,6 +71,8 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stage_{dim}d_{number}"), enable_backward=False)
     def stage(
+        # launch
+        part: Slice,
         # model
         mass: wp.array[real],
         drag: wp.array[real],
@@ -96,7 +98,7 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
         The sums run over the forces f_j of earlier stages. The weights contain the length h of the step: `drift` is c
         h, `A` is h^2 times a row of the matrix A of the scheme, and `B` is h times a row of the matrix B.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
         m = mass[i]
         V = v[i]
         X = x[i] + drift * V
@@ -120,6 +122,8 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_stage_{dim}d_{number}"), enable_backward=False)
     def adj_stage(
+        # launch
+        part: Slice,
         # model
         mass: wp.array[real],
         drag: wp.array[real],
@@ -149,7 +153,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         An asterisk marks the gradient with respect to a quantity. The kernel also adds to the gradients with respect to
         mass, drag, load and gravity, unless the array of the gradient is None.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
         n = x_adj_out.shape[0]
         m = mass[i]
         f_adj = components(force_adj_out[wp.static(number) * n + i])
@@ -188,6 +192,8 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.end_{dim}d_{stages}"), enable_backward=False)
     def end(
+        # launch
+        part: Slice,
         # model
         mass: wp.array[real],
         count: int,
@@ -212,7 +218,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         The sums run over the forces f_s of all stages s. `p` and `q` are the weights of the scheme, multiplied by h^2
         and by h. `passed` is h in double precision, by which time advances without drift.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
         V = v[i]
         X = x[i] + h * V
         w_m = real(1.0) / mass[i]
@@ -237,6 +243,8 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_end_{dim}d_{stages}"), enable_backward=False)
     def adj_end(
+        # launch
+        part: Slice,
         # model
         mass: wp.array[real],
         count: int,
@@ -262,7 +270,7 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
         An asterisk marks the gradient with respect to a quantity. The kernel also adds to the gradient with respect to
         the masses, unless `mass_adj_out` is None.
         """
-        i = wp.tid()
+        i = part.start + wp.tid()
         n = x_adj_out.shape[0]
         x_adj = ended_x_adj[i]
         v_adj = ended_v_adj[i]

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from warpbots.numerics import NODE, launch, real
+from warpbots.numerics import NODE, launch, launch_slices, real
 from warpbots.solvers.mass_spring.actuation import add_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.rest_lengths import add_plastic_strain, adj_add_plastic_strain, adj_drive, drive
@@ -33,7 +33,7 @@ def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.
     work = model.workspace.stage
     force = work.scratch[: model.all_masses]
     inputs = [*_masses(model, model.load), len(model.lattice), *_NO_STEP, *state.motion(), force]
-    launch(stage_kernel(model.dim, 0), model.all_masses, inputs, [work.x, work.v, force], model.device)
+    launch_slices(stage_kernel(model.dim, 0), model.all_masses, inputs, [work.x, work.v, force], model.device)
     add_forces(model, control, state, force)
     return force
 
@@ -74,10 +74,11 @@ def adj_evaluate_forces(
         None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load)
     )
     gravity_adj = copies.gradient("gravity", model.gravity)
-    launch(
+    launch_slices(
         adj_stage_kernel(model.dim, 0), model.all_masses,
         [*_masses(model), len(model.lattice), copies.count, *_NO_STEP, work.v, force, work.x_adj, work.v_adj],
         [mass_adj, drag_adj, load_adj, gravity_adj, *state.motion_adj(), force_adj], model.device,
+        alone=gravity_adj is not None,
     )  # fmt: skip
     copies.collect("gravity", model.gravity)
 

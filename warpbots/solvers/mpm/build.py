@@ -101,7 +101,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         particles=len(particles), n_fluid=0 if fluid is None else len(fluid), n_cables=n_cables,
         n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size, n_moving=len(moving),
         n_constraints=len(scene.constraints),
-        n_constants=most_constants(groups), device=device,
+        n_planes=worlds * grid.resolution[0], n_constants=most_constants(groups), device=device,
     )  # fmt: skip
 
     entries = {"scalar": real, "vector": vector(scene.dim)}

@@ -26,7 +26,7 @@ from warpbots.solvers.mpm.held_particle_forces import adj_particle_kernel, parti
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.moving_constraints import adj_carry_nodes, carry_nodes, pose_gradients, space_direction
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = ["adj_hold", "hold"]
 

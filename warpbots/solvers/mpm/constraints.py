@@ -18,7 +18,7 @@ from warpbots.numerics import NODE, launch, matrix, real, vector
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.projection import projection
 
 __all__ = ["adj_hold_particles", "hold_nodes", "hold_particles", "is_held", "share_nodes"]

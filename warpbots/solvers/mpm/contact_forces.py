@@ -24,7 +24,7 @@ from warpbots.solvers.mpm.explicit_step import grid_threads
 from warpbots.solvers.mpm.grid import divide
 from warpbots.solvers.mpm.model import MPMModel
 from warpbots.solvers.mpm.moving_obstacles import adj_moving_contact, moving_contact
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = ["adj_press", "press"]
 

@@ -4,7 +4,18 @@ from typing import Protocol
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, parallel, real
+from warpbots.numerics import (
+    Targets,
+    chunk_length,
+    clear_gradients,
+    launch,
+    launch_adjoints,
+    launch_all,
+    launch_slices,
+    parallel,
+    real,
+    shared,
+)
 from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
 from warpbots.solvers.mpm.constituents import adj_load_constituents, clear_load_gradients, load_constituents
 from warpbots.solvers.mpm.constraints import adj_hold_particles, hold_nodes, hold_particles, share_nodes
@@ -21,6 +32,7 @@ from warpbots.solvers.mpm.moving_faults import stop_impossible
 from warpbots.solvers.mpm.moving_obstacles import adj_moving_contact, moving_contact
 from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.retained_motion import add_residual, adj_residual, find_residual, without_residual
+from warpbots.solvers.mpm.shared_grid import PARTS, planes_kernel
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.workspace import Gathered
@@ -57,7 +69,7 @@ def step(
     _find_residual(model, state, gathered)
     _move_grid(model, state, gathered, dt)
     inputs = [model.geometry, state.motion, velocity, real(dt)]
-    launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
+    launch_slices(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
     flow(model, state, state_out, dt)
     for c in model.constraints:
         (hold_particles if c.frame < 0 else carry_particles)(model, c, state, state_out, dt)
@@ -93,10 +105,12 @@ def step_adjoint(
     clear(model, gathered.active, workspace.velocity_adj)
     clear(model, gathered.active, workspace.momentum_adj)
     moved_adj = adj_flow(model, state, moved, dt)
-    launch(
+    _divide_planes(model, state)
+    launch_slices(
         adj_move_kernel(model.dim), state.position.size,
-        [model.geometry, state.motion, moved.motion, workspace.velocity, moved_adj, real(dt)],
+        [model.geometry, state.motion, moved.motion, workspace.velocity, moved_adj, workspace.planes, real(dt)],
         [state.motion_adj, workspace.velocity_adj], model.device,
+        Targets(adj_move_kernel(model.dim, shared=True), PARTS),
     )  # fmt: skip
     for c in model.constraints:
         (adj_hold_particles if c.frame < 0 else adj_carry_particles)(model, c, state, moved, moved_adj, dt)
@@ -118,23 +132,33 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
     _load_particles(model, state, control)
     clear(model, gathered.active, gathered.momentum)
     gathered.active.zero_()
+    _divide_planes(model, state)
     for group in model.groups:
-        launch(
-            p2g_kernel(model.kind(group)), len(group.rows),
+        kind = model.kind(group)
+        launch_slices(
+            p2g_kernel(kind), len(group.rows),
             [
                 model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
-                real(dt),
+                model.workspace.planes, real(dt),
             ],
-            [gathered.active, gathered.momentum], model.device,
+            [gathered.active, gathered.momentum], model.device, Targets(p2g_kernel(kind, shared=True), PARTS),
         )  # fmt: skip
     for particle, force in _forces(model):
         inputs = [particle, model.geometry, state.motion, force, real(dt)]
         launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model.device)
 
 
+def _divide_planes(model: MPMModel, state: MPMState) -> None:
+    """Divide the grid by the places of the particles, if threads are to share it."""
+    if shared(state.position.size):
+        work = model.workspace
+        outputs = [work.particles_of_plane, work.planes]
+        launch(planes_kernel(model.dim), 1, [model.geometry, state.motion], outputs, model.device)
+
+
 def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
     """Adjoint of `gather`, from the gradient of the grid momentum in the workspace."""
-    workspace, copies = model.workspace, model.workspace.copies
+    workspace, copies = model.workspace, model.workspace.signal_copies
     if workspace.n_cables:
         clear_gradients([workspace.cables.force, workspace.cables.tension, workspace.cables.length])
     for particle, force in _forces(model):
@@ -149,13 +173,16 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
     control_adj = copies.gradient("control", control)
     clear_load_gradients(model)
     for group in model.groups:
-        launch(
+        count = len(group.rows) // model.worlds
+        chunk = 1 if parallel(model.device) else chunk_length(count)
+        launch_slices(
             adj_p2g_kernel(model.kind(group)), len(group.rows),
             [
                 model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
-                workspace.momentum_adj, real(dt), copies.count,
+                workspace.momentum_adj, real(dt), copies.count, count, chunk,
             ],
             [state.motion_adj, model.material_adj, model.added_stress_adj, control_adj], model.device,
+            alone=control_adj is not None and model.worlds > 1,
         )  # fmt: skip
     adj_load_constituents(model, state)
     copies.collect("control", control)
@@ -164,7 +191,7 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
 def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
     """Set `values` to zero at the nodes of the active pencils."""
     threads = grid_threads(model)
-    launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
+    launch_slices(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
 
 
 def grid_threads(model: MPMModel) -> tuple[int, int]:
@@ -241,7 +268,7 @@ def _adj_constrain(model: MPMModel, gathered: Gathered) -> None:
 def free_velocities(model: MPMModel, gathered: Gathered, dt: float) -> None:
     """Compute the velocities of nodes after gravity and contact with obstacles that do not move."""
     inputs = _grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
-    launch(grid_kernel(model.dim), grid_threads(model), inputs, [model.workspace.velocity], model.device)
+    launch_slices(grid_kernel(model.dim), grid_threads(model), inputs, [model.workspace.velocity], model.device)
 
 
 def _grid_inputs(
@@ -257,11 +284,10 @@ def adj_free_velocities(model: MPMModel, gathered: Gathered, dt: float) -> None:
     copies = work.copies.wanted(*shared.values())
     values = [copies.values(name, array) for name, array in shared.items()]
     gradients = [copies.gradient(name, array) for name, array in shared.items()]
-    launch_adjoint(
-        grid_kernel(model.dim), grid_threads(model),
-        _grid_inputs(model, *values, copies.count, gathered, dt), [work.velocity],
-        [None] * 5 + gradients + [None] * 5 + [work.momentum_adj, None],
-        [work.velocity_adj], model.device,
+    launch_slices(
+        grid_kernel(model.dim), grid_threads(model), _grid_inputs(model, *values, copies.count, gathered, dt),
+        [work.velocity], model.device, alone=any(g is not None for g in gradients),
+        gradients=([None] * 5 + gradients + [None] * 5 + [work.momentum_adj, None], [work.velocity_adj]),
     )  # fmt: skip
     for name, array in shared.items():
         copies.collect(name, array)

@@ -8,11 +8,11 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import CODES, constrain, extra_rest_friction, normal, refuse_thin, signed_distance
-from warpbots.numerics import NODE, index_vector, real, real_numpy, vector
+from warpbots.numerics import NODE, Slice, index_vector, real, real_numpy, vector
 from warpbots.scene import Obstacle
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = ["MARGIN", "BackgroundGrid", "GridContacts", "clear_kernel", "divide", "grid_kernel", "node_position"]
 
@@ -207,6 +207,8 @@ def clear_kernel() -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module("warpbots.mpm.clear"), enable_backward=False)
     def clear(
+        # launch
+        part: Slice,
         # model
         length: int,
         lanes: int,
@@ -216,7 +218,8 @@ def clear_kernel() -> wp.Kernel:
         values_out: wp.array[NODE],
     ):
         """Sets the value of each node of the active pencils to zero: h_i = 0."""
-        pencil, lane = wp.tid()
+        item, lane = wp.tid()
+        pencil = part.start + item
         if active[pencil] != 0:
             for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
                 values_out[i] = NODE()
@@ -257,6 +260,8 @@ def grid_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.grid_{dim}d"))
     def move_grid(
+        # launch
+        part: Slice,
         # model
         contact: wp.array[wp.vec3i],
         normal: wp.array[vec],
@@ -277,7 +282,8 @@ def grid_kernel(dim: int) -> wp.Kernel:
         velocity_out: wp.array[NODE],
     ):
         """Writes the velocity of each node after gravity and contact: v_i = constrain(p_i / m_i + dt g)."""
-        pencil, lane = wp.tid()
+        item, lane = wp.tid()
+        pencil = part.start + item
         if active[pencil] == 0:
             return
         w = pencil // pencils

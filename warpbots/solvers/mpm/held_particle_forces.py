@@ -11,7 +11,7 @@ from warpbots.scene import FREEDOMS
 from warpbots.solvers.frame_rounding import rounding_error
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.moving_constraints import add_gradients, direction_gradient
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.projection import projection
 
 __all__ = ["adj_particle_kernel", "particle_sum_kernel"]

@@ -26,7 +26,7 @@ from warpbots.solvers.mpm.constraints import is_held
 from warpbots.solvers.mpm.grid import node_position
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.projection import projection
 
 __all__ = [

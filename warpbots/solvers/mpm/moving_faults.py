@@ -19,7 +19,7 @@ from warpbots.solvers.moving_frames import have_met
 from warpbots.solvers.mpm.arrays import grid_geometry, motion_arrays
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.moving_obstacles import opposite, surface
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = ["motion_fault", "stop_impossible"]
 

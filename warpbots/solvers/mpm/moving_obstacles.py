@@ -22,7 +22,7 @@ from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import NODE, index_vector, launch, real, vector
 from warpbots.solvers.mpm.grid import node_position
 from warpbots.solvers.mpm.model import MPMModel
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.mpm.workspace import Gathered
 
 __all__ = ["adj_moving_contact", "moving_contact", "opposite", "surface"]

@@ -6,7 +6,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.mpm.arrays import grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = ["adj_force_kernel", "force_kernel"]
 

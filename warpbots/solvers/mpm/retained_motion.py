@@ -27,7 +27,7 @@ from warpbots.numerics import NODE, launch, matrix, real, struct_of, vector
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.grid_viscosity import retention_time
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.mpm.workspace import Gathered
 
 __all__ = ["add_residual", "adj_residual", "find_residual", "without_residual"]

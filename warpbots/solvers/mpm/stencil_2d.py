@@ -82,6 +82,28 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec
 
 
 @wp.func
+def scatter_between(
+    grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22, low: int, high: int
+):
+    """`scatter` to the nodes whose index along the first axis is at least `low` and below `high`."""
+    cell = origin(x)
+    f = offset(x, cell)
+    wx = spline(f[0])
+    wy = spline(f[1])
+    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
+    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
+    corner = node(q - A @ f, m)
+    for i in range(3):
+        if cell[0] + i >= low and cell[0] + i < high:
+            n = (first + pencil(cell, i)) * resolution[1] + cell[1]
+            value = corner
+            for j in range(3):
+                deposit(grid, n + j, wx[i] * wy[j], value)
+                value = add(value, Ay)
+        corner = add(corner, Ax)
+
+
+@wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
     """Derivatives of the pairing with respect to q and A: the sums over the nodes of w_i h_i and of w_i h_i d_i^T.
 

@@ -103,6 +103,34 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec
 
 
 @wp.func
+def scatter_between(
+    grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33, low: int, high: int
+):
+    """`scatter` to the nodes whose index along the first axis is at least `low` and below `high`."""
+    cell = origin(x)
+    f = offset(x, cell)
+    wx = spline(f[0])
+    wy = spline(f[1])
+    wz = spline(f[2])
+    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
+    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
+    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
+    corner = node(q - A @ f, m)
+    for i in range(3):
+        if cell[0] + i >= low and cell[0] + i < high:
+            line = corner
+            for j in range(3):
+                n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
+                w = wx[i] * wy[j]
+                value = line
+                for k in range(3):
+                    deposit(grid, n + k, w * wz[k], value)
+                    value = add(value, Az)
+                line = add(line, Ay)
+        corner = add(corner, Ax)
+
+
+@wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
     """Derivatives of the pairing with respect to q and A: the sums over the nodes of w_i h_i and of w_i h_i d_i^T.
 

@@ -12,23 +12,17 @@ nothing to the grid and gets the position NaN, which stops the run.
 """
 
 import functools
-from types import ModuleType
 from typing import NamedTuple
 
 import warp as wp
 
 from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress
 from warpbots.materials import Law, elasticity, viscous_stress
-from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.mpm import stencil_2d, stencil_3d
+from warpbots.numerics import NODE, Slice, matrix, real, vector
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, law_numbers, motion_arrays
+from warpbots.solvers.mpm.shared_grid import grid_part, stencil
 
-__all__ = ["MatterKind", "move_kernel", "p2g_kernel", "stencil"]
-
-
-def stencil(dim: int) -> ModuleType:
-    """Module with the functions `scatter`, `gather`, `slope`, ... for `dim` dimensions."""
-    return {2: stencil_2d, 3: stencil_3d}[dim]
+__all__ = ["MatterKind", "move_kernel", "p2g_kernel"]
 
 
 class MatterKind(NamedTuple):
@@ -63,19 +57,26 @@ class MatterKind(NamedTuple):
 
 
 @functools.cache
-def p2g_kernel(kind: MatterKind) -> wp.Kernel:
-    """Kernel over the particles of one kind: transfer of mass, momentum and impulse to the grid."""
+def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
+    """Kernel over the particles of one kind: transfer of mass, momentum and impulse to the grid.
+
+    Args:
+        kind: The kind of matter.
+        shared: Whether the kernel adds only to a part of the grid (`grid_part`).
+    """
     law, incompressibility, dim, damped, composite, laws = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     GridGeometry = grid_geometry(dim)
-    s, active = stencil(dim), active_stress(dim, laws)
+    s, active, own = stencil(dim), active_stress(dim, laws), grid_part(dim, shared)
     _, stress, _ = elasticity(law, incompressibility, dim)
     numbers = law_numbers(law)
     viscous = viscous_stress(incompressibility, dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{kind.module}"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{'shared_' * shared}{kind.module}"), enable_backward=False)
     def p2g(
+        # launch
+        part: Slice,
         # model
         material: ConstitutionArrays,
         actuation: ActivationArrays,
@@ -85,17 +86,18 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
         motion: MotionArrays,
         added: wp.array[mat],
         u: wp.array2d[real],
+        planes: wp.array[int],
         dt: real,
         # out
         active_out: wp.array[int],
         momentum_out: wp.array[NODE],
     ):
         """(m, mv)_i += w_ip (m_p, m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)."""
-        r = rows[wp.tid()]
+        r = rows[part.start + wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles
         x = (motion.x[r] - grid.lower) * grid.inv_dx
-        if not s.reach(x, grid.resolution):
+        if not s.reach(x, grid.resolution) or not own.meets(part, planes, grid, w, x):
             return
         F = motion.F[r]
         V = material.V[r]
@@ -108,9 +110,8 @@ def p2g_kernel(kind: MatterKind) -> wp.Kernel:
         if wp.static(composite):
             tau += added[r]
         A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
-        first = w * grid.pencils
-        s.mark(active_out, first, grid.resolution, x)
-        s.scatter(momentum_out, first, grid.resolution, x, m * motion.v[r], m, A)
+        s.mark(active_out, w * grid.pencils, grid.resolution, x)
+        own.scatter_to_part(part, planes, grid, w, x, m * motion.v[r], m, A, momentum_out)
 
     return p2g
 
@@ -125,6 +126,8 @@ def move_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
     def move(
+        # launch
+        part: Slice,
         # model
         grid: GridGeometry,
         # state
@@ -135,7 +138,7 @@ def move_kernel(dim: int) -> wp.Kernel:
         motion_out: MotionArrays,
     ):
         """v' = sum w v_i, C' = (4/dx^2) sum w v_i d^T, F' = (I + dt C') F, x' = x + dt v'."""
-        r = wp.tid()
+        r = part.start + wp.tid()
         x = motion.x[r]
         F = motion.F[r]
         cell = (x - grid.lower) * grid.inv_dx

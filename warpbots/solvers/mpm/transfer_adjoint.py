@@ -19,7 +19,7 @@ import warp as wp
 
 from warpbots.actuation_laws import ActivationArrays, active_stress, active_work
 from warpbots.materials import elasticity, numbers_type, viscous_stress
-from warpbots.numerics import NODE, matrix, real
+from warpbots.numerics import NODE, Slice, matrix, real
 from warpbots.solvers.mpm.arrays import (
     constitution_arrays,
     grid_geometry,
@@ -27,19 +27,28 @@ from warpbots.solvers.mpm.arrays import (
     motion_arrays,
     poissons_ratio_of,
 )
-from warpbots.solvers.mpm.transfer import MatterKind, stencil
+from warpbots.solvers.mpm.shared_grid import grid_part, stencil
+from warpbots.solvers.mpm.transfer import MatterKind
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
 
 @functools.cache
-def adj_move_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all particles of all worlds: adjoint of `move_kernel`."""
-    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
-    s = stencil(dim)
+def adj_move_kernel(dim: int, shared: bool = False) -> wp.Kernel:
+    """Kernel over all particles of all worlds: adjoint of `move_kernel`.
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{dim}d"), enable_backward=False)
+    Args:
+        dim: 2 or 3.
+        shared: Whether the kernel adds only to a part of the grid, and to the particles that the part owns
+            (`grid_part`).
+    """
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+    s, own = stencil(dim), grid_part(dim, shared)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{'shared_' * shared}adjoint_{dim}d"), enable_backward=False)
     def adj_move(
+        # launch
+        part: Slice,
         # model
         grid: GridGeometry,
         # state
@@ -47,25 +56,28 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
         moved: MotionArrays,
         velocity: wp.array[NODE],
         moved_adj: MotionArrays,
+        planes: wp.array[int],
         dt: real,
         # out
         motion_adj_out: MotionArrays,
         velocity_adj_out: wp.array[NODE],
     ):
         """v_i* += w (v*' + (4/dx) C*' d), x* += x*' + slope - A^T v', F* += (I + dt C')^T F*'."""
-        r = wp.tid()
+        r = part.start + wp.tid()
+        w = grid.world[r]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
-        if s.reach(x, grid.resolution):
+        if s.reach(x, grid.resolution) and own.meets(part, planes, grid, w, x):
             F_adj = moved_adj.F[r]
             x_adj = moved_adj.x[r]
             A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
             q = moved_adj.v[r] + dt * x_adj
-            first = grid.world[r] * grid.pencils
-            s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
-            slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
-            # No +=, which Warp makes an atomic operation: no other thread has this particle.
-            motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
-            motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
+            own.scatter_to_part(part, planes, grid, w, x, q, real(0.0), A, velocity_adj_out)
+            if own.owns(part, planes, grid, w, x):
+                slope = s.slope(velocity, w * grid.pencils, grid.resolution, x, q, real(0.0), A)
+                slope -= wp.transpose(A) @ moved.v[r]
+                # No +=, which Warp makes an atomic operation: no other thread has this particle.
+                motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
+                motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
 
     return adj_move
 
@@ -96,6 +108,8 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)
     def adj_p2g(
+        # launch
+        part: Slice,
         # model
         material: ConstitutionArrays,
         actuation: ActivationArrays,
@@ -108,6 +122,8 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         momentum_adj: wp.array[NODE],
         dt: real,
         copies: int,
+        of_world: int,
+        chunk: int,
         # out
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
@@ -115,7 +131,8 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         u_adj_out: wp.array2d[real],
     ):
         """Gather q* and A* from the grid; x* += slope - A^T q*; then C*, m*, V*, tau* and the law by the chain rule."""
-        r = rows[wp.tid()]
+        item = part.start + wp.tid()
+        r = rows[item]
         w = grid.world[r]
         p = r - w * grid.particles
         x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -149,7 +166,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         driven = actuation.start[p] < actuation.start[p + 1]
         if driven:
             S_adj = wp.transpose(F) @ tau_adj @ F
-            row = w * copies + (p & (copies - 1))
+            row = w * copies + (((item - w * of_world) // chunk) & (copies - 1))
             for k in range(actuation.start[p], actuation.start[p + 1]):
                 actuator = actuation.actuator[k]
                 channel = actuation.channel[actuator]

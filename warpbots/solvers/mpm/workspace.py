@@ -6,11 +6,12 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, Copies, matrix, real, vector
+from warpbots.numerics import CHUNKS, NODE, Copies, matrix, parallel, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.matter_readings import MatterTerms, matter_terms, moment_type
+from warpbots.solvers.mpm.shared_grid import PARTS
 from warpbots.solvers.solver import State
 
 __all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "HeldForces", "Retained", "MPMWorkspace"]
@@ -118,6 +119,7 @@ class MPMWorkspace:
         n_contacts: Number of contacts of the nodes of one world, including all nodes for each obstacle that moves.
         n_moving: Number of obstacles that move.
         n_constraints: Number of constraints.
+        n_planes: Number of planes of nodes across the first axis, of all worlds.
         n_constants: Largest number of constants of a law besides E and nu.
         device: Device of the arrays.
     """
@@ -133,6 +135,7 @@ class MPMWorkspace:
     n_contacts: int
     n_moving: int
     n_constraints: int
+    n_planes: int
     n_constants: int
     device: wp.Device
 
@@ -140,6 +143,21 @@ class MPMWorkspace:
     def copies(self) -> Copies:
         """Several copies of each array to which all threads of an adjoint add."""
         return Copies.of(self.device)
+
+    @functools.cached_property
+    def signal_copies(self) -> Copies:
+        """Copies of the control signals, on a CPU one for each chunk of particles, of which each thread has some."""
+        return self.copies if parallel(self.device) else Copies(self.device, CHUNKS)
+
+    @functools.cached_property
+    def particles_of_plane(self) -> wp.array:
+        """Sampled particles around each plane of the grid across its first axis, shape (worlds * planes,), int."""
+        return wp.zeros(self.n_planes, dtype=int, device=self.device)
+
+    @functools.cached_property
+    def planes(self) -> wp.array:
+        """First plane of each part of the grid, and number of planes of all worlds, shape (PARTS + 1,), int."""
+        return wp.zeros(PARTS + 1, dtype=int, device=self.device)
 
     @functools.cached_property
     def every_particle(self) -> wp.array:
