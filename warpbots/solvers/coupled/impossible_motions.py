@@ -12,18 +12,18 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import normal, signed_distance
-from warpbots.contact.solid import SPHERE, Solids
+from warpbots.contact.solid import SPHERE
 from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import launch, real, vector
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
 from warpbots.solvers.articulated.robot_arrays import JointTree
-from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.states import CoupledState
-from warpbots.solvers.coupled.touching_points import end_of_points, surface_of
+from warpbots.solvers.coupled.touching_points import end_of_points
 
 __all__ = ["end_worlds", "find_impossible", "impossible_motion", "squeezed"]
 
@@ -85,14 +85,10 @@ def find_deep_kernel(
     bodies: int,
     particles: int,
     lanes: int,
-    solids: Solids,
     deepest: scalar,
     # state
     x: wp.array[_vec],
     # work
-    axes: wp.array[mat33],
-    origin: wp.array[vec3],
-    body: wp.array[int],
     particle: wp.array[int],
     points: Exchange,
     # out
@@ -102,9 +98,7 @@ def find_deep_kernel(
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
         r = particle[i]
-        k = w * bodies + body[r]
-        d, _n = surface_of(solids, body[r], axes[k], origin[k], in_space(x[r]))
-        if d < -deepest:
+        if wp.dot(points.normal[i], in_space(x[r]) - points.place[i]) < -deepest:
             wp.atomic_max(stopped_out, w, r - w * particles)
 
 
@@ -133,7 +127,7 @@ def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, la
     Args:
         model: The model, with the motion of the rigid bodies at the start of the step in its workspace.
         x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
-        exchange: The points that touch.
+        exchange: The points that touch, with the places of the surface that are nearest to them.
         lanes: Number of threads for the points of a world.
         dt: Length of the step [s].
     """
@@ -142,8 +136,8 @@ def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, la
     inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [rigid.tree.bodies, len(model.matter), lanes, solids, scalar(_DEEPEST * points.size), x]
-    inputs += [work.axes, work.origin, work.body, exchange.particle, exchange.points]
+    inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size), x]
+    inputs += [exchange.particle, exchange.points]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
 

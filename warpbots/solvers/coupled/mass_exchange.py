@@ -38,7 +38,7 @@ class MassExchange:
         self.bodies.find(x, work.radius)
         inputs = [*self._masses, work.weight, scalar(shares.start), *self._start, self._particle, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
-        self.bodies.advance(x, work.radius, 0.0)
+        self.bodies.advance()
         self.apply_again(shares, ended)
 
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
@@ -55,7 +55,8 @@ class MassExchange:
         inputs = [*self._masses, scalar(shares.end), self._particle, exchange.points, exchange.impulse]
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
-        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj)
+        self.bodies.adj_advance()
+        self.bodies.adj_find(self._start[0], None, work.surface_adj)
         inputs = [
             *self._masses[:-1], work.weight, scalar(shares.start), self._particle, exchange.points, exchange.gradients,
             work.moved_adj,

@@ -3,9 +3,8 @@
 Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
 touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
 
-Matter that cannot follow each of its points may leave an overlap. Contact can demand that it vanishes: with a rate, it
-acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
-steps.
+The place of a point is at first the place of the surface that is nearest to it. A solver of matter whose points
+exchange impulses elsewhere replaces it.
 """
 
 import warp as wp
@@ -24,7 +23,6 @@ __all__ = [
     "list_points_kernel",
     "place_solids_kernel",
     "surface_kernel",
-    "surface_of",
     "wrench_kernel",
 ]
 
@@ -157,11 +155,7 @@ def surface_kernel(
     lanes: int,
     # state
     x: wp.array[_vec],
-    # step
-    h: scalar,
-    rate: scalar,
     # work
-    radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
     body: wp.array[int],
@@ -169,15 +163,16 @@ def surface_kernel(
     # out
     points_out: Exchange,
 ):
-    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap."""
+    """Write normal, place at the surface, condition and friction of each point."""
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
         r = particle[i]
         b = body[r]
         k = w * bodies + b
-        d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
-        points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
+        y = in_space(x[r])
+        d, n = surface_of(solids, b, axes[k], origin[k], y)
         points_out.normal[i] = n
+        points_out.place[i] = y - d * n
         points_out.condition[i] = _FRICTION
         points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
 
