@@ -80,9 +80,9 @@ class BodyStep:
             self._count, model.solids, work.soft_body, model.body_friction, len(model.matter), self.lanes, x, work.axes,
             work.origin, work.body, exchange.particle,
         ]  # fmt: skip
-        launch(surface_kernel, self.threads, inputs, [exchange.points], model.device)
+        launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance], model.device)
         if self.force is None:
-            find_impossible(model, x, exchange, self.lanes, self.dt)
+            find_impossible(model, exchange, self.lanes, self.dt)
 
     def advance(self) -> None:
         """Move the bodies, and find the impulses of the points."""

@@ -51,7 +51,7 @@ class GridExchange:
         self._find_radii()
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
-        inputs = [*self._matter, scalar(self.bodies.dt), exchange.particle, work.nodes]
+        inputs = [*self._matter, scalar(self.bodies.dt), exchange.particle, exchange.distance, work.nodes]
         self._launch(gather_points_kernel, inputs, [exchange.points, exchange.share])
         self.bodies.advance()
         self._add_impulses(gathered, -1.0)
@@ -76,7 +76,7 @@ class GridExchange:
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
         inputs, outputs = [*self._points, work.nodes_adj, gradients], [motion_adj, soft.material_adj]
         self._launch(adj_scatter_mass_kernel, inputs, outputs)
-        inputs = [soft.material, self.matter.motion, h, exchange.particle, exchange.points, gradients]
+        inputs = [soft.material, h, exchange.particle, exchange.points, exchange.distance, gradients]
         self._launch(adj_surface_kernel, inputs, [work.distance_adj, soft.material_adj])
         self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
         self._launch(move_place_gradients_kernel, [exchange.particle, gradients], [motion_adj])

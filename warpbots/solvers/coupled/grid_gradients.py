@@ -25,7 +25,7 @@ _vec, _s = vector(3), stencil(3)
 _sum = sum_of_lanes(vec3)
 in_space, from_space = space_maps(3)
 _MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
-_THREE, _RATE = (wp.constant(scalar(c)) for c in (3.0, 1.0 / RELAXATION))
+_ZERO, _THREE, _RATE = (wp.constant(scalar(c)) for c in (0.0, 3.0, 1.0 / RELAXATION))
 
 
 @wp.kernel(enable_backward=False)
@@ -174,13 +174,12 @@ def adj_scatter_mass_kernel(
 def adj_surface_kernel(
     # model
     material: _ConstitutionArrays,
-    # state
-    motion: _MotionArrays,
     # step
     h: scalar,
     # work
     particle: wp.array[int],
     points: Exchange,
+    distance: wp.array[scalar],
     gradients: ExchangeGradients,
     # out
     distance_adj_out: wp.array[scalar],
@@ -188,8 +187,8 @@ def adj_surface_kernel(
 ):
     """Write the gradients by distances from surfaces, and add those by normals and volumes.
 
-    With the distance d of a particle from the surface, its place is x - d n, and contact acts on its velocity minus
-    (r - d) n / (`RELAXATION` h).
+    With the distance d of a particle from the surface, its place is x - max(d, 0) n, and contact acts on its velocity
+    minus (r - d) n / (`RELAXATION` h).
     """
     i = wp.tid()
     r = particle[i]
@@ -197,12 +196,16 @@ def adj_surface_kernel(
         return
     n = points.normal[i]
     V = scalar(material.V[r])
-    d = wp.dot(n, in_space(motion.x[r]) - points.place[i])
+    d = distance[i]
     rate = _RATE / h
     v_adj = gradients.velocity[i]
-    place_adj = gradients.place[i]
-    distance_adj_out[i] = rate * wp.dot(v_adj, n) - wp.dot(place_adj, n)
-    gradients.normal[i] = gradients.normal[i] - rate * (radius_of(V) - d) * v_adj - d * place_adj
+    d_adj = rate * wp.dot(v_adj, n)
+    n_adj = -rate * (radius_of(V) - d) * v_adj
+    if d > _ZERO:
+        d_adj -= wp.dot(gradients.place[i], n)
+        n_adj -= d * gradients.place[i]
+    distance_adj_out[i] = d_adj
+    gradients.normal[i] = gradients.normal[i] + n_adj
     if material_adj_out.V:
         radius_adj = -rate * wp.dot(v_adj, n)
         material_adj_out.V[r] = material_adj_out.V[r] + real(radius_adj * radius_of(V) / (_THREE * V))

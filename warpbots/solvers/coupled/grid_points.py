@@ -1,14 +1,16 @@
 """Particles of MPM that touch rigid bodies: with which effective mass, and how impulses reach the grid.
 
 A particle is a ball, as wide as the cube that it fills at rest. It meets a body at the place of the surface that is
-nearest to it. The velocity of matter there without the bodies is extrapolated from the grid, after all forces, with
-weights W; an impulse p on the body acts on the nodes as -W p, so that momentum and angular momentum stay the same
-(`surface_weights`). The impulse moves all matter of these nodes. Let s be the share of matter that touches, first at
-each node and then at the surface, both with the weights |W|. With the effective mass m / s of the particle, impulses of
-a layer of particles that move alike change the velocity at the surface by exactly the change that contact demands,
-where all W are positive; any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile,
-contact demands that overlap vanishes within about `RELAXATION` steps: it acts on the velocity minus the velocity at
-which the surface would leave the overlap behind.
+nearest to it, or at its own place if its centre is inside the body. The velocity of matter there without the bodies is
+extrapolated from the grid, after all forces, with weights W; an impulse p on the body acts on the nodes as -W p, so
+that momentum and angular momentum stay the same (`surface_weights`).
+
+The impulse moves all matter of these nodes. Let s be the share of matter that touches, first at each node and then at
+the surface, both with the weights |W|. With the effective mass m / s of the particle, impulses of a layer of particles
+that move alike change the velocity at the surface by exactly the change that contact demands, where no W is negative;
+any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile, contact demands that overlap
+vanishes within about `RELAXATION` steps: it acts on the velocity minus the velocity at which the surface would leave
+the overlap behind.
 """
 
 import warp as wp
@@ -132,6 +134,7 @@ def gather_points_kernel(
     h: scalar,
     # work
     particle: wp.array[int],
+    distance: wp.array[scalar],
     nodes: wp.array[NODE],
     # out
     points_out: Exchange,
@@ -143,15 +146,13 @@ def gather_points_kernel(
     if r < 0:
         return
     cell = (motion.x[r] - grid.lower) * grid.inv_dx
-    place = points_out.place[i]
-    n = points_out.normal[i]
-    e = arm_of(motion.x[r], place, grid.inv_dx)
+    e = arm_of(motion.x[r], points_out.place[i], grid.inv_dx)
     g = gather(nodes, grid.world[r] * grid.pencils, grid.resolution, cell, e)
     share = scalar(g[3])
     V = scalar(material.V[r])
-    overlap = radius_of(V) - wp.dot(n, in_space(motion.x[r]) - place)
+    leaving = _RATE * (radius_of(V) - distance[i]) / h
     points_out.mass[i] = scalar(material.rho[r]) * V / share
-    points_out.velocity[i] = in_space(_s.momentum(g)) - _RATE * overlap / h * n
+    points_out.velocity[i] = in_space(_s.momentum(g)) - leaving * points_out.normal[i]
     share_out[i] = share
 
 

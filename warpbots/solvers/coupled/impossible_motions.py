@@ -13,7 +13,6 @@ import warp as wp
 
 from warpbots.contact import normal, signed_distance
 from warpbots.contact.solid import SPHERE
-from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import launch, real, vector
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_arrays import Exchange
@@ -27,7 +26,6 @@ from warpbots.solvers.coupled.touching_points import end_of_points
 
 __all__ = ["end_worlds", "find_impossible", "impossible_motion", "squeezed"]
 
-in_space, _from_space = space_maps(3)
 _vec = vector(3)
 _NAN = wp.constant(real(float("nan")))
 _ZERO = wp.constant(scalar(0.0))
@@ -86,20 +84,18 @@ def find_deep_kernel(
     particles: int,
     lanes: int,
     deepest: scalar,
-    # state
-    x: wp.array[_vec],
     # work
     particle: wp.array[int],
     points: Exchange,
+    distance: wp.array[scalar],
     # out
     stopped_out: wp.array[int],
 ):
     """Write, for each world, the index of a point that is deeper than `deepest` [m] in the body that it touches."""
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
-        r = particle[i]
-        if wp.dot(points.normal[i], in_space(x[r]) - points.place[i]) < -deepest:
-            wp.atomic_max(stopped_out, w, r - w * particles)
+        if distance[i] < -deepest:
+            wp.atomic_max(stopped_out, w, particle[i] - w * particles)
 
 
 @wp.kernel(enable_backward=False)
@@ -121,13 +117,12 @@ def end_worlds_kernel(
         position_out[w, p] = _vec(_NAN, _NAN, _NAN)
 
 
-def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, lanes: int, dt: float) -> None:
+def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt: float) -> None:
     """Find the worlds that cannot go on after a step; write them to `model.workspace.stopped`.
 
     Args:
         model: The model, with the motion of the rigid bodies at the start of the step in its workspace.
-        x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
-        exchange: The points that touch, with the places of the surface that are nearest to them.
+        exchange: The points that touch, with their distances from surfaces.
         lanes: Number of threads for the points of a world.
         dt: Length of the step [s].
     """
@@ -136,8 +131,8 @@ def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, la
     inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size), x]
-    inputs += [exchange.particle, exchange.points]
+    inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
+    inputs += [exchange.particle, exchange.points, exchange.distance]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
 

@@ -3,8 +3,8 @@
 Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
 touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
 
-The place of a point is at first the place of the surface that is nearest to it. A solver of matter whose points
-exchange impulses elsewhere replaces it.
+The place of a point, at which impulses act, is at first the place of the surface that is nearest to it, or its own
+place inside the body. A solver of matter whose points exchange impulses elsewhere replaces it.
 """
 
 import warp as wp
@@ -29,7 +29,7 @@ __all__ = [
 _vec = vector(3)
 in_space, _ = space_maps(3)
 _FRICTION = wp.constant(CODES["friction"])
-_HALF = wp.constant(scalar(0.5))
+_ZERO, _HALF = wp.constant(scalar(0.0)), wp.constant(scalar(0.5))
 
 
 @wp.kernel(enable_backward=False)
@@ -162,8 +162,9 @@ def surface_kernel(
     particle: wp.array[int],
     # out
     points_out: Exchange,
+    distance_out: wp.array[scalar],
 ):
-    """Write normal, place at the surface, condition and friction of each point."""
+    """Write normal, place, condition and friction of each point, and its distance from the surface."""
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
         r = particle[i]
@@ -172,7 +173,8 @@ def surface_kernel(
         y = in_space(x[r])
         d, n = surface_of(solids, b, axes[k], origin[k], y)
         points_out.normal[i] = n
-        points_out.place[i] = y - d * n
+        points_out.place[i] = y - wp.max(d, _ZERO) * n
+        distance_out[i] = d
         points_out.condition[i] = _FRICTION
         points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
 
