@@ -71,15 +71,15 @@ class GridExchange:
         self._add_impulses(gathered, -1.0)
         clear(soft, gathered.active, work.nodes_adj)
         inputs = [*self._points, exchange.share, exchange.impulse, work.nodes, momentum_adj, gradients]
-        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj])
+        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj, gradients.place])
         inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
-        inputs, outputs = [*self._points, work.nodes_adj, gradients], [motion_adj, soft.material_adj]
-        self._launch(adj_scatter_mass_kernel, inputs, outputs)
+        outputs = [motion_adj, soft.material_adj, gradients.place]
+        self._launch(adj_scatter_mass_kernel, [*self._points, work.nodes_adj], outputs)
         inputs = [soft.material, h, exchange.particle, exchange.points, exchange.distance, gradients]
-        self._launch(adj_surface_kernel, inputs, [work.distance_adj, soft.material_adj])
+        self._launch(adj_surface_kernel, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
         self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
-        self._launch(move_place_gradients_kernel, [exchange.particle, gradients], [motion_adj])
+        self._launch(move_place_gradients_kernel, [exchange.particle, gradients.place], [motion_adj])
         self._add_gravity_gradient(gathered)
 
     def _add_gravity_gradient(self, gathered: Gathered) -> None:

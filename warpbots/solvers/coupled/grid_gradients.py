@@ -70,6 +70,7 @@ def adj_gather_points_kernel(
     motion_adj_out: _MotionArrays,
     material_adj_out: _ConstitutionArrays,
     nodes_adj_out: wp.array[NODE],
+    place_adj_out: wp.array[vec3],
 ):
     """Add to the gradients by nodes, positions, places and matter, from those by effective mass and velocity.
 
@@ -90,7 +91,7 @@ def adj_gather_points_kernel(
     x_adj = by_x + acting_x
     e_adj = by_e + acting_e
     motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * (x_adj - e_adj)
-    gradients.place[i] = gradients.place[i] + in_space(grid.inv_dx * e_adj)
+    place_adj_out[i] = place_adj_out[i] + in_space(grid.inv_dx * e_adj)
     mass_adj = real(gradients.mass[i] / share[i])
     if material_adj_out.rho:
         material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * mass_adj
@@ -146,10 +147,10 @@ def adj_scatter_mass_kernel(
     particle: wp.array[int],
     points: Exchange,
     nodes_adj: wp.array[NODE],
-    gradients: ExchangeGradients,
     # out
     motion_adj_out: _MotionArrays,
     material_adj_out: _ConstitutionArrays,
+    place_adj_out: wp.array[vec3],
 ):
     """Add to the gradients by positions, places, densities and volumes, from those by the touching mass of nodes."""
     i = wp.tid()
@@ -163,7 +164,7 @@ def adj_scatter_mass_kernel(
     h = gather(nodes_adj, first, grid.resolution, x, e)
     by_x, by_e = slopes(nodes_adj, first, grid.resolution, x, e, _vec(), m)
     motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * (by_x - by_e)
-    gradients.place[i] = gradients.place[i] + in_space(grid.inv_dx * by_e)
+    place_adj_out[i] = place_adj_out[i] + in_space(grid.inv_dx * by_e)
     if material_adj_out.rho:
         material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * h[3]
     if material_adj_out.V:
@@ -183,6 +184,7 @@ def adj_surface_kernel(
     gradients: ExchangeGradients,
     # out
     distance_adj_out: wp.array[scalar],
+    normal_adj_out: wp.array[vec3],
     material_adj_out: _ConstitutionArrays,
 ):
     """Write the gradients by distances from surfaces, and add those by normals and volumes.
@@ -205,7 +207,7 @@ def adj_surface_kernel(
         d_adj -= wp.dot(gradients.place[i], n)
         n_adj -= d * gradients.place[i]
     distance_adj_out[i] = d_adj
-    gradients.normal[i] = gradients.normal[i] + n_adj
+    normal_adj_out[i] = normal_adj_out[i] + n_adj
     if material_adj_out.V:
         radius_adj = -rate * wp.dot(v_adj, n)
         material_adj_out.V[r] = material_adj_out.V[r] + real(radius_adj * radius_of(V) / (_THREE * V))
@@ -215,7 +217,7 @@ def adj_surface_kernel(
 def move_place_gradients_kernel(
     # work
     particle: wp.array[int],
-    gradients: ExchangeGradients,
+    place_adj: wp.array[vec3],
     # out
     motion_adj_out: _MotionArrays,
 ):
@@ -223,7 +225,7 @@ def move_place_gradients_kernel(
     i = wp.tid()
     r = particle[i]
     if r >= 0:
-        motion_adj_out.x[r] = motion_adj_out.x[r] + from_space(gradients.place[i])
+        motion_adj_out.x[r] = motion_adj_out.x[r] + from_space(place_adj[i])
 
 
 @wp.kernel(enable_backward=False)
