@@ -8,7 +8,7 @@ from cases import SOLVERS, busy
 
 from warpbots.numerics import Copies, gradient_copies, real, vector
 from warpbots.simulation import Simulation
-from warpbots.solvers.mpm import explicit_step as mpm
+from warpbots.solvers.mpm import explicit_step, workspace
 
 
 @pytest.fixture
@@ -56,13 +56,14 @@ def test_gradients_are_those_of_one_thread(solver, dim, monkeypatch):
         return sim, torch.autograd.grad(loss, [control, *given.values()])
 
     expected = run()[1]
-    for module in (gradient_copies, mpm):
+    for module in (gradient_copies, explicit_step, workspace):
         monkeypatch.setattr(module, "parallel", lambda device: True)
     sim, found = run()
     tolerance = 1e-12 if expected[0].dtype == torch.float64 else 1e-4
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=0.0, atol=tolerance * b.abs().max().item())
-    rows = sim.model.workspace.copies._rows
+    work = sim.model.workspace
+    rows = work.copies._rows | (work.signal_copies._rows if solver == "mpm" else {})
     assert rows.keys() == {"gravity", "friction", "control" if solver == "mpm" else "signal"}
     for name, array in rows.items():
         used = np.abs(array.grad.numpy()).reshape(2, len(array) // 2, -1).max(axis=2) > 0.0
