@@ -70,6 +70,10 @@ class Matter:
     def __len__(self) -> int:
         return len(self.position)
 
+    def with_bodies(self, index: np.ndarray) -> "Matter":
+        """A copy with the indices of bodies in another scene, `index` of each body here, shape (n_bodies,), int."""
+        return dataclasses.replace(self, body=index[self.body])
+
     @property
     def drawn(self) -> "Matter":
         """The matter at rest as pictures show it: here the same points; a subclass may return other points."""

@@ -183,7 +183,7 @@ def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt
     p, bodies = int(stopped[w]), measured_bodies(solver, model.rigid, before["q"], before["qd"])
     if model.bound.of[p] >= 0 and (away := _away(model, w, p, before)) > _DEEPEST * dx:
         return (
-            f"{points.name} {p} of {model.scene.soft[model.matter.body[p]].name!r} in world {w} is {away:.3g} m away "
+            f"{points.name} {p} of {model.scene.bodies[model.matter.body[p]].name!r} in world {w} is {away:.3g} m away "
             f"from its place in RigidBody {model.scene.rigid[model.bound.of[p]].name!r}, to which it is bound, and may "
             f"be half a {points.cell} of {dx:g} m away: start it at its place, or use more substeps"
         )
@@ -191,7 +191,7 @@ def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt
     depth = -bodies.distance(model.scene.rigid[k].shape, w, k, before["position"][w, p]) if k >= 0 else 0.0
     if depth <= _DEEPEST * dx:
         return _fast(model, bodies, w, dt)
-    name, of = model.scene.rigid[k].name, model.scene.soft[model.matter.body[p]].name
+    name, of = model.scene.rigid[k].name, model.scene.bodies[model.matter.body[p]].name
     x = before["position"][w, p].astype(np.float64)
     said = (
         f"{points.name} {p} of {of!r} in world {w}, at {x.round(4).tolist()} m, is {depth:.3g} m "
@@ -227,7 +227,7 @@ def squeezed(model: CoupledModel, solver: Articulated, before: dict, after: dict
     bodies = measured_bodies(solver, model.rigid, before["q"], before["qd"])
     for w, p in np.argwhere(lost)[:_TRIED]:
         if between := _between(model, bodies, before, int(w), int(p)):
-            return f"; {model.points.name} {p} of {model.scene.soft[model.matter.body[p]].name!r}: {between}"
+            return f"; {model.points.name} {p} of {model.scene.bodies[model.matter.body[p]].name!r}: {between}"
     return ""
 
 

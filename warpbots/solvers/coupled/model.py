@@ -11,7 +11,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, real, vector
 from warpbots.numerics.parameters import NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric
-from warpbots.scene import Scene
+from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
@@ -163,6 +163,11 @@ class MatterPoints:
     upper: np.ndarray = dataclasses.field(default_factory=lambda: np.full(3, np.inf))
 
 
+def _indices(scene: Scene, kind: type) -> np.ndarray:
+    """Indices in the scene of its bodies of a kind, shape (n,), int."""
+    return np.array([i for i, body in enumerate(scene.bodies) if isinstance(body, kind)], dtype=int)
+
+
 @parametric
 class CoupledModel(ArrayModel):
     """Models of the matter and of the rigid bodies of a scene, and their contacts.
@@ -200,10 +205,10 @@ class CoupledModel(ArrayModel):
         """3."""
         return self.scene.dim
 
-    @property
+    @functools.cached_property
     def matter(self) -> Matter:
         """Soft bodies at rest."""
-        return self.soft.matter
+        return self.soft.matter.with_bodies(_indices(self.scene, SoftBody))
 
     @property
     def robot(self) -> ArticulatedRobot:
@@ -242,8 +247,12 @@ class CoupledModel(ArrayModel):
 
     def places(self, per: str) -> Places | None:
         """Rest positions of the elements of a kind; None for a kind without places."""
-        found = self.soft.places(per)
-        return self.rigid.places(per) if found is None else found
+        for model, kind in ((self.soft, SoftBody), (self.rigid, RigidBody)):
+            found = model.places(per)
+            if found is not None:
+                index = np.append(_indices(self.scene, kind), -1)  # -1, for none, stays
+                return dataclasses.replace(found, body=index[found.body])
+        return None
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""

@@ -1,5 +1,6 @@
 """Assembly of bodies into one lattice: each cell gets its material, and the contributions of all cells are summed."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Generic
 
@@ -66,6 +67,11 @@ class Lattice(Matter, LatticeConstants[np.ndarray]):
     cells: Matter
     carry: csr_matrix
     drive: np.ndarray
+
+    def with_bodies(self, index: np.ndarray) -> "Lattice":
+        """A copy of masses, springs and cells; see `Matter.with_bodies`."""
+        cells = self.cells.with_bodies(index)
+        return dataclasses.replace(self, body=index[self.body], spring_body=index[self.spring_body], cells=cells)
 
     @property
     def drawn(self) -> Matter:
