@@ -61,7 +61,7 @@ def test_a_column_makes_room_for_another_one(monkeypatch):
 
 
 def test_a_warp_finds_what_one_thread_finds(monkeypatch):
-    """Columns, the contacts in order and their forces, by fibers that wait for one another: the same to the bit."""
+    """Columns, the contacts in order and their forces, by fibers that wait for one another: the same to rounding."""
     x, gradient, _ = thrown()
     monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
     for module in (compliance, contact_step):
@@ -70,8 +70,9 @@ def test_a_warp_finds_what_one_thread_finds(monkeypatch):
         monkeypatch.setattr(module, "parallel", lambda device: True)
     monkeypatch.setattr(contact_workspace, "_PART", 5)
     y, same, _ = thrown()
-    assert torch.equal(x, y)
-    assert torch.equal(gradient, same)
+    rounding = 64.0 * torch.finfo(x.dtype).eps
+    torch.testing.assert_close(y, x, rtol=0.0, atol=rounding * 0.1)
+    torch.testing.assert_close(same, gradient, rtol=0.0, atol=16.0 * rounding * float(gradient.abs().max()))
 
 
 def test_more_nodes_than_there_is_room_for_are_refused(monkeypatch):
