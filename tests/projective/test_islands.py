@@ -129,7 +129,7 @@ def arms(places: tuple[float, ...], thrown: bool = False) -> wb.Simulation:
         bodies.append(wb.RigidBody(f"bone {k}", Box((0, y, 0), (0.05, y + 0.08, 0.08))))
         at = (0.0, y + 0.04, 0.04)
         joints.append(wb.Joint(f"hinge {k}", "revolute", None, f"bone {k}", position=at, axis=(0.0, 1.0, 0.0)))
-    cube = Box((0.09, 0.01, 0.1), (0.17, 0.09, 0.18))
+    cube = Box((0.085, 0.012, 0.1), (0.165, 0.092, 0.18))
     more = [wb.SoftBody("cube", cube, Material(1e6, 0.3, 1000.0), velocity=(0, 0, -25.0))] if thrown else []
     return wb.Simulation(wb.Scene([*bodies, *more], joints=joints), wb.ProjectiveDynamics(0.04), dt=1e-2)
 
