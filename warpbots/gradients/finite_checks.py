@@ -9,7 +9,7 @@ import warp as wp
 
 from warpbots.numerics import Launch, launch_all, parallel
 
-__all__ = ["Field", "Marks", "flaw", "within_of"]
+__all__ = ["Field", "Marks", "flaw", "threads_for", "within_of"]
 
 Field = tuple[wp.array, float]
 """An array and the largest allowed magnitude of its entries; infinity allows any finite number."""
@@ -52,7 +52,7 @@ class Marks:
         for scalar, table in tables.items():
             Row, kernel = _kernel(scalar)
             longest = max(row.value.size for row in table)
-            threads = -(-longest // _LENGTH) if parallel(self._device) else 1
+            threads = threads_for(longest, self._device)
             inputs = [wp.array(table, dtype=Row, device=self._device), threads]
             launches.append((kernel, (len(table), threads), inputs, [self._marks]))
         return launches
@@ -94,6 +94,11 @@ def _row(array: wp.array, most: float, index: int, first: int) -> object:
     row.value, row.most = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max)
     row.index, row.first = index, first * (flat.numel() // array.shape[0])
     return row
+
+
+def threads_for(entries: int, device: wp.Device) -> int:
+    """Number of threads that share the entries of an array: one on a CPU."""
+    return -(-entries // _LENGTH) if parallel(device) else 1
 
 
 @functools.cache

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 import torch
 import warp as wp
 
-from warpbots.gradients.finite_checks import within_of
-from warpbots.numerics import Launch, launch_all, parallel
+from warpbots.gradients.finite_checks import threads_for, within_of
+from warpbots.numerics import Launch, launch_all
 
 __all__ = ["SettledWorlds"]
-
-_LENGTH = 64
-"""Entries per thread on a GPU."""
 
 
 class SettledWorlds:
@@ -91,8 +88,7 @@ class SettledWorlds:
                 tables.setdefault(row.source.dtype, []).append(row)
         launches = []
         for scalar, table in tables.items():
-            longest = max(row.size for row in table)
-            threads = -(-longest // _LENGTH) if parallel(self._device) else 1
+            threads = threads_for(max(row.size for row in table), self._device)
             inputs = [wp.array(table, dtype=_row(scalar), device=self._device), threads]
             inputs += [] if outputs else [self._kept]
             launches.append((kernel_of(scalar), (len(table), len(self._kept), threads), inputs, [*outputs]))
