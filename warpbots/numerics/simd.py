@@ -4,16 +4,17 @@ Warp's own operators work on one component after the other, and the compiler for
 groups of components that are stored together. These functions use the vector registers directly, which makes the sums
 over the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU these functions are
 Warp's operators. `add_multiples` is a loop without the strides and the tests for negative indices in loops of Warp,
-which keep a CPU from vector instructions. `item` and `index` read flat arrays without the multiplication by the stride
-that Warp adds. No function of this file has an adjoint: code that uses them has adjoints written by hand.
+which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to` read and write flat arrays without the
+stride and the test for a negative index that Warp adds: six instructions for each access on a CPU. No function of this file has an adjoint: code that uses them has adjoints written by hand.
 """
 
 import warp as wp
 
-from warpbots.numerics.scalars import NODE, real, vector
+from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
-    "add", "add_multiples", "deposit", "dot", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract",
+    "add", "add_multiples", "add_to", "deposit", "dot", "fetch", "index", "item", "multiply", "multiply_add", "put",
+    "scale", "subtract",
 ]  # fmt: skip
 
 
@@ -105,9 +106,19 @@ def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
     """Add s b to the node grid[n]; the addition is atomic on a GPU."""
 
 
-@wp.func_native("return a.data[n];")
-def item(a: wp.array[real], n: int) -> real:
-    """Read the number a[n]."""
+for _type in (real, vector(2), vector(3), matrix(2), matrix(3)):
+
+    @wp.func_native("return a.data[n];")
+    def item(a: wp.array[_type], n: int) -> _type:
+        """Read the number, vector or matrix a[n]."""
+
+    @wp.func_native("a.data[n] = value;")
+    def put(a: wp.array[_type], n: int, value: _type):
+        """Write the number, vector or matrix a[n]."""
+
+    @wp.func_native("a.data[n] = wp::add(a.data[n], value);")
+    def add_to(a: wp.array[_type], n: int, value: _type):
+        """Add to a[n], which no other thread writes: the addition is not atomic."""
 
 
 @wp.func_native("return a.data[n];")
