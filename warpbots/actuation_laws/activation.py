@@ -171,7 +171,7 @@ def active_stress(dim: int, laws: tuple[ActiveLaw, ...] | None = None) -> wp.Fun
 
     With the law `proportional` A may be a strain, and F has no effect.
     """
-    mat, stress = matrix(dim), _stress_of(dim, active_laws((), dim) if laws is None else laws)
+    mat, stress = matrix(dim), _stress_of(dim, laws or active_laws((), dim))
 
     @wp.func
     def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real], F: mat):
@@ -193,7 +193,7 @@ def active_work(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
     functions that S calls only if they first occur below wp.grad, otherwise these adjoints are silently 0. A function
     with wp.grad can only be called by a kernel.
     """
-    mat, stress = matrix(dim), _stress_of(dim, laws)
+    mat, stress = matrix(dim), _stress_of(dim, laws or active_laws((), dim))
 
     @wp.func
     def work(activation: ActivationArrays, a: int, F: mat, u: real, T: mat):

@@ -21,7 +21,7 @@ _SCALAR, _INTEGER = {wp.float32: ("float", "int"), wp.float64: ("double", "long 
 SUMS = wp.types.matrix(shape=(4, 4), dtype=real)
 """Four sums of nodes, as rows."""
 
-_WEIGHTS = f"""
+_TYPES = f"""
 #if defined(__CUDA_ARCH__)
     return {{}};
 #else
@@ -49,6 +49,9 @@ _WEIGHTS = f"""
         return __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7)
             + __builtin_shufflevector(a, a, 8, 9, 10, 11);
     }};
+"""
+
+_WEIGHTS = """
     const integers cell = __builtin_convertvector(c - real(0.5), integers);  // truncated; c is 0.5 or more
     const one f = c - __builtin_convertvector(cell, one);
     const one u = real(1.5) - f, s = f - real(1), t = f - real(0.5);
@@ -57,30 +60,29 @@ _WEIGHTS = f"""
 
 
 def _native(dim: int, code: str) -> str:
-    """Native code for a CPU in `dim` dimensions; in 2D there is one plane, of weight 1, and axes are 1 and 2.
+    """Native code for a CPU in `dim` dimensions; in 2D a plane is one pencil of weight 1, and the axes are 0 and 2.
 
     It knows the position c, the first node `cell` and the distance f from it [cells] and weights w0, w1, w2 of the
     nodes along all axes; and for indices i of planes and j of pencils `at(i, j)`, the numbers of the pencil.
     """
-    position = "{real(1), x[0], x[1], 0}" if dim == 2 else "{x[0], x[1], x[2], 0}"
-    lengths = "line_ = resolution[1], plane = 0" if dim == 2 else "line_ = resolution[2], plane = resolution[1] * line_"
-    offset = "cell[1] * line_ + cell[2]" + (" + cell[0] * plane" if dim == 3 else "")
-    columns = {
-        2: """const one x_ = {}, y = {A.data[0][0], A.data[1][0]}, z = {A.data[0][1], A.data[1][1]};
-    const one value = {q[0], q[1], 0, m};""",
-        3: """const one x_ = {A.data[0][0], A.data[1][0], A.data[2][0]}, y = {A.data[0][1], A.data[1][1], A.data[2][1]};
-    const one z = {A.data[0][2], A.data[1][2], A.data[2][2]}, value = {q[0], q[1], q[2], m};""",
-    }[dim]
-    head, tail = _WEIGHTS.split("    const integers")
-    return f"""{head}
+    if dim == 2:
+        position, step, plane, pencils, wy = "{x[0], real(1), x[1], 0}", "resolution[1]", "step", 1, "1, 0, 0"
+        columns = """const one X = {A.data[0][0], A.data[1][0]}, Y = {}, Z = {A.data[0][1], A.data[1][1]};
+    const one value = {q[0], q[1], 0, m};"""
+    else:
+        position, step, plane, pencils = "{x[0], x[1], x[2], 0}", "resolution[2]", "resolution[1] * step", 3
+        wy = "w0[1], w1[1], w2[1]"
+        columns = """const one X = {A.data[0][0], A.data[1][0], A.data[2][0]};
+    const one Y = {A.data[0][1], A.data[1][1], A.data[2][1]}, Z = {A.data[0][2], A.data[1][2], A.data[2][2]};
+    const one value = {q[0], q[1], q[2], m};"""
+    return f"""{_TYPES}
     const one c = {position};
-    const integers{tail}
-    const long long {lengths};
-    constexpr int planes = {1 if dim == 2 else 3};
-    const real wx[3] = {{{"1, 0, 0" if dim == 2 else "w0[0], w1[0], w2[0]"}}};
-    const real wy[3] = {{w0[1], w1[1], w2[1]}};
-    auto* start = &grid.data[first * line_ + {offset}].c[0];
-    auto at = [&](int i, int j) {{ return start + 4 * (i * plane + j * line_); }};
+    {_WEIGHTS}
+    constexpr int pencils = {pencils};
+    const real wx[3] = {{w0[0], w1[0], w2[0]}}, wy[3] = {{{wy}}};
+    const long long step = {step}, plane = {plane};
+    auto* start = &grid.data[first * step + cell[0] * plane + cell[1] * step + cell[2]].c[0];
+    auto at = [&](int i, int j) {{ return start + 4 * (i * plane + j * step); }};
     {code.replace("COLUMNS", columns)}
 #endif
 """
@@ -90,16 +92,16 @@ _SCATTER = """
     COLUMNS
     auto pair = [](one a, one b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7); };
     const two wz = pair(alike(w0[2]), alike(w1[2]));
-    const two xx = wz * pair(x_, x_), yy = wz * pair(y, y);
-    const one x2 = w2[2] * x_, y2 = w2[2] * y;
-    const one corner = value - f[0] * x_ - f[1] * y - f[2] * z;
-    two plane01 = wz * pair(corner, corner + z);
-    one plane2 = w2[2] * (corner + 2 * z);
-    for (int i = 0; i < planes; i++) {
+    const two xx = wz * pair(X, X), yy = wz * pair(Y, Y);
+    const one x2 = w2[2] * X, y2 = w2[2] * Y;
+    const one corner = value - f[0] * X - f[1] * Y - f[2] * Z;
+    two plane01 = wz * pair(corner, corner + Z);
+    one plane2 = w2[2] * (corner + 2 * Z);
+    for (int i = 0; i < 3; i++) {
         if (i >= begin && i < end) {
             two pencil01 = plane01;
             one pencil2 = plane2;
-            for (int j = 0; j < 3; j++) {
+            for (int j = 0; j < pencils; j++) {
                 real* p = at(i, j);
                 const real w = wx[i] * wy[j];
                 two A;
@@ -124,9 +126,9 @@ _GATHER = """
     const one d0 = -f * w0, d1 = (real(1) - f) * w1, d2 = (real(2) - f) * w2;
     const real dx[3] = {d0[0], d1[0], d2[0]}, dy[3] = {d0[1], d1[1], d2[1]};
     all q = {}, qx = {}, qy = {};
-    for (int i = 0; i < planes; i++) {
+    for (int i = 0; i < 3; i++) {
         all p = {}, py = {};
-        for (int j = 0; j < 3; j++) {
+        for (int j = 0; j < pencils; j++) {
             const all h = load(at(i, j));
             p += wy[j] * h;
             py += dy[j] * h;
@@ -147,13 +149,13 @@ _SLOPE = """
     const one s0 = f - real(1.5), s1 = real(2) - 2 * f, s2 = f - real(0.5);
     const real dx[3] = {s0[0], s1[0], s2[0]}, dy[3] = {s0[1], s1[1], s2[1]};
     COLUMNS
-    const all yyy = line(y, y, y), xxx = line(x_, x_, x_);
-    const one corner = value - f[0] * x_ - f[1] * y - f[2] * z;
-    all plane_ = line(corner, corner + z, corner + 2 * z);
+    const all yyy = line(Y, Y, Y), xxx = line(X, X, X);
+    const one corner = value - f[0] * X - f[1] * Y - f[2] * Z;
+    all plane012 = line(corner, corner + Z, corner + 2 * Z);
     all g = {}, gx = {}, gy = {};
-    for (int i = 0; i < planes; i++) {
-        all pencil = plane_, p = {}, py = {};
-        for (int j = 0; j < 3; j++) {
+    for (int i = 0; i < 3; i++) {
+        all pencil = plane012, p = {}, py = {};
+        for (int j = 0; j < pencils; j++) {
             const all h = load(at(i, j)) * pencil;
             p += wy[j] * h;
             py += dy[j] * h;
@@ -162,7 +164,7 @@ _SLOPE = """
         g += wx[i] * p;
         gx += dx[i] * p;
         gy += wx[i] * py;
-        plane_ += xxx;
+        plane012 += xxx;
     }
     const all wz = line(alike(w0[2]), alike(w1[2]), alike(w2[2]));
     const all dz = line(alike(s0[2]), alike(s1[2]), alike(s2[2]));
@@ -199,11 +201,11 @@ def on_cpu() -> bool:
 
 @functools.cache
 def line_sums(dim: int) -> LineSums:
-    """The sums for `dim` dimensions; in 2D Ay and Az are the columns of A."""
+    """The sums for `dim` dimensions; in 2D the sum along axis 1 is of no use."""
     vec, mat, ivec = vector(dim), matrix(dim), index_vector(dim)
     slope_end = "return wp::vec_t<3, real>(total[0], total[1], total[2]);"
     if dim == 2:
-        slope_end = "return wp::vec_t<2, real>(total[1], total[2]);"
+        slope_end = "return wp::vec_t<2, real>(total[0], total[2]);"
 
     @wp.func_native(_native(dim, _SCATTER))
     def scatter_lines(
@@ -217,9 +219,7 @@ def line_sums(dim: int) -> LineSums:
         """Sums of w_i h_i and w_i h_i d_i."""
 
     @wp.func_native(_native(dim, _SLOPE + slope_end))
-    def slope_lines(
-        grid: wp.array[NODE], first: int, resolution: ivec, x: vec, q: vec, m: real, A: mat
-    ) -> vec:
+    def slope_lines(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, q: vec, m: real, A: mat) -> vec:
         """Sums of grad w_i (value + A d_i) . h_i."""
 
     return LineSums(scatter_lines, gather_lines, slope_lines)

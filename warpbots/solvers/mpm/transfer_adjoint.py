@@ -17,7 +17,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import ActivationArrays, active_laws, active_stress, active_work
+from warpbots.actuation_laws import ActivationArrays, active_stress, active_work
 from warpbots.materials import elasticity, numbers_type, viscous_stress
 from warpbots.numerics import NODE, Slice, matrix, real
 from warpbots.numerics.simd import add_to, index, item, put
@@ -91,7 +91,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     GridGeometry = grid_geometry(dim)
     s, driven = stencil(dim), bool(laws)
-    active, active_work_of = active_stress(dim, laws or None), active_work(dim, laws or active_laws((), dim))
+    active, active_work_of = active_stress(dim, laws), active_work(dim, laws)
     _, stress, _ = elasticity(law, incompressibility, dim)
     Numbers, numbers, poissons_ratio, count = (
         numbers_type(law), law_numbers(law), poissons_ratio_of(law), len(law.constants),
