@@ -1,11 +1,11 @@
-"""Arithmetic on whole grid nodes, which are vectors of four components, on runs of vectors, and reads of flat arrays.
+"""Arithmetic on whole grid nodes, which are vectors of four components, on runs of vectors, and flat arrays.
 
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
-groups of components that are stored together. These functions use the vector registers directly, which makes the sums
-over the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU these functions are
-Warp's operators. `add_multiples` is a loop without the strides and the tests for negative indices in loops of Warp,
-which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to` read and write flat arrays without the
-stride and the test for a negative index that Warp adds: six instructions for each access on a CPU. No function of this file has an adjoint: code that uses them has adjoints written by hand.
+groups of components that are stored together. These functions use the vector registers directly. On a GPU these
+functions are Warp's operators. `add_multiples` is a loop without the strides and the tests for negative indices in
+loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to` read and write flat arrays
+without this stride and this test, which are six instructions for each access on a CPU; an index out of range is not
+noticed. No function of this file has an adjoint: code that uses them has adjoints written by hand.
 """
 
 import warp as wp
