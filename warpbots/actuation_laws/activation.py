@@ -109,7 +109,7 @@ def activation(
 
 @functools.cache
 def _constants_of(shape: tuple[int, ...]) -> wp.Function:
-    """Warp function (activation, a) that loads the constants, of the given shape, of actuator a; they have no gradient."""
+    """Warp function (activation, a) that loads the constants, of the given shape, of actuator a: without a gradient."""
     kind, rows, columns = constants_type(shape), *(*shape, 1, 1)[:2]
 
     @wp.func

@@ -11,7 +11,15 @@ import warp as wp
 from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import launching, leave_capture, own_stream
 from warpbots.gradients.thread_team import together
-from warpbots.numerics import Slices, dividing, parallel, preparing, without_rare_bodies, without_subnormals
+from warpbots.numerics import (
+    Slices,
+    dividing,
+    mode_of_thread,
+    parallel,
+    preparing,
+    without_rare_bodies,
+    without_subnormals,
+)
 from warpbots.user_warning import warn_user
 
 __all__ = ["Captured"]
@@ -46,7 +54,7 @@ class Captured:
             what: Name of the kernels in the message about slow compilation.
             threads: Number of threads that share large launches.
         """
-        self._modes = [wp.zeros(1, dtype=wp.uint32, device=device) for _ in range(threads)]
+        self._modes = [mode_of_thread(device) for _ in range(threads)]
         self._device, self._what = device, what
         self._work, self._first = (without_subnormals(self._modes[0])(f) for f in (work, first))
         self._graph: wp.Graph | None = None

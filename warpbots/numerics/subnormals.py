@@ -13,7 +13,7 @@ import warp as wp
 
 from warpbots.numerics.launch import launch
 
-__all__ = ["without_subnormals"]
+__all__ = ["mode_of_thread", "without_subnormals"]
 
 
 def _x86(code: str) -> str:
@@ -26,39 +26,44 @@ def _x86(code: str) -> str:
 
 @wp.func_native(
     _x86("""
-    mode.data[0] = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(mode.data[0] | 0x8040);  // flush to zero, and denormals are zero
+    mode_out.data[0] = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(mode_out.data[0] | 0x8040);  // flush to zero, and denormals are zero
 """)
 )
-def _begin(mode: wp.array[wp.uint32]):
+def keep_and_flush(mode_out: wp.array[wp.uint32]):
     """Keep the mode of the thread, and let it count subnormal numbers as zero."""
 
 
 @wp.func_native(_x86("__builtin_ia32_ldmxcsr(mode.data[0]);"))
-def _end(mode: wp.array[wp.uint32]):
+def return_to(mode: wp.array[wp.uint32]):
     """Return to the kept mode."""
 
 
 @wp.kernel(module=wp.get_module("warpbots.subnormals"), enable_backward=False)
 def begin_kernel(mode_out: wp.array[wp.uint32]):
     """Keep the mode of floating-point numbers of this thread, and let it count subnormal numbers as zero."""
-    _begin(mode_out)
+    keep_and_flush(mode_out)
 
 
 @wp.kernel(module=wp.get_module("warpbots.subnormals"), enable_backward=False)
 def end_kernel(mode: wp.array[wp.uint32]):
     """Return to the mode that `begin_kernel` kept."""
-    _end(mode)
+    return_to(mode)
+
+
+def mode_of_thread(device: wp.Device) -> wp.array | None:
+    """Array in which `without_subnormals` keeps the mode of a thread, shape (1,), uint32; None for a GPU."""
+    return None if device.is_cuda else wp.zeros(1, dtype=wp.uint32, device=device)
 
 
 @contextlib.contextmanager
-def without_subnormals(mode: wp.array) -> Iterator[None]:
-    """Context of launches, or of a capture of launches, that count subnormal numbers as zero on a CPU.
+def without_subnormals(mode: wp.array | None) -> Iterator[None]:
+    """Context of launches, or of a capture of launches, that count subnormal numbers as zero.
 
     Args:
-        mode: Array for the mode of the thread, shape (1,), uint32; a graph uses it as long as it exists.
+        mode: `mode_of_thread`, which a captured graph uses as long as it exists; None changes nothing.
     """
-    if mode.device.is_cuda:
+    if mode is None:
         yield
         return
     launch(begin_kernel, 1, [], [mode], mode.device)

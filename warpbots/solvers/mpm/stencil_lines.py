@@ -14,6 +14,7 @@ from typing import NamedTuple
 import warp as wp
 
 from warpbots.numerics import NODE, index_vector, matrix, real, vector
+from warpbots.numerics.threads import emulated
 
 __all__ = ["LineSums", "line_sums", "on_cpu"]
 
@@ -188,15 +189,15 @@ class LineSums(NamedTuple):
     slope: wp.Function
 
 
-@wp.func_native("""
+@wp.func_native(f"""
 #if defined(__CUDA_ARCH__)
     return false;
 #else
-    return true;
+    return {str(not emulated()).lower()};
 #endif
 """)
 def on_cpu() -> bool:
-    """Whether this is code for a CPU; a compiler leaves out the rest."""
+    """Whether this is code for a CPU, unless it uses the kernels of a GPU; a compiler leaves out the other code."""
 
 
 @functools.cache

@@ -17,7 +17,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import ActivationArrays, active_stress, active_work
+from warpbots.actuation_laws import ActivationArrays, active_laws, active_stress, active_work
 from warpbots.materials import elasticity, numbers_type, viscous_stress
 from warpbots.numerics import NODE, Slice, matrix, real
 from warpbots.numerics.simd import add_to, index, item, put
@@ -90,7 +90,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     GridGeometry = grid_geometry(dim)
-    s, driven = stencil(dim), bool(laws)
+    s, driven, proportional = stencil(dim), bool(laws), laws == active_laws((), dim)
     active, active_work_of = active_stress(dim, laws), active_work(dim, laws)
     _, stress, _ = elasticity(law, incompressibility, dim)
     Numbers, numbers, poissons_ratio, count = (
@@ -167,21 +167,24 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
             p = r - w * grid.particles
             S_adj = wp.transpose(F) @ tau_adj @ F
             row = w * copies + (((i - w * group[1]) // chunk) & (copies - 1))
-            for k in range(actuation.start[p], actuation.start[p + 1]):
-                actuator = actuation.actuator[k]
-                channel = actuation.channel[actuator]
-                _actuation, _actuator, active_F_adj, signal_adj, _S_adj = wp.grad(active_work_of)(
-                    actuation, actuator, F, u[w, channel], S_adj
-                )
-                F_adj += active_F_adj
+            for k in range(index(actuation.start, p), index(actuation.start, p + 1)):
+                actuator = index(actuation.actuator, k)
+                channel = index(actuation.channel, actuator)
+                if wp.static(proportional):
+                    signal_adj = active_work_of(actuation, actuator, F, real(1.0), S_adj)
+                else:
+                    _actuation, _actuator, active_F_adj, signal_adj, _S_adj = wp.grad(active_work_of)(
+                        actuation, actuator, F, u[w, channel], S_adj
+                    )
+                    F_adj += active_F_adj
                 if u_adj_out:
                     wp.atomic_add(u_adj_out, row, channel, signal_adj)
 
         tau = stress(F, E, own)
         if wp.static(driven):
-            S = active(actuation, p, w, u, F)
-            tau += F @ S @ wp.transpose(F)
-            F_adj += tau_adj @ F @ wp.transpose(S) + wp.transpose(tau_adj) @ F @ S
+            FS = F @ active(actuation, p, w, u, F)
+            tau += FS @ wp.transpose(F)
+            F_adj += (tau_adj + wp.transpose(tau_adj)) @ FS  # S is symmetric
         if wp.static(damped):
             tau += viscous(C, E, nu, beta)
         if wp.static(composite):
