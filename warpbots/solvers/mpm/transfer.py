@@ -114,8 +114,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
         tau = stress(F, item(material.E, r), numbers(material, r))
         if wp.static(driven):
             p = r - w * grid.particles
-            if actuation.start[p] < actuation.start[p + 1]:
-                tau += F @ active(actuation, p, w, u, F) @ wp.transpose(F)
+            tau += F @ active(actuation, p, w, u, F) @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(item(motion.C, r), item(material.E, r), item(material.nu, r), item(material.beta, r))
         if wp.static(composite):
