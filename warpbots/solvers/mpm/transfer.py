@@ -106,7 +106,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
         r = particle_of(group, part.start + wp.tid(), grid.particles)
         w = index(grid.world, r)
         x = (item(motion.x, r) - grid.lower) * grid.inv_dx
-        if not s.reach(x, grid.resolution) or not own.meets(part, planes, grid, w, x):
+        if not own.meets(part, planes, grid, w, x) or not s.reach(x, grid.resolution):
             return
         F = item(motion.F, r)
         V = item(material.V, r)

@@ -67,7 +67,7 @@ def adj_move_kernel(dim: int, shared: bool = False) -> wp.Kernel:
         r = part.start + wp.tid()
         w = index(grid.world, r)
         x = (item(motion.x, r) - grid.lower) * grid.inv_dx
-        if s.reach(x, grid.resolution) and own.meets(part, planes, grid, w, x):
+        if own.meets(part, planes, grid, w, x) and s.reach(x, grid.resolution):
             F_adj = item(moved_adj.F, r)
             x_adj = item(moved_adj.x, r)
             A = (real(4.0) * grid.inv_dx) * (item(moved_adj.C, r) + dt * (F_adj @ wp.transpose(item(motion.F, r))))
