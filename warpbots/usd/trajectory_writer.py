@@ -23,7 +23,7 @@ from warpbots.usd.reader import read_stage
 from warpbots.usd.rigid.pose_samples import pose_frames
 from warpbots.usd.rigid.robot_reader import points_of
 from warpbots.usd.scene_writer import scene_layer
-from warpbots.usd.soft.point_samples import point_frames
+from warpbots.usd.soft.point_samples import Content, point_frames
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
 from warpbots.usd.stage.units import stage_frame, time_code
 
@@ -45,9 +45,7 @@ def write_trajectory(
     trajectory: Trajectory[Any],
     fps: float,
     every: int,
-    velocities: bool,
-    springs: bool = False,
-    color: str | None = None,
+    content: Content,
 ) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
@@ -56,21 +54,19 @@ def write_trajectory(
         trajectory: The motion.
         fps: Time codes per second.
         every: Number of control intervals between two frames.
-        velocities: Whether to write velocities.
-        springs: Whether to write all springs, or only the bars of trusses.
-        color: Quantity that the colours of soft bodies show; None for the colours of the bodies.
+        content: What of the soft bodies to write.
 
     Raises:
         ValueError: `fps` is not positive, a file of the scene would be overwritten, the trajectory has no frames or no
-            finite positions, `springs` is set for a motion without springs, or `color` is not the name of a quantity.
+            finite positions, springs are asked of a motion without springs, or `color` is not the name of a quantity.
         OSError: A file cannot be written; files that were there before are unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
-    if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
+    if content.springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
-    if color is not None and trajectory.matter is None:
-        raise ValueError(f"color={color!r} needs soft bodies, and the scene has none; leave color out")
+    if content.color is not None and trajectory.matter is None:
+        raise ValueError(f"color={content.color!r} needs soft bodies, and the scene has none; leave color out")
     scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
     results = _results_file(path)
@@ -84,7 +80,7 @@ def write_trajectory(
         if not kept:
             export(layer, place[scene_file])
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
-        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs, color)
+        span = _write_results(place[results], below, trajectory, fps, every, content)
         export(_root([results, scene_file], path.parent, below, fps, span), place[path])
 
 
@@ -137,9 +133,8 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool,
-    color: str | None,
-) -> tuple[float, float]:  # fmt: skip
+    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, content: Content
+) -> tuple[float, float]:
     """Write the layer of the results; returns the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))
     results.timeCodesPerSecond = results.framesPerSecond = fps
@@ -155,8 +150,7 @@ def _write_results(
     if scene.rigid:
         span = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
     if scene.soft:
-        frames = point_frames(found, scene, trajectory, every, frame, velocities, springs, color)
-        span = _write_frames(results, frames, fps)
+        span = _write_frames(results, point_frames(found, scene, trajectory, every, frame, content), fps)
     if any(changes_place(o, trajectory.scene.actuators) for o in trajectory.scene.obstacles):
         _write_frames(results, obstacle_frames(stage, paths, trajectory, every, frame), fps)
     results.startTimeCode, results.endTimeCode = span

@@ -10,6 +10,7 @@ from warpbots.scene.field_types import checked, shown
 from warpbots.trajectory import Trajectory
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.single_file import write_single_file
+from warpbots.usd.soft.point_samples import Content
 from warpbots.usd.stage.stage_files import PACKAGE, export, replacing_layers
 from warpbots.usd.trajectory_writer import refuse_overwriting, write_trajectory
 
@@ -23,6 +24,8 @@ def write(
     fps: float = 60.0,
     every: int = 1,
     velocities: bool = False,
+    surfaces: bool = True,
+    particles: bool = True,
     springs: bool = False,
     flat: bool = False,
     color: str | None = None,
@@ -47,7 +50,12 @@ def write(
         what: A `Scene`, or a trajectory.
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Number of control intervals between two frames of a trajectory.
-        velocities: Whether to write the velocities of particles in addition to their positions, which doubles the size.
+        velocities: Whether to write the velocities of all points in addition to their positions, for motion blur; it
+            doubles the size.
+        surfaces: Whether the soft bodies of a trajectory have meshes with normals: the skin of particles that pictures
+            show, or the surface of tetrahedra.
+        particles: Whether the particles or tetrahedra of bodies that have a mesh are written, too, as guides, which
+            viewers show on request. Without them a file has 15 bytes for each vertex and frame.
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
@@ -69,8 +77,8 @@ def write(
     elif isinstance(what, Trajectory):
         refuse_overwriting(path, what.scene)
         several = functools.partial(
-            write_trajectory, trajectory=what, fps=fps, every=every, velocities=velocities, springs=springs,
-            color=color,
+            write_trajectory, trajectory=what, fps=fps, every=every,
+            content=Content(surfaces, particles, velocities, springs, color),
         )  # fmt: skip
     else:
         raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
