@@ -21,9 +21,9 @@ from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.prim_editing import Target, editable, main_prim, read_name, rename
 from warpbots.usd.stage.scene_settings import write_settings
 from warpbots.usd.stage.stage_files import sign
-from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.units import StageUnits, stage_frame
 
-__all__ = ["scene_layer"]
+__all__ = ["scene_layer", "target_of"]
 
 _FPS = 60.0
 
@@ -45,7 +45,7 @@ def _author(layer: Sdf.Layer, scene: Scene) -> None:
     stage = Usd.Stage.Open(layer)
     found = take_inventory(stage)
     frame = stage_frame(stage, scene.dim)
-    target = Target(stage, frame, _base(stage, scene), _extent(scene))
+    target = target_of(stage, scene, frame)
     _write_parts(target, scene, found)
     settings = found.settings or UsdPhysics.Scene.Define(stage, target.base.AppendChild("PhysicsScene")).GetPrim()
     write_settings(settings, scene, frame)
@@ -56,6 +56,11 @@ def _author(layer: Sdf.Layer, scene: Scene) -> None:
         stage.SetEndTimeCode(float(np.ceil(max(ends) * stage.GetTimeCodesPerSecond())))
     if scene.source is not None:
         check(stage, scene)
+
+
+def target_of(stage: Usd.Stage, scene: Scene, frame: StageUnits) -> Target:
+    """`stage` as a place for prims of `scene`; its default prim gets the name of the scene."""
+    return Target(stage, frame, _base(stage, scene), _extent(scene))
 
 
 def _new_layer() -> Sdf.Layer:

@@ -37,12 +37,17 @@ def write(
     Reading the file gives an equal scene, to the last bit. Rigid bodies written by another program are not changed; a
     scene whose rigid bodies differ from those bodies of its `source` is refused.
 
-    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene. The file of
-    the scene is not changed; a scene without a file is written to the same folder as ``<name>_scene``. Parameters that
-    the rollout replaced are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file
-    to open, and `read` returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion
-    and does not simulate it. Obstacles that move have their poses in each frame, drives included. In the file of a
-    scene they move as their tables prescribe.
+    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene, which is
+    not changed. A scene that has no file, or whose file is in another folder, is written to the same folder as
+    ``<name>_scene``, so that the files of a motion move together. Parameters that the rollout replaced are baked into
+    that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and `read` returns the scene
+    from it. Rigid bodies are kinematic there, so that a player shows their motion and does not simulate it. Obstacles
+    that move have their poses in each frame, drives included. In the file of a scene they move as their tables
+    prescribe.
+
+    Both have a camera, lights and materials, unless the source has its own. The camera of a trajectory sees the whole
+    motion, or moves along a long way; the first cameras of usdview and Omniverse are this one. ``Lights`` has a variant
+    for Omniverse, whose units of light differ from those of other programs.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file. Text (.usda) is slow and large for meshes; a .usdz package holds all

@@ -43,6 +43,9 @@ class MovingPoints:
         """
         self._points, self._follows, self._frame = points, follows, frame
         self._local = np.linalg.inv(frame.matrix(points.GetPrim()))
+        said = points.GetPrim().GetAttribute("widths")
+        self.widths = np.asarray(said.Get() if said else [0.0])
+        """Widths of the points now, or one width for all [m]; 0 for a mesh."""
 
     @property
     def prim(self) -> Usd.Prim:
@@ -61,6 +64,12 @@ class MovingPoints:
         self._points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(rates), code)
         return values.nbytes + rates.nbytes
 
+    def write_extents(self) -> None:
+        """Write the extents of all frames so far again, for the widths that the points have now."""
+        places, extents = self._points.GetPointsAttr(), self._points.GetExtentAttr()
+        for code in places.GetTimeSamples():
+            extents.Set(self._extent(np.asarray(places.Get(code))), code)
+
     def write_colors(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
         """Write `values` of all points of matter, shape (n,), as colours; returns the number of bytes."""
         if not shown.known[self._follows].all():
@@ -75,8 +84,7 @@ class MovingPoints:
         """Bounding box of all points, enlarged by half the widths of the points, shape (2, 3)."""
         if not len(values):
             return UsdGeom.Boundable.ComputeExtentFromPlugins(self._points, Usd.TimeCode.EarliestTime())
-        said = self.prim.GetAttribute("widths")
-        widths = np.asarray(said.Get() if said else [0.0])
+        widths = self.widths
         radius = 0.5 * (widths[:, None] if len(widths) == len(values) else widths.max())
         return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
 

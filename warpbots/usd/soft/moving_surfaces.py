@@ -25,7 +25,7 @@ from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["BodySurface", "MovingSurface", "node_surface", "skin_surfaces"]
 
-_THIN = 0.05
+_THIN = 0.1
 """Half of the thickness of the plate of a 2D body divided by the longest edge of the body."""
 
 _NUDGE = 1e-3
@@ -90,11 +90,11 @@ def skin_surfaces(scene: Scene, matter: Matter, frame: StageUnits) -> dict[int, 
 
 
 def _skin(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> BodySurface:
-    drawn = _drawn_points(skin, matter)
+    drawn, holds = _drawn_points(skin, matter), _holds(matter)
 
     def at(x: np.ndarray) -> Moment:
         vertices, intact, bare = skin.at(matter.drawn_at(x))
-        return Moment(vertices) if intact.all() else Moment(vertices, intact, bare[drawn])
+        return Moment(vertices) if holds or intact.all() else Moment(vertices, intact, bare[drawn])
 
     return BodySurface(skin.body, skin.faces, at, _nearest(skin.owner, matter), _NUDGE * skin.spacing)
 
@@ -111,17 +111,23 @@ def _plate(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> BodyS
     rest[:, 1] = depth * side
     origin, faces = creased(rest, faces)
     along, behind, drawn = origin % len(flat), depth * side[origin], _drawn_points(skin, matter)
+    holds = _holds(matter)
 
     def at(x: np.ndarray) -> Moment:
         points, torn = carried.at(matter.drawn_at(x)[skin.members])
         vertices = frame.lift(points)[along]
         vertices[:, 1] = behind
-        if not torn.any():
+        if holds or not torn.any():
             return Moment(vertices)
         return Moment(vertices, ~torn[along][faces].any(axis=1), skin.at(matter.drawn_at(x))[2][drawn])
 
     owner = skin.members[cKDTree(skin.rest).query(flat)[1]][along]
     return BodySurface(skin.body, faces, at, _nearest(owner, matter), _NUDGE * skin.spacing)
+
+
+def _holds(matter: Matter) -> bool:
+    """Whether matter cannot tear: a lattice whose springs cannot break, however much its cells are distorted."""
+    return len(matter.springs) > 0 and not matter.inelastic
 
 
 def _drawn_points(skin: Skin, matter: Matter) -> np.ndarray:

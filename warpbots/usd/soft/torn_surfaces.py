@@ -56,10 +56,11 @@ class UncoveredPoints:
         self._codes = [self._codes[0] if self._codes else code, code]
         if self._points is None:
             return 0
-        size = self._points.write(code, now)
+        size = 0
         if self._drawn:
-            size += self._write_widths(self._wide * (0.0 if bare is None else bare), code)
-        return size
+            self._points.widths = self._wide * (0.0 if bare is None else bare)
+            size = self._write_widths(self._points.widths, code)
+        return size + self._points.write(code, now)
 
     def write_colors(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
         """Write `values` of all points of matter, shape (n,), as colours; returns the number of bytes."""
@@ -67,16 +68,18 @@ class UncoveredPoints:
 
     def _begin(self) -> MovingPoints:
         points = self._define(self._follows)
-        self._wide = np.asarray(points.GetWidthsAttr().Get(), dtype=np.float32)
         self._points = MovingPoints(points, self._follows, self._frame)
+        self._wide = np.asarray(self._points.widths, dtype=np.float32)
         return self._points
 
     def _draw(self) -> None:
         points = self._points or self._begin()
         UsdGeom.Imageable(points.prim).CreatePurposeAttr(UsdGeom.Tokens.default_)
         self._drawn = True
-        for code in dict.fromkeys(self._codes):
+        for code in dict.fromkeys(self._codes):  # the surface covered all of them until now
             self._write_widths(0.0 * self._wide, code)
+        points.widths = 0.0 * self._wide
+        points.write_extents()
 
     def _write_widths(self, widths: np.ndarray, code: float) -> int:
         widths = np.ascontiguousarray(widths, dtype=np.float32)
