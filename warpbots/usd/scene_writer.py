@@ -50,6 +50,8 @@ def _author(layer: Sdf.Layer, scene: Scene) -> None:
     settings = found.settings or UsdPhysics.Scene.Define(stage, target.base.AppendChild("PhysicsScene")).GetPrim()
     write_settings(settings, scene, frame)
     add_camera_and_lights(target, scene)
+    if not (model := Usd.ModelAPI(stage.GetDefaultPrim())).GetAssetInfo():
+        model.SetAssetName(scene.name)
     ends = [o.motion.times[-1] for o in scene.obstacles if o.motion is not None]
     if ends and not stage.HasAuthoredTimeCodeRange():
         stage.SetStartTimeCode(0.0)

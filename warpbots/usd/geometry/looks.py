@@ -7,7 +7,10 @@ from warpbots.materials import FLUIDS
 from warpbots.scene import CamClay, DruckerPrager, Material, VonMises
 from warpbots.usd.stage.attributes import apply
 
-__all__ = ["GROUND", "GROUND_ROUGHNESS", "RIGID_ROUGHNESS", "ensure_look", "roughness_of", "show_colors", "write_look"]
+__all__ = [
+    "GROUND", "GROUND_ROUGHNESS", "RIGID_ROUGHNESS", "ensure_look", "roughness_of", "show_colors",
+    "update_look", "write_look",
+]  # fmt: skip
 
 GROUND = (0.74, 0.72, 0.69)
 """Colour of obstacles, darker than white so that light cannot blot them out."""
@@ -40,6 +43,13 @@ def write_look(prim: Usd.Prim, color: tuple[float, float, float], roughness: flo
     material, shader = _material(prim, "Look", roughness)
     shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(Gf.Vec3f(*_linear(color)))
     _bind(prim, material)
+
+
+def update_look(prim: Usd.Prim, color: tuple[float, float, float], roughness: float) -> None:
+    """Write the look of `prim`, unless another program has bound a material to it for all purposes."""
+    bound = UsdShade.MaterialBindingAPI(prim).GetDirectBinding().GetMaterialPath()
+    if bound.isEmpty or bound == prim.GetPath().AppendChild("Look"):
+        write_look(prim, color, roughness)
 
 
 def ensure_look(prim: Usd.Prim, color: tuple[float, float, float], roughness: float) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
-from warpbots.scene import HalfSpace, Points, Posed, Shape, Truss, Union, dimension
+from warpbots.scene import HalfSpace, Points, Posed, Shape, TetMesh, Truss, Union, dimension
 from warpbots.surfaces.plates import plate
 from warpbots.surfaces.triangles import creased, triangles_of, vertex_normals
 from warpbots.usd.stage.applied_schemas import RESULT_API
-from warpbots.usd.stage.attributes import apply
+from warpbots.usd.stage.attributes import apply, schemas
 
-__all__ = ["write_surfaces"]
+__all__ = ["renew_surfaces", "write_surfaces"]
 
 _CELLS = 40
 """Number of cells along the longest edge of the plate of a 2D shape."""
@@ -27,9 +27,24 @@ _DEEP = 0.5
 """Extent of the ground of a 2D scene across the plane, relative to its extent along it."""
 
 
-def write_surfaces(
-    prim: Usd.Prim, shape: Shape, middle: np.ndarray | None = None, reach: float = 0.0, whole: bool = False
-) -> None:
+def renew_surfaces(prim: Usd.Prim, shape: Shape) -> None:
+    """Define the mesh ``Surface`` beside tetrahedra, which neither Blender nor all versions of Omniverse draw.
+
+    Other shapes are drawn as they are, so that an edit of them is seen. A mesh that is there already is replaced.
+
+    Args:
+        prim: The prim of a body or an obstacle that warpbots wrote.
+        shape: The shape, in coordinates of `prim` [m].
+    """
+    there = prim.GetChild("Surface")
+    if there and RESULT_API in schemas(there):
+        prim.GetStage().RemovePrim(there.GetPath())
+    leaves = list(_leaves(prim.GetChild("Shape"), shape, np.eye(4)))
+    if any(isinstance(solid, TetMesh) for _, solid, _ in leaves):
+        write_surfaces(prim, shape)
+
+
+def write_surfaces(prim: Usd.Prim, shape: Shape, middle: np.ndarray | None = None, reach: float = 0.0) -> None:
     """Define the mesh ``Surface`` of a body or an obstacle, and make the shapes that it shows guides.
 
     Args:
@@ -37,11 +52,10 @@ def write_surfaces(
         shape: The shape, in coordinates of `prim` [m].
         middle: Point around which half-spaces are drawn, shape (3,); None to leave half-spaces as they are.
         reach: Distance up to which half-spaces are drawn [m].
-        whole: Whether shapes that are meshes already also get a surface.
     """
     stage, parts = prim.GetStage(), []
     for leaf, solid, pose in _leaves(prim.GetChild("Shape"), shape, np.eye(4)):
-        if isinstance(solid, Points | Truss) or (leaf.GetTypeName() == "Mesh" and not whole):
+        if isinstance(solid, Points | Truss) or leaf.GetTypeName() == "Mesh":
             continue
         if isinstance(solid, HalfSpace):
             if middle is None:
