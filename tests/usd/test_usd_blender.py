@@ -19,7 +19,7 @@ from PIL import Image
 
 import warpbots as wb
 from warpbots import usd
-from warpbots.scene import Box, Capsule, Cylinder, Points, Sheet, Sphere, Union
+from warpbots.scene import Box, Capsule, Cylinder, Points, Sheet, Sphere, TetMesh, Union
 
 BLENDER = os.environ.get("WARPBOTS_BLENDER", "")
 pytestmark = [
@@ -158,10 +158,29 @@ def test_one_file(tmp_path):
     assert_seen(tmp_path / "drop.usdz", [BLUE], tmp_path)
 
 
-def test_points_are_drawn_without_colour(tmp_path):
-    """Blender gives points no material: bodies of points are white there; if this fails, the page on USD is wrong."""
-    places = np.stack(np.meshgrid(*[np.linspace(-0.1, 0.1, 6)] * 3), axis=-1).reshape(-1, 3) + [0.0, 0.0, 0.2]
-    cloud = wb.SoftBody("cloud", Points(places, np.full(216, 6e-5)), SOFT, color=BLUE)
-    usd.write(tmp_path / "cloud.usda", motion(wb.Scene([cloud], obstacles=[wb.floor()]), wb.MPM(dx=0.08), 3))
-    _, pictures = opened(tmp_path / "cloud.usda", tmp_path / "pictures")
-    assert share(pictures[0], BLUE)[0] < 0.01
+def test_water_and_points(tmp_path):
+    """Bodies without a skin are seen as their particles."""
+    liquid = wb.Material(2e4, 1 / 3, 1000.0, "weakly_compressible")
+    water = wb.SoftBody("water", Box((-0.1, -0.1, 0.0), (0.1, 0.1, 0.2)), liquid, color=BLUE)
+    places = np.stack(np.meshgrid(*[np.linspace(-0.1, 0.1, 6)] * 3), axis=-1).reshape(-1, 3) + [0.5, 0.0, 0.15]
+    cloud = wb.SoftBody("cloud", Points(places, np.full(216, 6e-5)), SOFT, color=RED)
+    scene = wb.Scene([water, cloud], obstacles=[wb.floor()], domain=((-0.6, -0.6, -0.1), (1.1, 0.6, 0.5)))
+    usd.write(tmp_path / "water.usda", motion(scene, wb.MPM(dx=0.05), 8, 1 / 60))
+    assert_seen(tmp_path / "water.usda", [BLUE, RED], tmp_path)
+
+
+@pytest.mark.parametrize("solid", ["shapes", "tetrahedra"])
+def test_a_scene(solid, tmp_path):
+    """Shapes have colours in Blender with `surfaces`, and tetrahedra in any case."""
+    bodies = [ball(), lattice_block()]
+    if solid == "tetrahedra":
+        meshed = wb.Simulation(wb.Scene(bodies), wb.ProjectiveDynamics(0.04), 1 / 60).model.matter
+        bodies = []
+        for name, color, mesh in zip(("ball", "block"), (BLUE, RED), meshed.meshes, strict=True):
+            inside = (meshed.tets[:, 0] >= mesh.nodes.start) & (meshed.tets[:, 0] < mesh.nodes.stop)
+            tets = TetMesh(meshed.position[mesh.nodes], meshed.tets[inside] - mesh.nodes.start)
+            bodies.append(wb.SoftBody(name, tets, SOFT, color=color))
+    scene = wb.Scene(bodies, obstacles=[wb.floor()], name="still")
+    usd.write(tmp_path / "still.usdc", scene, surfaces=solid == "shapes")
+    assert usd.read(tmp_path / "still.usdc") == scene
+    assert_seen(tmp_path / "still.usdc", [BLUE, RED], tmp_path)

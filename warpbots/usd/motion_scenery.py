@@ -8,7 +8,7 @@ from pxr import Sdf, UsdGeom
 from warpbots.scene import Heightfield, Scene, Shape
 from warpbots.surfaces.ground_height import floor_height
 from warpbots.usd.geometry.looks import GROUND, GROUND_ROUGHNESS, RIGID_ROUGHNESS, ensure_look
-from warpbots.usd.geometry.shape_surfaces import write_surfaces
+from warpbots.usd.geometry.shape_surfaces import GROUND_REACH, hide_walls, write_surfaces
 from warpbots.usd.stage.camera_and_lights import MotionBox, add_camera_and_lights, follow
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable
@@ -18,9 +18,6 @@ __all__ = ["complete"]
 
 _NEAR = 0.5
 """Distance up to which obstacles are in the picture, and half of their largest size, relative to the motion."""
-
-_GROUND = 6.0
-"""Distance up to which the ground is drawn, relative to the size of the motion."""
 
 _MOST = 1000
 """Largest number of frames from which the camera takes the place of the bodies."""
@@ -49,7 +46,7 @@ def complete(
     middle, reach = None, 0.0
     if motion is not None:
         lower, upper = motion.bounds
-        middle, reach = (lower + upper) / 2.0, _GROUND * float(np.linalg.norm(upper - lower))
+        middle, reach = (lower + upper) / 2.0, GROUND_REACH * float(np.linalg.norm(upper - lower))
     for name, path in {b.name: found.bodies[b.name].GetPath() for b in scene.rigid}.items():
         body = next(b for b in scene.rigid if b.name == name)
         if body.shape is not None:
@@ -78,6 +75,7 @@ def _dress(
     ensure_look(prim, color, roughness)
     if surfaces and UsdGeom.Imageable(prim).ComputeVisibility() != UsdGeom.Tokens.invisible:
         write_surfaces(prim, shape, middle, reach)
+    hide_walls(prim, shape)
 
 
 def _is_near(shape: Shape, motion: MotionBox, lift) -> bool:

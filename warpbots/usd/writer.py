@@ -24,7 +24,7 @@ def write(
     fps: float = 60.0,
     every: int = 1,
     velocities: bool = False,
-    surfaces: bool = True,
+    surfaces: bool | None = None,
     particles: bool = True,
     springs: bool = False,
     flat: bool = False,
@@ -57,8 +57,10 @@ def write(
         every: Number of control intervals between two frames of a trajectory.
         velocities: Whether to write the velocities of all points in addition to their positions, for motion blur; it
             doubles the size.
-        surfaces: Whether the soft bodies of a trajectory have meshes with normals: the skin of particles that pictures
-            show, or the surface of tetrahedra.
+        surfaces: Whether every body and obstacle has a mesh with normals in addition to its shape or its particles:
+            the skin of particles that pictures show, or the surface of tetrahedra. Blender draws materials on meshes
+            alone. By default a trajectory has such meshes; a scene has them only where its shape is a mesh of
+            tetrahedra, because they do not follow if another program edits the shape.
         particles: Whether the particles or tetrahedra of bodies that have a mesh are written, too, as guides, which
             viewers show on request. Without them a file has 15 bytes for each vertex and frame.
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
@@ -78,12 +80,12 @@ def write(
     """
     path = Path(path).resolve()  # open layers have resolved paths
     if isinstance(what, Scene):
-        several = functools.partial(_write_scene, scene=what)
+        several = functools.partial(_write_scene, scene=what, surfaces=bool(surfaces))
     elif isinstance(what, Trajectory):
         refuse_overwriting(path, what.scene)
         several = functools.partial(
             write_trajectory, trajectory=what, fps=fps, every=every,
-            content=Content(surfaces, particles, velocities, springs, color),
+            content=Content(surfaces is not False, particles, velocities, springs, color),
         )  # fmt: skip
     else:
         raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
@@ -93,6 +95,6 @@ def write(
         several(path)
 
 
-def _write_scene(path: Path, scene: Scene) -> None:
+def _write_scene(path: Path, scene: Scene, surfaces: bool) -> None:
     with replacing_layers(path) as (temporary,):
-        export(scene_layer(scene, path.parent), temporary)
+        export(scene_layer(scene, path.parent, surfaces), temporary)

@@ -15,13 +15,19 @@ from warpbots.surfaces.triangles import creased, triangles_of, vertex_normals
 from warpbots.usd.stage.applied_schemas import RESULT_API
 from warpbots.usd.stage.attributes import apply, schemas
 
-__all__ = ["renew_surfaces", "write_surfaces"]
+__all__ = ["GROUND_REACH", "hide_walls", "renew_surfaces", "write_surfaces"]
+
+GROUND_REACH = 6.0
+"""Distance up to which the ground is drawn, relative to the size of the scene or the motion."""
 
 _CELLS = 40
 """Number of cells along the longest edge of the plate of a 2D shape."""
 
 _THIN = 0.11
 """Half of the thickness of such a plate, relative to its longest edge; in front of and behind the bodies."""
+
+_STEEPEST = 0.3
+"""Vertical component of the normal of a plane up to which it is a wall."""
 
 _DEEP = 0.5
 """Extent of the ground of a 2D scene across the plane, relative to its extent along it."""
@@ -44,6 +50,18 @@ def renew_surfaces(prim: Usd.Prim, shape: Shape) -> None:
         write_surfaces(prim, shape)
 
 
+def hide_walls(prim: Usd.Prim, shape: Shape) -> None:
+    """Make half-spaces guides that are not ground: a wall without end hides what is in front of it or behind it."""
+    for leaf, solid, pose in _leaves(prim.GetChild("Shape"), shape, np.eye(4)):
+        if isinstance(solid, HalfSpace) and _is_wall(solid, pose):
+            UsdGeom.Imageable(leaf).CreatePurposeAttr(UsdGeom.Tokens.guide)
+
+
+def _is_wall(shape: HalfSpace, pose: np.ndarray) -> bool:
+    normal = np.array(shape.normal if len(shape.normal) == 3 else (shape.normal[0], 0.0, shape.normal[1]))
+    return bool((pose[:3, :3] @ normal)[2] <= _STEEPEST * np.linalg.norm(normal))
+
+
 def write_surfaces(prim: Usd.Prim, shape: Shape, middle: np.ndarray | None = None, reach: float = 0.0) -> None:
     """Define the mesh ``Surface`` of a body or an obstacle, and make the shapes that it shows guides.
 
@@ -58,7 +76,7 @@ def write_surfaces(prim: Usd.Prim, shape: Shape, middle: np.ndarray | None = Non
         if isinstance(solid, Points | Truss) or leaf.GetTypeName() == "Mesh":
             continue
         if isinstance(solid, HalfSpace):
-            if middle is None:
+            if middle is None or _is_wall(solid, pose):
                 continue
             vertices, faces = _plane(solid, middle, reach)
         else:

@@ -1,7 +1,8 @@
 """Surfaces that move: the mesh of each soft body in a motion, with normals and colours.
 
 The surface of a body follows the nodes of a solver that has meshed the body, or is the skin of its particles, as in
-pictures. A body of a 2D scene is a plate.
+pictures. A body of a 2D scene is a plate. The particles of fluids and grains are small octahedra: programs such as
+Blender draw points without their material.
 """
 
 import dataclasses
@@ -17,19 +18,28 @@ from warpbots.surfaces.carried_points import CarriedPoints
 from warpbots.surfaces.plates import plate
 from warpbots.surfaces.skin import Skin, skins_of
 from warpbots.surfaces.triangles import creased, vertex_normals
+from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.soft.moving_points import SoftFrame
 from warpbots.usd.soft.point_values import PointValues
 from warpbots.usd.soft.sampled_normals import SampledNormals
 from warpbots.usd.stage.color_map import write_colors
 from warpbots.usd.stage.units import StageUnits
 
-__all__ = ["BodySurface", "MovingSurface", "node_surface", "skin_surfaces"]
+__all__ = ["BodySurface", "MovingSurface", "grain_surface", "node_surface", "skin_surfaces"]
 
 _THIN = 0.1
 """Half of the thickness of the plate of a 2D body divided by the longest edge of the body."""
 
 _NUDGE = 1e-3
 """Distance by which particles move for the velocities of vertices, divided by the distance between particles."""
+
+
+_TIPS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.float64)
+_SIDES = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
+"""Corners and faces of an octahedron."""
+
+_BALL = {2: (1.0 / np.pi) ** 0.5, 3: (3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)}
+"""Radius of a disc or a ball divided by the edge of a square or a cube of the same size."""
 
 
 class Moment(NamedTuple):
@@ -58,6 +68,7 @@ class BodySurface:
         at: Function of the positions of all points of matter [m], shape (n, dim), that returns the surface.
         carry: Function from values of all points of matter, shape (n,), to values of the vertices.
         step: Distance by which points of matter may move for a difference quotient [m].
+        normals: Unit normals of the vertices if they never change, shape (n, 3); None if they follow from the faces.
     """
 
     body: int
@@ -65,6 +76,7 @@ class BodySurface:
     at: Callable[[np.ndarray], Moment]
     carry: Callable[[np.ndarray], np.ndarray]
     step: float
+    normals: np.ndarray | None = None
 
 
 def node_surface(mesh: Surface, position: np.ndarray, frame: StageUnits) -> BodySurface:
@@ -80,6 +92,25 @@ def node_surface(mesh: Surface, position: np.ndarray, frame: StageUnits) -> Body
     follows = nodes[origin]
     size = float(np.ptp(position[nodes], axis=0).max(initial=0.0))
     return BodySurface(mesh.body, faces, lambda x: Moment(frame.lift(x[follows])), lambda values: values[follows], size)
+
+
+def grain_surface(body: int, matter: Matter, frame: StageUnits) -> BodySurface:
+    """Particles as octahedra with the normals of balls, for bodies without a skin such as fluids and sand.
+
+    Args:
+        body: Index of the body in the scene.
+        matter: All soft matter at rest.
+        frame: Units and axes of the stage.
+    """
+    members = np.flatnonzero(np.asarray(matter.body) == body)
+    spacing = width(np.asarray(matter.volume)[members], frame.dim)
+    offset = (_BALL[frame.dim] * spacing[:, None, None] * _TIPS).reshape(-1, 3)
+    faces = (len(_TIPS) * np.arange(len(members))[:, None, None] + _SIDES).reshape(-1, 3)
+    follows = np.repeat(members, len(_TIPS))
+    return BodySurface(
+        body, faces, lambda x: Moment(frame.lift(x[follows]) + offset), lambda values: values[follows],
+        float(spacing.min(initial=1.0)), np.tile(_TIPS, (len(members), 1)),
+    )  # fmt: skip
 
 
 def skin_surfaces(scene: Scene, matter: Matter, frame: StageUnits) -> dict[int, BodySurface]:
@@ -161,6 +192,8 @@ class MovingSurface:
         mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         mesh.SetNormalsInterpolation(UsdGeom.Tokens.vertex)
         self._normals = SampledNormals(mesh)
+        if surface.normals is not None:
+            mesh.CreateNormalsAttr(Vt.Vec3fArray.FromNumpy(surface.normals.astype(np.float32)))
 
     @property
     def prim(self) -> Usd.Prim:
@@ -181,8 +214,9 @@ class MovingSurface:
             mesh.GetExtentAttr().Set(extent)
         mesh.GetPointsAttr().Set(points, code)
         mesh.GetExtentAttr().Set(extent, code)
-        normals = vertex_normals(moment.vertices, self._surface.faces)
-        size = values.nbytes + self._normals.write(code, normals, now.last) + self._write_tears(code, moment.intact)
+        size = values.nbytes + self._write_tears(code, moment.intact)
+        if self._surface.normals is None:
+            size += self._normals.write(code, vertex_normals(moment.vertices, self._surface.faces), now.last)
         if now.velocity is not None:
             rates = np.ascontiguousarray(self._rates(moment.vertices, now), dtype=np.float32)
             mesh.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(rates), code)

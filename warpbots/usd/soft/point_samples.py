@@ -18,7 +18,13 @@ from warpbots.trajectory import Trajectory
 from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.geometry.looks import ensure_look, roughness_of, show_colors
 from warpbots.usd.soft.moving_points import MovingCurves, MovingMesh, MovingPoints, SoftFrame
-from warpbots.usd.soft.moving_surfaces import BodySurface, MovingSurface, node_surface, skin_surfaces
+from warpbots.usd.soft.moving_surfaces import (
+    BodySurface,
+    MovingSurface,
+    grain_surface,
+    node_surface,
+    skin_surfaces,
+)
 from warpbots.usd.soft.point_values import PointValues, point_values
 from warpbots.usd.soft.sampled_normals import CornerNormals
 from warpbots.usd.soft.torn_surfaces import UncoveredPoints
@@ -145,7 +151,10 @@ def point_frames(
             if k in meshes:
                 parts = _moving_mesh(part, meshes[k], content)
             else:
-                parts = _moving_points(part, skins.get(k), content)
+                surface = skins.get(k)
+                if surface is None and content.surfaces and part.members.any() and not bars_of(body.shape):
+                    surface = grain_surface(k, matter, frame)
+                parts = _moving_points(part, surface, content)
             moving += parts
             if shown is not None and shown.known[part.members].all():
                 for prim in filter(None, (each.prim for each in parts)):
