@@ -43,6 +43,12 @@ while True:
 """
 
 
+def last_words(process):
+    """What a process has written to its standard error, after its end."""
+    process.kill()
+    return process.communicate()[1]
+
+
 @pytest.fixture(params=[("springs", {}), ("mpm", {}), ("mpm", {"worlds": 4})], ids=["springs", "mpm", "worlds"])
 def running(request):
     """A process that runs on and on with two threads, and has begun."""
@@ -51,11 +57,10 @@ def running(request):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert process.stdout.readline() == "ready\n", process.communicate()[1]
+        assert process.stdout.readline() == "ready\n", last_words(process)
         yield process
     finally:
-        process.kill()
-        process.communicate()
+        last_words(process)
 
 
 @pytest.mark.slow
@@ -65,7 +70,7 @@ def test_interrupts_end_a_rollout_and_the_next_is_right(running):
     for wait in (0.11, 0.02, 0.07, 0.0, 0.13):
         time.sleep(wait)
         running.send_signal(signal.SIGINT)
-        assert running.stdout.readline() == "right\n", running.communicate(timeout=60)[1]
+        assert running.stdout.readline() == "right\n", last_words(running)
         assert running.stdout.readline() == "ready\n"
 
 
