@@ -156,6 +156,7 @@ WRITES_NATIVELY = {
     "add_multiples": {0},
     "add_to": {0},
     "deposit": {0},
+    "factorise_at": {0, 1},
     "fetch": set(),
     "gather_lines": set(),
     "index": set(),
@@ -165,6 +166,7 @@ WRITES_NATIVELY = {
     "return_to": set(),
     "scatter_lines": {0},
     "slope_lines": set(),
+    "solve_at": {2},
     "within": set(),
 }
 """Functions in C++ that take arrays, by name: the arguments that they write."""
