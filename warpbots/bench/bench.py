@@ -314,7 +314,7 @@ class Bench:
         return self.drawing.picture(self.state, self.shown_control, self.time, **self._factors.parameters())
 
     def serve(self, port: int = 0, opened: Callable[[str], object] = webbrowser.open) -> None:
-        """Show the bench in the browser until Ctrl-C, from a server that only this computer reaches.
+        """Show the bench in the browser until Ctrl-C or `close`, from a server that only this computer reaches.
 
         Args:
             port: Port of the server; 0 for a free one.

@@ -467,6 +467,7 @@ export function bench(root, channel) {
     const find = name => root.querySelector(name), canvas = find(".wb-view");
     const buttons = Object.fromEntries([...root.querySelectorAll("[data-do]")].map(b => [b.dataset.do, b]));
     const picture = new Picture(canvas), sliders = {control: [], factor: {}};
+    const playing = {on: false, since: 0};
     let curves, frame, dirty = false, stopped = false, held = null, said = "";
     const say = (type, more = {}) => channel.send({type, ...more});
 
@@ -551,8 +552,9 @@ export function bench(root, channel) {
             made.value.textContent = `${(factor * made.typical).toPrecision(3)} ${made.unit === "1" ? "" : made.unit}`;
             if (now - made.moved > 500) made.input.value = Math.log2(factor);
         }
-        buttons.play.textContent = frame.playing ? "❚❚" : "▶";
-        buttons.play.ariaLabel = frame.playing ? "Pause" : "Play";
+        if (now - playing.since > 500) playing.on = frame.playing;
+        buttons.play.textContent = playing.on ? "❚❚" : "▶";
+        buttons.play.ariaLabel = playing.on ? "Pause" : "Play";
         buttons.record.textContent = frame.recording === null ? "Record" : `Stop ${frame.recording.toFixed(1)} s`;
         buttons.record.classList.toggle("wb-on", frame.recording !== null);
         const slow = frame.playing && frame.ratio !== null && frame.ratio < 0.9 * frame.speed;
@@ -631,7 +633,11 @@ export function bench(root, channel) {
         event.preventDefault();
     }, {passive: false});
     const act = {
-        play: () => say(frame?.playing ? "pause" : "play"),
+        play: () => {  // at once: a second click means the opposite, even before the first one is answered
+            playing.on = !playing.on;
+            playing.since = performance.now();
+            say(playing.on ? "play" : "pause");
+        },
         step: () => say("step"),
         reset: () => say("reset"),
         record: () => say(frame?.recording == null ? "record" : "stop"),
@@ -673,9 +679,16 @@ function render({model, el}) {
         end();
         root.remove();
     };
-    let out = false;
-    requestAnimationFrame(() => { out = takeOut(root, leave, () => model.send({from: name, what: {type: "taken out"}})); });
-    return () => { if (!out) leave(); };
+    let out = false, left = false;
+    const attached = () => {  // a view may be made before its place in the page is there
+        if (!left && !root.isConnected) requestAnimationFrame(attached);
+        else out = !left && takeOut(root, leave, () => model.send({from: name, what: {type: "taken out"}}));
+    };
+    requestAnimationFrame(attached);
+    return () => {
+        left = !out;
+        if (left) leave();
+    };
 }
 
 // A stored notebook shows a widget as an error once its kernel is gone. In JupyterLab the view therefore moves beside

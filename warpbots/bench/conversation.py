@@ -1,6 +1,7 @@
 """The conversation between a bench and the browsers that show it."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,7 @@ class Conversation:
 
     def __init__(self, bench: "Bench"):
         self._bench, self._pace = bench, Pace()
-        self._waiting: dict[Any, int] = {}  # pictures that each browser has not drawn yet
-        self._send: dict[Any, Send] = {}
+        self._viewers: dict[Any, _Viewer] = {}
         self._task: asyncio.Task | None = None
 
     def join(self, viewer: Any, send: Send) -> None:
@@ -44,19 +44,17 @@ class Conversation:
             send: A function that sends a message and some buffers to it.
         """
         send({"type": "scene", **self._bench.header()}, [self._bench.drawing.geometry()])
-        self._send[viewer], self._waiting[viewer] = send, 0
+        self._viewers[viewer] = _Viewer(send)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def leave(self, viewer: Any) -> None:
         """Forget a browser that was closed; the simulation stands still when there is none left."""
-        self._send.pop(viewer, None)
-        self._waiting.pop(viewer, None)
+        self._viewers.pop(viewer, None)
 
     def end(self) -> None:
         """Forget all browsers."""
-        self._send.clear()
-        self._waiting.clear()
+        self._viewers.clear()
 
     def hear(self, viewer: Any, message: Mapping[str, Any]) -> None:
         """Do what the user of a browser asks for; a fault pauses the simulation and becomes a message.
@@ -66,8 +64,8 @@ class Conversation:
             message: Its message; ``type`` names the action.
         """
         if message["type"] == "drawn":
-            if viewer in self._waiting:
-                self._waiting[viewer] = max(0, self._waiting[viewer] - 1)
+            if viewer in self._viewers:
+                self._viewers[viewer].waiting -= 1
             return
         try:
             self._do(viewer, message)
@@ -95,14 +93,14 @@ class Conversation:
             if what == "drag":
                 bench.drag(ray)
             elif not bench.grab(ray):
-                self._send[viewer]({"type": "missed"}, [])
+                self._viewers[viewer].send({"type": "missed"}, [])
         else:
             raise ValueError(f"bench: a browser asked for {what!r}, which is unknown")
 
     async def _run(self) -> None:
         """Simulate and send pictures until nobody watches."""
         bench = self._bench
-        while self._send:
+        while self._viewers:
             begun = time.perf_counter()
             try:
                 for _ in range(self._pace.due(bench.time, bench.speed if bench.playing else 0.0, bench.simulation.dt)):
@@ -116,7 +114,7 @@ class Conversation:
             await asyncio.sleep(max(_REST, begun + _FRAME - time.perf_counter()))
 
     def _send_pictures(self) -> None:
-        ready = [viewer for viewer, waiting in self._waiting.items() if waiting < _UNANSWERED]
+        ready = [viewer for viewer in list(self._viewers.values()) if viewer.waiting < _UNANSWERED]
         if not ready:
             return
         bench = self._bench
@@ -138,5 +136,18 @@ class Conversation:
         arrays = (moment.vertices, moment.colors, moment.position, moment.rotation, bench.arrows())
         buffers = [np.ascontiguousarray(array).tobytes() for array in arrays]
         for viewer in ready:
-            self._waiting[viewer] += 1
-            self._send[viewer](frame, buffers)
+            viewer.waiting += 1
+            viewer.send(frame, buffers)
+
+
+@dataclasses.dataclass
+class _Viewer:
+    """A browser that watches.
+
+    Attributes:
+        send: Function that sends a message and some buffers to it.
+        waiting: Number of pictures that it has not drawn yet.
+    """
+
+    send: Send
+    waiting: int = 0

@@ -95,12 +95,12 @@ def _on_triangles(origin: np.ndarray, direction: np.ndarray, corner: np.ndarray)
     a, ab, ac = corner[:, 0], corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, ac)
     volume = np.einsum("ni,ni->n", ab, p)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        s = np.einsum("ni,ni->n", origin - a, p) / volume
-        q = np.cross(origin - a, ab)
-        u = q @ direction / volume
-        t = np.einsum("ni,ni->n", ac, q) / volume
-    met = (s >= 0.0) & (u >= 0.0) & (s + u <= 1.0) & (t > 0.0)  # false for triangles that are seen edge-on
+    seen = volume != 0.0  # not edge-on
+    a, ab, ac, p, volume = a[seen], ab[seen], ac[seen], p[seen], volume[seen]
+    q = np.cross(origin - a, ab)
+    s, u = np.einsum("ni,ni->n", origin - a, p) / volume, q @ direction / volume
+    t = np.einsum("ni,ni->n", ac, q) / volume
+    met = (s >= 0.0) & (u >= 0.0) & (s + u <= 1.0) & (t > 0.0)
     return float(t[met].min(initial=np.inf))
 
 

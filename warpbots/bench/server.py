@@ -32,7 +32,7 @@ def require_tornado() -> None:
 
 
 async def served(bench: "Bench", port: int, opened: Callable[[str], object] = webbrowser.open) -> None:
-    """Serve a bench until it is cancelled.
+    """Serve a bench until it is closed.
 
     The server listens on this computer alone, and answers only to addresses that contain a random key.
 
@@ -72,12 +72,15 @@ async def served(bench: "Bench", port: int, opened: Callable[[str], object] = we
     server = tornado.httpserver.HTTPServer(application)
     sockets = tornado.netutil.bind_sockets(port, "127.0.0.1")
     server.add_sockets(sockets)
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    bench.at_end(lambda: loop.call_soon_threadsafe(closed.set))
     try:
         opened(f"http://127.0.0.1:{sockets[0].getsockname()[1]}/?key={key}")
-        await asyncio.Event().wait()
+        await closed.wait()
     finally:
-        bench.close()
         server.stop()
+        bench.close()
+        await server.close_all_connections()
 
 
 def _live_handler(bench: "Bench", key: str) -> type:
