@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpbots.surfaces.ground_height import floor_height, ground_height
+from warpbots.surfaces.skin import Skin, loose, skins_of
 from warpbots.trajectory import obstacles_at
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.film import figure_of, image_of
-from warpbots.view.ground_height import floor_height, ground_height
-from warpbots.view.mesh_bodies import loose, seen_twice
+from warpbots.view.mesh_bodies import seen_twice
 from warpbots.view.palette import GROUND, GROUND_EDGE, PAPER, body_colors
 from warpbots.view.picture import SceneAxes, radii
 from warpbots.view.raster import LIGHT
 from warpbots.view.rigid_bodies import BodyPoses, outline, solids_of
 from warpbots.view.ruler import tick_distance
-from warpbots.view.skin import Skin, skins_of
 from warpbots.view.upright_view import FIELD, UPRIGHT, filling, in_view, perspective, upright
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.scene.motion_checks import changes_place
+from warpbots.surfaces.skin import loose
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
 from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes
-from warpbots.view.mesh_bodies import loose, seen_twice
+from warpbots.view.mesh_bodies import seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.moving_obstacles import at_start
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed

@@ -6,10 +6,10 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Shape
-from warpbots.view.camera import Camera, box_corners
+from warpbots.surfaces.clipped import box_corners, slab, surface
+from warpbots.surfaces.skin import Skin
+from warpbots.view.camera import Camera
 from warpbots.view.moving_obstacles import room_of
-from warpbots.view.obstacle_mesh import slab, surface
-from warpbots.view.skin import Skin
 
 __all__ = ["FIELD", "UPRIGHT", "filling", "in_view", "perspective", "upright"]
 
