@@ -27,6 +27,8 @@ PIXELS = """(() => {
     return sum;
 })()"""
 """A number that differs if the picture does."""
+HIDDEN = """[...document.querySelector('.wb-bench').parentElement.querySelectorAll('.jp-OutputArea-child')]
+    .every(output => output.style.display === 'none' && output.querySelector('img'))"""
 COVERED = "document.elementFromPoint(%f, %f) !== document.querySelector(%r)"
 
 
@@ -251,9 +253,7 @@ def test_it_lives_in_jupyterlab_and_leaves_a_picture_in_the_notebook(tmp_path):
                 press(page, "Enter", 13, shift=True)
                 time.sleep(1.0)
             page.until("+(document.querySelector('.wb-bench')?.dataset.frames || 0) > 0", 120)
-            page.until(
-                "document.querySelector('.wb-bench').previousElementSibling?.lastElementChild?.style.display === 'none'"
-            )
+            page.until(HIDDEN)
             page.run("document.querySelector('.wb-bench').scrollIntoView({block: 'center'})")
             page.click(*page.run(PLACE % "[data-do=play]"))
             page.until("parseFloat(document.querySelector('.wb-clock').innerText) > 0.2", 120)
@@ -266,9 +266,7 @@ def test_it_lives_in_jupyterlab_and_leaves_a_picture_in_the_notebook(tmp_path):
             page.until("document.querySelectorAll('.wb-bench').length === 1 && "
                        "+document.querySelector('.wb-bench:not([data-old])')?.dataset.frames > 0 && "
                        "parseFloat(document.querySelector('.wb-clock').innerText) > 0.2", 120)  # fmt: skip
-            page.until(
-                "document.querySelector('.wb-bench').previousElementSibling?.lastElementChild?.style.display === 'none'"
-            )
+            page.until(HIDDEN)
             press(page, "s", 83, ctrl=True)
             time.sleep(2.0)
         stored = nbformat.read(tmp_path / "live.ipynb", 4).cells[2].outputs

@@ -10,8 +10,8 @@ import torch
 
 from warpbots.bench.conversation import Conversation
 from warpbots.bench.curves import Curve, Curves
-from warpbots.bench.drawing import Drawing, Moment
-from warpbots.bench.factors import Factors
+from warpbots.bench.drawing import Drawing, DrawnMoment
+from warpbots.bench.factors import ParameterFactors
 from warpbots.bench.pull import Pull, held_at
 from warpbots.bench.ray import Ray, first_hit
 from warpbots.bench.recording import Recording, recorded
@@ -19,6 +19,7 @@ from warpbots.bench.sensitivity import Loss, improvements, stiffness_colors, tra
 from warpbots.bench.server import served
 from warpbots.bench.widget import show
 from warpbots.notebook_cells import in_notebook
+from warpbots.observers.observer import forget
 from warpbots.scene.field_types import checked
 from warpbots.view.upright_view import upright
 
@@ -92,7 +93,7 @@ class Bench:
             raise ValueError(f"bench: horizon must be at least 1, got {horizon}")
         self.simulation, self.world, self._start = simulation, world, state
         self._controller, self._loss, self._horizon = controller, loss or travel(simulation), horizon
-        self._factors, self._curves = Factors(simulation, parameters), Curves(simulation, curves, world)
+        self._factors, self._curves = ParameterFactors(simulation, parameters), Curves(simulation, curves, world)
         self.state, self.time = self._beginning(), 0.0
         self.drawing, self.conversation = Drawing(simulation, self.state, world), Conversation(self)
         self.control, self._by_hand = np.zeros(simulation.channels), controller is None
@@ -151,8 +152,7 @@ class Bench:
         self.stop()
         self.state, self.time, self._pull, self.message = self._beginning(), 0.0, None, ""
         self._signal, self._arrows, self._colors = torch.zeros_like(self._signal), None, None
-        if hasattr(self._controller, "forget"):
-            self._controller.forget()
+        forget(self._controller)
 
     @checked
     def set_control(self, channel: int, value: float) -> None:
@@ -195,7 +195,7 @@ class Bench:
 
     @property
     def factors(self) -> dict[str, float]:
-        """Factors of the parameters that have a slider, by name."""
+        """ParameterFactors of the parameters that have a slider, by name."""
         return dict(self._factors.values)
 
     def grab(self, ray: Ray) -> bool:
@@ -286,7 +286,7 @@ class Bench:
         ends = points + _ARROW * self.drawing.size * directions
         return np.stack([upright(points), upright(ends)], axis=1).reshape(-1, 3)
 
-    def moment(self) -> Moment:
+    def moment(self) -> DrawnMoment:
         """The places and colours of all bodies now."""
         return self.drawing.at(self.state, self.shown_control, self._colors, **self._factors.parameters())
 

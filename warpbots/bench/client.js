@@ -680,11 +680,12 @@ function render({model, el}) {
         root.remove();
     };
     let out = false, left = false;
-    const attached = () => {  // a view may be made before its place in the page is there
-        if (!left && !root.isConnected) requestAnimationFrame(attached);
-        else out = !left && takeOut(root, leave, () => model.send({from: name, what: {type: "taken out"}}));
+    const until = performance.now() + 10e3;  // a view may be made before its place in the page is there
+    const attempt = () => {
+        out = takeOut(root, leave, () => model.send({from: name, what: {type: "taken out"}}));
+        if (!out && !left && performance.now() < until) setTimeout(attempt, 100);
     };
-    requestAnimationFrame(attached);
+    setTimeout(attempt);
     return () => {
         left = !out;
         if (left) leave();
@@ -698,9 +699,9 @@ function takeOut(root, leave, done) {
     const output = root.closest(".jp-OutputArea-child"), area = output?.parentElement;
     if (!area?.classList.contains("jp-OutputArea") || !area.parentElement) return false;
     area.parentElement.insertBefore(root, area.nextSibling);
-    const place = [...area.children].indexOf(output);
+    const outputs = () => [...area.querySelectorAll(":scope > .jp-OutputArea-child")], place = outputs().indexOf(output);
     const watch = new MutationObserver(() => {
-        const still = area.children[place];
+        const still = outputs()[place];
         if (!still || !area.isConnected && !document.contains(root)) { watch.disconnect(); leave(); }
         else still.style.display = "none";
     });

@@ -1,5 +1,6 @@
 """Numbers that are plotted while a simulation runs."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ class Curves:
         self._simulation, self._given, self._world = simulation, curves, world
         if curves is None:
             readings = simulation.sense(simulation.state(), steps=False)
-            self._energies = [name for name in _ENERGIES if hasattr(readings, name)]
+            known = {field.name for field in dataclasses.fields(readings)}
+            self._energies = [name for name in _ENERGIES if name in known]
             self.names = [name.replace("_", " ") + " [J]" for name in self._energies]
         else:
             self.names = list(curves)

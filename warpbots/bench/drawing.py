@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
     from warpbots.simulation import Simulation
 
-__all__ = ["Drawing", "Mesh", "Moment"]
+__all__ = ["Drawing", "DrawnMesh", "DrawnMoment"]
 
 _PICTURE = 640  # width of a picture [pixels]
 _WIDE = 4.0  # reach of the ground beyond the first view, relative to the size of this view
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Mesh:
+class DrawnMesh:
     """A triangle mesh of a body.
 
     Attributes:
         name: Name of the body or obstacle.
-        faces: Vertex indices, shape (m, 3). Those of soft meshes count from the first of all vertices of a `Moment`,
-            those of rigid meshes from the first of `vertices`.
+        faces: Vertex indices, shape (m, 3). Those of soft meshes count from the first of all vertices of a
+            `DrawnMoment`, those of rigid meshes from the first of `vertices`.
         flat: Whether each face has one normal.
         double: Whether the mesh is visible from both sides.
         color: Red, green and blue in [0, 1]; None for soft meshes, whose vertices have colours at each moment.
@@ -55,7 +55,7 @@ class Mesh:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Moment:
+class DrawnMoment:
     """The places of all bodies at one moment, in a frame whose third axis points upwards.
 
     Attributes:
@@ -104,7 +104,7 @@ class Drawing:
         self.camera = Camera.around(self._scene, points)
         self.soft = self._soft_meshes()
         self.rigid = [
-            Mesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
+            DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
             for s in self._solids
         ] + self._obstacles(BodyPoses(*obstacles_at(simulation, state, world)))
 
@@ -138,40 +138,40 @@ class Drawing:
         """Height of the floor [m]; None without a floor."""
         return floor_height(self._scene)
 
-    def _soft_meshes(self) -> list[Mesh]:
-        """Meshes of all skins and surfaces; their vertices follow one another in a `Moment`."""
+    def _soft_meshes(self) -> list[DrawnMesh]:
+        """Meshes of all skins and surfaces; their vertices follow one another in a `DrawnMoment`."""
         made, first, self._used = [], 0, []
         for skin in self._skins:
             name, faces = self._scene.bodies[skin.body].name, skin.faces
             if self._flat:
                 faces = filling(skin, self._scene.bodies[skin.body].shape)
-            made.append(Mesh(name, first + faces, flat=self._flat, double=self._flat))
+            made.append(DrawnMesh(name, first + faces, flat=self._flat, double=self._flat))
             first += len(skin.owner) + (len(skin.members) if self._flat else 0)
         for mesh in self._surfaces:
             used, faces = np.unique(mesh.faces, return_inverse=True)
             nodes = np.arange(len(self._matter.position))[mesh.nodes][used]
             name = self._scene.bodies[mesh.body].name
-            made.append(Mesh(name, first + faces.reshape(-1, 3), flat=True, double=seen_twice(self._scene, mesh)))
+            made.append(DrawnMesh(name, first + faces.reshape(-1, 3), flat=True, double=seen_twice(self._scene, mesh)))
             self._used.append(nodes)
             first += len(nodes)
         return made
 
-    def _obstacles(self, poses: BodyPoses) -> list[Mesh | None]:
+    def _obstacles(self, poses: BodyPoses) -> list[DrawnMesh | None]:
         lower, upper = self.camera.box
         wide = np.full(self._scene.dim, _WIDE * float((upper - lower).max()))
         wide[-1] = 0.0
         around = dataclasses.replace(self.camera, box=(lower - wide, upper + wide))
-        made: list[Mesh | None] = []
+        made: list[DrawnMesh | None] = []
         for k, obstacle in enumerate(self._scene.obstacles):
             is_ground = ground_height(obstacle.shape, np.zeros((1, self._scene.dim - 1))) is not None
             view = around if is_ground else self.camera
             vertices, faces = in_view(obstacle.shape, view, poses.position[None, k], poses.rotation[None, k])
             x = upright(vertices)
-            mesh = Mesh(obstacle.name, faces, True, False, GROUND, x, np.zeros_like(x)) if len(faces) else None
+            mesh = DrawnMesh(obstacle.name, faces, True, False, GROUND, x, np.zeros_like(x)) if len(faces) else None
             made.append(mesh)
         return made
 
-    def at(self, state: Any, control: np.ndarray, colors: np.ndarray | None = None, **parameters: Any) -> Moment:
+    def at(self, state: Any, control: np.ndarray, colors: np.ndarray | None = None, **parameters: Any) -> DrawnMoment:
         """The places of all bodies in a state.
 
         Args:
@@ -195,7 +195,7 @@ class Drawing:
         turn = np.concatenate([poses.rotation, obstacles[1]]).astype(np.float32)
         if self._flat:
             place, turn = place @ UPRIGHT.T.astype(np.float32), (UPRIGHT @ turn @ UPRIGHT.T).astype(np.float32)
-        return Moment(upright(x), np.round(255.0 * rgba).astype(np.uint8), place, turn)
+        return DrawnMoment(upright(x), np.round(255.0 * rgba).astype(np.uint8), place, turn)
 
     def _skin(
         self, skin: Skin, position: np.ndarray, shown: np.ndarray, colors: np.ndarray
@@ -213,7 +213,7 @@ class Drawing:
         return np.concatenate([vertices, position[skin.members]]), colors[owner], np.full(len(owner), whole)
 
     def header(self) -> dict[str, Any]:
-        """What a browser needs to know about the arrays of `geometry` and of each `Moment`."""
+        """What a browser needs to know about the arrays of `geometry` and of each `DrawnMoment`."""
         view = perspective(self.camera)
         axes = self.camera.axes if len(self.camera.axes) == 3 else np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])
         return {

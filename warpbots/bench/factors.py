@@ -8,7 +8,7 @@ import torch
 if TYPE_CHECKING:
     from warpbots.simulation import Simulation
 
-__all__ = ["Factors"]
+__all__ = ["ParameterFactors"]
 
 _USUAL = (
     "youngs_modulus", "friction", "body_friction", "contact_friction", "gravity", "damping", "joint_damping",
@@ -16,8 +16,8 @@ _USUAL = (
 _MOST = 4  # largest number of parameters that are chosen if none is asked for
 
 
-class Factors:
-    """Factors of parameters; every parameter begins with the factor 1.
+class ParameterFactors:
+    """ParameterFactors of parameters; every parameter begins with the factor 1.
 
     Attributes:
         values: The factors, by the name of the parameter.

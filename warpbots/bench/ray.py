@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from warpbots.bench.drawing import Drawing, Moment
+from warpbots.bench.drawing import Drawing, DrawnMoment
 
 __all__ = ["Hit", "Ray", "first_hit"]
 
@@ -56,7 +56,7 @@ class Hit:
     arm: np.ndarray | None = None
 
 
-def first_hit(ray: Ray, drawing: Drawing, moment: Moment, bodies: int) -> Hit | None:
+def first_hit(ray: Ray, drawing: Drawing, moment: DrawnMoment, bodies: int) -> Hit | None:
     """The point of a body that is seen along a ray; None if the ray meets no body, or an obstacle first.
 
     Args:
