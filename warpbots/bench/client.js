@@ -423,8 +423,9 @@ class Curves {
         const Y = v => bottom - (bottom - 8) * (v - low) / (high - low);
         pen.fillStyle = "#667";
         pen.textAlign = "right";
-        pen.fillText(high.toPrecision(3), left - 6, 13);
-        pen.fillText(low.toPrecision(3), left - 6, bottom);
+        const text = v => (Math.abs(v) < 1e-6 * (high - low) ? 0 : v).toPrecision(3);
+        pen.fillText(text(high), left - 6, 13);
+        pen.fillText(text(low), left - 6, bottom);
         pen.textAlign = "left";
         pen.fillText(`${start.toFixed(1)} s`, left, height - 3);
         pen.textAlign = "right";
