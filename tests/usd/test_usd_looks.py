@@ -67,6 +67,10 @@ def test_the_mesh_of_a_body_turns_with_it(dim, tmp_path):
     assert np.ptp(start, axis=0)[[0, 2]] == pytest.approx(1.0, abs=0.03)
     assert mesh.GetSubdivisionSchemeAttr().Get() == "none"
     assert mesh.GetNormalsInterpolation() == "vertex"
+    assert np.einsum("ni,ni->n", normals, start - start.mean(axis=0)).min() > 0.0
+    faces = np.asarray(mesh.GetFaceVertexIndicesAttr().Get()).reshape(-1, 3)
+    a, b, c = np.moveaxis(start[faces], 1, 0)
+    assert (np.einsum("ni,ni->n", np.cross(b - a, c - a), normals[faces[:, 0]]) > 0.0).all()
     for code in (0.0, 3.0, 8.0):
         angle = rate * code / 60.0
         here = np.asarray(mesh.GetPointsAttr().Get(code), float)
