@@ -24,7 +24,11 @@ SWEEPS = 0
 def pushed(dt: float, steps: int) -> tuple[np.ndarray, list[float], list[int]]:
     """A soft block that slides on a floor until it sticks: its end, slopes of a loss, and iterations of the steps."""
     block = SoftBody(
-        "block", Box((0, 0, 1e-4), (0.1, 0.1, 0.1001)), Material(5e4, 0.3, 800.0), velocity=(0.3, 0.1, 0.0), friction=0.4
+        "block",
+        Box((0, 0, 1e-4), (0.1, 0.1, 0.1001)),
+        Material(5e4, 0.3, 800.0),
+        velocity=(0.3, 0.1, 0.0),
+        friction=0.4,
     )
     solver = ProjectiveDynamics(0.05, tolerance=1e-10 if precision == "float64" else None)
     sim = Simulation(Scene((block,), obstacles=(Obstacle(HalfSpace((0, 0, 0), (0, 0, 1)), friction=0.4),)), solver, dt)
